@@ -127,9 +127,8 @@ static inline const char *fcm_policy_name(unsigned policy)
 }
 
 /* flags */
-#define FCM_BLOCK_RESENT                                                                           \
-	0x001u /* may have been sent before, with the same frames: recognise it by (link,
-				    * floor, stream, sequence, block length) */
+/* RESENT: a repeat has the same frames; its link, floor, stream, sequence and block length identify it. */
+#define FCM_BLOCK_RESENT    0x001u /* may have been sent before */
 #define FCM_BLOCK_GAP	    0x002u /* nothing came: the link is down or not aligned */
 #define FCM_BLOCK_NO_TIME   0x004u /* tai_ns and slice_id are void */
 #define FCM_BLOCK_PARTIAL   0x008u /* frames are missing: see status */
@@ -137,10 +136,9 @@ static inline const char *fcm_policy_name(unsigned policy)
 #define FCM_BLOCK_RELABEL   0x020u /* first block of a time epoch */
 #define FCM_BLOCK_FIFO_FULL 0x040u /* hits were lost in the FCM's FIFO */
 #define FCM_BLOCK_IDENTITY  0x080u /* the floor is not the one configured for this link */
-#define FCM_BLOCK_TIME_FAULT                                                                       \
-	0x100u			  /* hits whose birth frame is out of reach, or floor's time word
-				    * disagrees with the label */
-#define FCM_BLOCK_EMULATED 0x200u /* from a model, not from the sea */
+/* Hits whose birth frame is out of reach, or the floor's time word disagrees with the label. */
+#define FCM_BLOCK_TIME_FAULT 0x100u
+#define FCM_BLOCK_EMULATED   0x200u /* from a model, not from the sea */
 
 struct fcm_block_header {
 	uint32_t magic;
@@ -158,8 +156,7 @@ struct fcm_block_header {
 	uint32_t frames;	 /* carrying frames covered */
 	uint32_t frames_lost;	 /* of them: never came (link-down, board-fifo, ring-full) */
 	uint32_t frames_bad;	 /* of them: came, but bad (crc, alignment, time-fault) */
-	uint64_t
-		sequence; /* dma_epoch << 40 | first_frame / block length: computed, never counted */
+	uint64_t sequence;	 /* dma_epoch << 40 | first_frame / block length: computed */
 	uint64_t first_frame;
 	int64_t tai_ns; /* TAI since 1970 of the start of first_frame: label + delay; FCM_NO_TAI */
 	uint64_t slice_id; /* of the label: UTC ms since 2000-01-01 (no leap seconds) / 200 */

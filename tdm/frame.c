@@ -350,8 +350,8 @@ void tdm_serial_put(uint8_t *frame, bool downstream, const struct tdm_serial *se
 /* --------------------------------------------------------------------- telemetry and timing */
 
 /* Its fields are the words of the struct, in order. */
-#define TELEMETRY_WORDS (sizeof(struct tdm_telemetry) / sizeof(uint32_t))
-_Static_assert(TELEMETRY_WORDS == 13, "telemetry");
+#define TELEMETRY_WORDS 13u
+_Static_assert(sizeof(struct tdm_telemetry) == 4 * TELEMETRY_WORDS, "telemetry");
 
 void tdm_telemetry_get(const uint8_t *frame, struct tdm_telemetry *ret_telemetry)
 {

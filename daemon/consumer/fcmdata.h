@@ -41,8 +41,7 @@ enum fcmdata_mode {
 /* Set all of it to 0 first: 0 is each member's default. */
 struct fcmdata_config {
 	enum fcmdata_mode mode;
-	const char
-		*endpoint; /* "tcp://127.0.0.1:5710": the daemon's reserved or monitor endpoint */
+	const char *endpoint; /* "tcp://127.0.0.1:5710": for members, or for monitors */
 	/* Reserved. Letters, digits and "._:-". No two live members have the same name: the second is
 	 * refused, after consumer_dead_ms in which the first might have been its own dead connection. One
 	 * that comes back under its old name gets what it had not acknowledged. */
@@ -56,9 +55,8 @@ struct fcmdata_config {
 	unsigned queue;	 /* blocks that may wait here before more are lost; 0: 64 */
 	/* Both, where the daemon asks for keys, or neither. */
 	const char *server_key; /* the daemon's public key, 40 characters: fcmctl status says it */
-	const char
-		*key_file; /* the consumer's own, of fcmctl key make; readable by its owner only */
-	uint64_t reserved[6]; /* 0 */
+	const char *key_file;	/* of fcmctl key make; readable by its owner only */
+	uint64_t reserved[6];	/* 0 */
 };
 
 struct fcmdata_block {
@@ -92,8 +90,7 @@ struct fcmdata_stats {
 	enum fcmdata_state state;
 	uint64_t connections; /* to a daemon; all but the first are reconnects */
 	uint64_t hellos, welcomes;
-	uint64_t
-		too_slow; /* times that the daemon said so: a membership ended, the next was asked for */
+	uint64_t too_slow; /* ERRORs of the daemon: a membership ended, another was asked for */
 	uint64_t blocks, bytes, frames;	     /* handed out; bytes of header and payload */
 	uint64_t repeats, agains;	     /* of these blocks */
 	uint64_t gaps, gap_frames, gap_lost; /* gaps, their frames, of them surely lost */

@@ -17,8 +17,7 @@
 
 #include "daemon/consumer/fcmdata.h"
 
-#define LIBFCMDATA_ALIVE_MS                                                                        \
-	250 /* of silence, before ALIVE is said: the daemon wants one a second */
+#define LIBFCMDATA_ALIVE_MS 250 /* of silence, then ALIVE: the daemon wants one a second */
 
 /* ---- track.c ---- */
 

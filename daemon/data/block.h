@@ -111,9 +111,8 @@ struct block_plan {
 	uint32_t frames;	      /* 1..1600 */
 	uint32_t block_frames;	      /* block length, for the sequence */
 	const struct block_frame *in; /* frames of them */
-	const uint8_t
-		*after; /* the frame behind the last: tails of crossing hits; NULL: unknown, the
-			       * crossing hits are dropped as faults of their own (counted) */
+	/* The frame behind the last, with the tails of crossing hits; NULL: unknown, they are faults. */
+	const uint8_t *after;
 	struct label label;
 	enum hit_day_origin day_origin;
 	uint32_t cable_delay_ns; /* added to the header's times; 0 = none */

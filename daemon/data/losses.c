@@ -32,8 +32,6 @@ void losses_identity(struct losses *l, uint8_t tower, uint8_t floor)
 static void begin(const struct losses *l, struct losses_run *r, unsigned code, uint64_t first,
 		  const struct label *label)
 {
-	bool timed = label && label->anchor_tai_ns != FCM_NO_TAI;
-
 	r->told = false;
 	r->loss = (struct ledger_loss){
 		.kind = r->loss.kind,
@@ -47,7 +45,8 @@ static void begin(const struct losses *l, struct losses_run *r, unsigned code, u
 		.dma_epoch = l->dma_epoch,
 		.first = first,
 		.next = first,
-		.tai_ns = timed ? label_tai_ns(label, first) : FCM_NO_TAI,
+		.tai_ns = label && label->anchor_tai_ns != FCM_NO_TAI ? label_tai_ns(label, first)
+								      : FCM_NO_TAI,
 	};
 }
 

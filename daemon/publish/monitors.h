@@ -19,8 +19,7 @@
 
 #define MONITORS_TOPICS	   64u /* of all monitors that are looked for; with more, all is copied */
 #define MONITORS_TOPIC_MAX 32u /* bytes; longer than any topic */
-#define MONITORS_WORDS                                                                             \
-	(16u << 10) /* bytes that a monitor may send in its life: some hundred topics */
+#define MONITORS_WORDS	   (16u << 10) /* bytes of a monitor in its life: some hundred topics */
 
 struct monitors;
 

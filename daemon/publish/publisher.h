@@ -35,8 +35,7 @@ struct publisher_config {
 	const char *monitor_endpoint;  /* XPUB bind; empty: none */
 	uint8_t groups;
 	struct publisher_group_config group[GROUPS_MAX];
-	struct feed
-		*feed; /* NULL: none; else it is the group behind those, and is stopped with us */
+	struct feed *feed;    /* NULL: none; else the group behind those, stopped with us */
 	uint32_t monitor_hwm; /* messages */
 	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
 	/* NULL: none is asked for a key. Else the server's secret (Z85), and `access` says whose keys open what */
