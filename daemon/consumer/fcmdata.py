@@ -36,6 +36,8 @@ from zmq.utils.monitor import recv_monitor_message
 
 from fcm_data import SEQUENCE_BITS, VERSION, Block, OtherVersion
 
+__version__ = "0.2.0"  # of FCM-Server; VERSION is that of the data message
+
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
 ALIVE_S, ANSWER_S, ANEW_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
 NOBODY_S = 3        # without a connection, from the beginning: then a warning says so

@@ -58,6 +58,17 @@ manuals() {
 	mandoc -Tlint -W warning $pages
 }
 
+# The Makefile's version is that of the newest entry and of the Python module; DKMS and pkg-config take it from there.
+versions() {
+	local version rc=0
+	version=$(sed -n 's/^VERSION *:= *//p' Makefile)
+	[ "$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -1)" = "$version" ] ||
+		{ echo "the newest entry of CHANGELOG.md is not of $version"; rc=1; }
+	grep -q "^__version__ = \"$version\"" daemon/consumer/fcmdata.py ||
+		{ echo "fcmdata.py is not of $version"; rc=1; }
+	return $rc
+}
+
 # It reads no system headers, but must know what the lists of <sys/queue.h> are.
 cppchecked() {
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -I. \
@@ -119,6 +130,7 @@ check "licences" tests/lint/licences.py
 check "operations" tests/lint/operations.py "${B:-build}"
 check "python modules" modules
 check "executable" executable
+check "versions" versions
 check "clang-format" format
 check "manual pages" manuals
 check "units" units
