@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl from the inside. One file per noun (fcmctl/link.c, fcmctl/phase.c, ...) brings a const table of
+ * fcmctl from the inside. One file per noun (watch/link.c, watch/phase.c, ...) brings a const table of
  * commands; ctl.c holds the tables together, args.c finds the command that was typed, call.c
  * asks the daemon (or, for what the database can answer, the file) and says what went wrong.
  *
