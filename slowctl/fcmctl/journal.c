@@ -23,84 +23,62 @@ static void explain_unattended(struct writer *w)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {">command", "time (UTC)", "who",	 "parameter",
-					      ">old",	  ">new",	"state", "detail"};
+	static const struct value_column columns[] = {{">command", "{command}"},
+						      {"time (UTC)", "{time:time}"},
+						      {"who", "{who}"},
+						      {"parameter", "{parameter}"},
+						      {">old", "{old:word}"},
+						      {">new", "{new:word}"},
+						      {"state", "{state|?}{open|}", VALUE_BY_WORD},
+						      {"detail", "{detail}"},
+						      {0}};
+	json_t *commands = json_deep_copy(value_at(result, "commands"));
 	bool unattended = false;
 	size_t i;
-	const json_t *c;
+	json_t *c;
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "commands"), i, c) {
-		const char *state = value_string(c, "state", "?");
-		const json_t *words = value_at(c, "words");
-		bool open = value_true(c, "unattended");
-
-		unattended = unattended || open;
-		value_cell(w, c, "command", VALUE_COUNT);
-		value_cell(w, c, "time", VALUE_TIME);
-		value_cell(w, c, "who", VALUE_PLAIN);
-		value_cell(w, c, "parameter", VALUE_PLAIN);
-		value_word_cell(w, c, "old", words);
-		value_word_cell(w, c, "new", words);
-		writer_cell(w, open ? WRITER_WARN : value_style(state), "%s%s", state,
-			    open ? ", open" : "");
-		value_cell(w, c, "detail", VALUE_PLAIN);
+	json_array_foreach (commands, i, c) {
+		if (value_true(c, "unattended")) {
+			json_object_set_new(c, "open", json_string(", open"));
+			unattended = true;
+		}
 	}
-	writer_table_end(w, "no commands");
+	value_table(w, commands, columns, "no commands");
 	if (unattended) {
 		explain_unattended(w);
 	}
+	json_decref(commands);
 }
 
 static void render_transitions(struct writer *w, const json_t *transitions)
 {
-	static const char *const columns[] = {"time (UTC)", "state", ">frame", "detail"};
-	size_t i;
-	const json_t *t;
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {"state", "{state|?}", VALUE_BY_WORD},
+						      {">frame", "{frame:count}"},
+						      {"detail", "{detail}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (transitions, i, t) {
-		const char *state = value_string(t, "state", "?");
-
-		value_cell(w, t, "time", VALUE_TIME_MS);
-		writer_cell(w, value_style(state), "%s", state);
-		value_cell(w, t, "frame", VALUE_COUNT);
-		value_cell(w, t, "detail", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no transitions");
+	value_table(w, transitions, columns, "no transitions");
 }
 
 static void command_render(struct writer *w, const json_t *c)
 {
-	const char *state = value_string(c, "state", "?");
-	const char *unit = value_string(c, "unit", "");
-	const json_t *words = value_at(c, "words");
 	bool open = value_true(c, "unattended");
-	char a[128];
-	char b[128];
+	enum writer_style style = open ? WRITER_WARN : value_style(value_string(c, "state", "?"));
 
 	writer_heading(w, "Command %lld: %s %s", value_integer(c, "command", 0),
 		       value_string(c, "op", "?"), value_string(c, "parameter", "?"));
-	writer_pair(w, "state", open ? WRITER_WARN : value_style(state), "%s%s", state,
-		    open ? ", open" : "");
+	value_pair(w, "state", style, c, open ? "{state|?}, open" : "{state|?}");
 	if (*value_string(c, "detail", "") != '\0') {
-		writer_pair(w, "detail", WRITER_PLAIN, "%s", value_string(c, "detail", ""));
+		value_pair(w, "detail", WRITER_PLAIN, c, "{detail}");
 	}
-	writer_pair(w, "value", WRITER_PLAIN, "%s -> %s%s%s",
-		    value_word(value_at(c, "old"), words, a, sizeof(a)),
-		    value_word(value_at(c, "new"), words, b, sizeof(b)), *unit != '\0' ? " " : "",
-		    unit);
-	writer_pair(w, "who", WRITER_PLAIN, "%s (uid %s, pid %s), from %s",
-		    value_string(c, "who", "?"),
-		    value_text(value_at(c, "uid"), VALUE_COUNT, a, sizeof(a)),
-		    value_text(value_at(c, "pid"), VALUE_COUNT, b, sizeof(b)),
-		    value_string(c, "origin", "?"));
-	writer_pair(w, "reason", WRITER_PLAIN, "%s", value_string(c, "reason", "-"));
-	writer_pair(w, "floor", WRITER_PLAIN, "%s on link %s", value_floor(c, a, sizeof(a)),
-		    value_text(value_at(c, "link"), VALUE_COUNT, b, sizeof(b)));
-	writer_pair(w, "word", WRITER_PLAIN, "sequence %s, attempts %s",
-		    value_text(value_at(c, "sequence"), VALUE_COUNT, a, sizeof(a)),
-		    value_text(value_at(c, "attempts"), VALUE_COUNT, b, sizeof(b)));
+	value_pair(w, "value", WRITER_PLAIN, c,
+		   *value_string(c, "unit", "") != '\0' ? "{old:word} -> {new:word} {unit}"
+							: "{old:word} -> {new:word}");
+	value_pair(w, "who", WRITER_PLAIN, c, "{who|?} (uid {uid}, pid {pid}), from {origin|?}");
+	value_pair(w, "reason", WRITER_PLAIN, c, "{reason}");
+	value_pair(w, "floor", WRITER_PLAIN, c, "{:floor} on link {link}");
+	value_pair(w, "word", WRITER_PLAIN, c, "sequence {sequence}, attempts {attempts}");
 	writer_newline(w);
 	render_transitions(w, value_at(c, "transitions"));
 	if (open) {

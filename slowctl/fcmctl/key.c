@@ -148,17 +148,11 @@ static int list_place(struct ctl *ctl, char *path, size_t size)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"name", "role", "public key"};
-	const json_t *key;
-	size_t i;
+	static const struct value_column columns[] = {
+		{"name", "{name}"}, {"role", "{role}"}, {"public key", "{public_key}"}, {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "keys"), i, key) {
-		value_cell(w, key, "name", VALUE_PLAIN);
-		value_cell(w, key, "role", VALUE_PLAIN);
-		value_cell(w, key, "public_key", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no keys: nobody gets in over the network");
+	value_table(w, value_at(result, "keys"), columns,
+		    "no keys: control over the network is closed");
 	writer_text(w, WRITER_DIM,
 		    "of %s, as it is now; the daemon has it as it was at its start or "
 		    "last reload",

@@ -393,9 +393,9 @@ void ctl_put_dry(const struct ctl_args *args, json_t *what)
 
 static void render_would(struct writer *w, const json_t *would)
 {
-	writer_text(w, WRITER_PLAIN, "%s%s", value_string(would, "text", "?"),
-		    value_true(would, "needs_yes") ? "; it is dangerous: needs --yes" : "");
-	writer_newline(w);
+	value_line(w, WRITER_PLAIN, would,
+		   value_true(would, "needs_yes") ? "{text|?}; it is dangerous: needs --yes"
+						  : "{text|?}");
 }
 
 bool ctl_told_would(struct ctl *ctl, const json_t *result)

@@ -238,20 +238,6 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time);
  * cannot be read in a second is null in it. NULL: there is no such time. */
 json_t *ctl_away_known(const struct ctl *ctl);
 
-/* The status screen, for status and top; `result` as of op status. */
-void ctl_status_render(struct writer *w, const json_t *result);
-/* The same while the daemon is away: `err` of ctl_connect(). NULL: out of memory. */
-json_t *ctl_status_away(const struct ctl *ctl, int err);
-void ctl_status_render_away(struct writer *w, const json_t *result);
-/* Whether the pause of an alarm, or of a reason of status, covers what it is now. */
-bool ctl_alarm_paused(const json_t *alarm);
-/* "acknowledged by anna: ...; paused until ... by ...: ...", "" when nothing was done. Returns buf. */
-const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
-/* Recent events, for top and event list. */
-void ctl_event_render(struct writer *w, const json_t *result);
-/* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
-const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
-
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
 /* That --state, where it was given, is one: says what is wrong (CTL_USAGE) or CTL_DONE. */

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 #define SILENT_S 20.0 /* the daemon gives a sign of life every 5 s */
 
@@ -213,10 +213,10 @@ static void render_change(struct writer *w, const json_t *news)
 	writer_text(w, value_style(severity), "%-13s", change);
 	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
 	ctl_alarm_dealt(alarm, dealt, sizeof(dealt));
-	writer_text(w, WRITER_PLAIN, "  %s%s%s%s%s", strcmp(change, "over") == 0 ? "last: " : "",
-		    value_string(alarm, "text", ""), *dealt != '\0' ? " (" : "", dealt,
-		    *dealt != '\0' ? ")" : "");
-	writer_newline(w);
+	writer_paragraph(w, 11, WRITER_PLAIN, "  %s%s%s%s%s",
+			 strcmp(change, "over") == 0 ? "last: " : "",
+			 value_string(alarm, "text", ""), *dealt != '\0' ? " (" : "", dealt,
+			 *dealt != '\0' ? ")" : "");
 	if (*value_string(alarm, "action", "") != '\0' && value_true(alarm, "new")) {
 		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
 	}

@@ -4,22 +4,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 static void render_relabelled(struct writer *w, const json_t *relabelled)
 {
 	long long epoch = value_integer(relabelled, "time_epoch", 0);
-	char utc[48];
+	char text[48];
 
-	if (!json_is_object(relabelled)) {
-		return;
+	if (json_is_object(relabelled)) {
+		writer_pair(w, "relabelled", WRITER_WARN,
+			    "by %+.3f s at %s UTC (the new time), time epoch %lld -> %lld",
+			    value_number(relabelled, "by_s"),
+			    value_fill(relabelled, "{utc:time}", text, sizeof(text)), epoch - 1,
+			    epoch);
 	}
-	writer_pair(w, "relabelled", WRITER_WARN,
-		    "by %+.3f s at %s UTC (the new time), time epoch %lld -> %lld",
-		    value_number(relabelled, "by_s"),
-		    value_text(value_at(relabelled, "utc"), VALUE_TIME, utc, sizeof(utc)),
-		    epoch - 1, epoch);
 }
 
 /* It proves something only when it is synchronised; even then one of the two may be wrong. */
@@ -41,56 +40,45 @@ static void render_system(struct writer *w, const json_t *c)
 
 const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size)
 {
-	const char *state = value_string(clock, "state", "?");
-	const char *source = value_string(clock, "source", "none");
-	char since[48];
+	bool locked = strcmp(value_string(clock, "state", "?"), "locked") == 0;
+	bool none = strcmp(value_string(clock, "source", "none"), "none") == 0;
 
-	value_text(value_at(clock, "since"), VALUE_TIME, since, sizeof(since));
-	if (strcmp(source, "none") == 0) {
-		snprintf(buffer, size, ", no source yet");
-	} else if (strcmp(state, "locked") == 0) {
-		snprintf(buffer, size, " by %s", source);
-	} else {
-		snprintf(buffer, size, " since %s UTC, last by %s", since, source);
-	}
-	return buffer;
+	return value_fill(clock,
+			  none	   ? ", no source yet"
+			  : locked ? " by {source}"
+				   : " since {since:time} UTC, last by {source}",
+			  buffer, size);
 }
 
 static void render_show(struct writer *w, const json_t *c)
 {
 	const char *state = value_string(c, "state", "?");
+	bool locked = strcmp(state, "locked") == 0;
+	bool connected = value_true(c, "gpsd.connected");
 	bool expired = value_true(c, "leap.table_expired");
 	bool mismatch = value_true(c, "leap.mismatch");
-	char a[48];
-	char b[48];
+	char gpsd[96];
 
-	writer_pair(w, "state", value_style(state), "%s since %s UTC", state,
-		    value_text(value_at(c, "since"), VALUE_TIME, a, sizeof(a)));
-	writer_pair(w, "because", WRITER_PLAIN, "%s", value_string(c, "reason", "-"));
+	value_pair(w, "state", value_style(state), c, "{state} since {since:time} UTC");
+	value_pair(w, "because", WRITER_PLAIN, c, "{reason}");
 	if (*value_string(c, "action", "") != '\0') {
-		writer_pair(w, "do", WRITER_WARN, "%s", value_string(c, "action", ""));
+		value_pair(w, "do", WRITER_WARN, c, "{action}");
 	}
-	writer_pair(w, strcmp(state, "locked") == 0 ? "source" : "last source", WRITER_PLAIN, "%s",
-		    value_string(c, "source", "-"));
-	writer_pair(w, "uncertainty", WRITER_PLAIN, "%s ns",
-		    value_text(value_at(c, "uncertainty_ns"), VALUE_COUNT, a, sizeof(a)));
-	writer_pair(w, "UTC of the board", WRITER_PLAIN, "%s",
-		    value_text(value_at(c, "utc"), VALUE_TIME_MS, a, sizeof(a)));
-	writer_pair(w, "TAI - UTC", WRITER_PLAIN, "%s s",
-		    value_text(value_at(c, "tai_utc_s"), VALUE_COUNT, a, sizeof(a)));
-	writer_pair(w, "time epoch", WRITER_PLAIN, "%lld (%lld relabellings, %lld labels rejected)",
-		    value_integer(c, "time_epoch", 0), value_integer(c, "relabels", 0),
-		    value_integer(c, "rejects", 0));
+	value_pair(w, locked ? "source" : "last source", WRITER_PLAIN, c, "{source}");
+	value_pair(w, "uncertainty", WRITER_PLAIN, c, "{uncertainty_ns:count} ns");
+	value_pair(w, "UTC of the board", WRITER_PLAIN, c, "{utc:ms}");
+	value_pair(w, "TAI - UTC", WRITER_PLAIN, c, "{tai_utc_s:count} s");
+	value_pair(w, "time epoch", WRITER_PLAIN, c,
+		   "{time_epoch} ({relabels} relabellings, {rejects} labels rejected)");
 	render_relabelled(w, value_at(c, "relabelled"));
-	writer_pair(w, "gpsd", value_true(c, "gpsd.connected") ? WRITER_PLAIN : WRITER_BAD,
-		    "%s, %s, %s satellites, last word %s ago",
-		    value_true(c, "gpsd.connected") ? "connected" : "not connected",
-		    value_true(c, "gpsd.fix") ? "fix" : "no fix",
-		    value_text(value_at(c, "gpsd.satellites"), VALUE_COUNT, a, sizeof(a)),
-		    value_text(value_at(c, "gpsd.age_s"), VALUE_AGE, b, sizeof(b)));
-	writer_pair(w, "PPS", WRITER_PLAIN, "number %lld, %s ago",
-		    value_integer(c, "pps.number", 0),
-		    value_text(value_at(c, "pps.age_s"), VALUE_AGE, a, sizeof(a)));
+	writer_pair(
+		w, "gpsd", connected ? WRITER_PLAIN : WRITER_BAD, "%s, %s, %s",
+		connected ? "connected" : "not connected",
+		value_true(c, "gpsd.fix") ? "fix" : "no fix",
+		value_fill(c,
+			   "{gpsd.satellites:count} satellites, last message {gpsd.age_s:age} ago",
+			   gpsd, sizeof(gpsd)));
+	value_pair(w, "PPS", WRITER_PLAIN, c, "number {pps.number}, {pps.age_s:age} ago");
 	writer_pair(w, "leap second", expired || mismatch ? WRITER_WARN : WRITER_PLAIN, "%s%s%s",
 		    value_true(c, "leap.announced") ? "one is announced" : "none is announced",
 		    expired ? ", the table has expired" : "",
@@ -100,23 +88,15 @@ static void render_show(struct writer *w, const json_t *c)
 
 static void render_history(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"time (UTC)", "state",	   "source",
-					      ">+- ns",	    ">time epoch", "reason"};
-	size_t i;
-	const json_t *e;
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {"state", "{state}", VALUE_BY_WORD},
+						      {"source", "{source}"},
+						      {">+- ns", "{uncertainty_ns:count}"},
+						      {">time epoch", "{time_epoch:count}"},
+						      {"reason", "{reason}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "events"), i, e) {
-		const char *state = value_string(e, "state", "?");
-
-		value_cell(w, e, "time", VALUE_TIME_MS);
-		writer_cell(w, value_style(state), "%s", state);
-		value_cell(w, e, "source", VALUE_PLAIN);
-		value_cell(w, e, "uncertainty_ns", VALUE_COUNT);
-		value_cell(w, e, "time_epoch", VALUE_COUNT);
-		value_cell(w, e, "reason", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no changes of the clock in this time");
+	value_table(w, value_at(result, "events"), columns, "no changes of the clock in this time");
 }
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)

@@ -3,29 +3,29 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 void ctl_event_render(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"time (UTC)", "severity", "object", "code", "text"};
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {"severity", "{severity}", VALUE_BY_WORD},
+						      {"object/code", "{object}/{code}"},
+						      {"text", "{text}{advice|}"},
+						      {0}};
+	json_t *events = json_deep_copy(value_at(result, "events"));
 	size_t i;
-	const json_t *e;
+	json_t *e;
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "events"), i, e) {
-		const char *severity = value_string(e, "severity", "?");
-		const char *action = value_string(e, "action", "");
-
-		value_cell(w, e, "time", VALUE_TIME_MS);
-		writer_cell(w, value_style(severity), "%s", severity);
-		value_cell(w, e, "object", VALUE_PLAIN);
-		value_cell(w, e, "code", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%s%s%s", value_string(e, "text", ""),
-			    *action != '\0' ? "  -> " : "", action);
+	json_array_foreach (events, i, e) {
+		if (*value_string(e, "action", "") != '\0') {
+			json_object_set_new(e, "advice",
+					    json_sprintf("  -> %s", value_string(e, "action", "")));
+		}
 	}
-	writer_table_end(w, "no events");
+	value_table(w, events, columns, "no events");
+	json_decref(events);
 }
 
 /* That no event is newer has no meaning while nobody writes any. */

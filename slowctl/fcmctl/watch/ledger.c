@@ -16,138 +16,102 @@ static bool is_incomplete(const json_t *result)
 	return json_array_size(value_at(result, "missing")) > 0;
 }
 
-static void cell_balanced(struct writer *w, const json_t *row)
+/* Rows have a time and the board's second, first and last of a row of more; sums how many seconds. */
+static void render_link_rows(struct writer *w, const json_t *rows, bool timed)
 {
-	bool yes = value_true(row, "balanced");
+	static const struct value_column timed_columns[] = {
+		{"begun (UTC)", "{:begun}"},
+		{">second", "{:seconds}"},
+		{">link", "{link}"},
+		{"floor", "{:floor}"},
+		{">cells", "{cells}"},
+		{">good", "{good}"},
+		{"?>partial", "{partial}"},
+		{"?>restarts", "{restarts}"},
+		{"balanced", "{balanced}", VALUE_BY_WORD},
+		{"lost", "{:losses}", VALUE_WARN},
+		{0}};
+	static const struct value_column columns[] = {{">seconds", "{seconds}"},
+						      {">link", "{link}"},
+						      {"floor", "{:floor}"},
+						      {">cells", "{cells}"},
+						      {">good", "{good}"},
+						      {"?>partial", "{partial}"},
+						      {"?>restarts", "{restarts}"},
+						      {"balanced", "{balanced}", VALUE_BY_WORD},
+						      {">lost", "{:lost}", VALUE_WARN},
+						      {"what", "{:losses}"},
+						      {0}};
 
-	writer_cell(w, yes ? WRITER_GOOD : WRITER_BAD, "%s", yes ? "yes" : "NO");
+	value_table(w, rows, timed ? timed_columns : columns, "no frames in this time");
 }
 
-static void cell_losses(struct writer *w, const json_t *object, const struct value_names *names)
+static void render_stream_rows(struct writer *w, const json_t *rows, bool timed)
 {
-	char text[160];
-	long long lost = value_losses(object, names, NULL, text, sizeof(text));
+	static const struct value_column timed_columns[] = {
+		{"begun (UTC)", "{:begun}"},
+		{"?>second", "{:seconds}"},
+		{">link", "{link}"},
+		{">offered", "{offered}"},
+		{">acknowledged", "{acknowledged}"},
+		{">in flight", "{in_flight}"},
+		{"balanced", "{balanced}", VALUE_BY_WORD},
+		{"dropped", "{dropped:losses}", VALUE_WARN},
+		{"for", "{group}/{stream}"},
+		{0}};
+	static const struct value_column columns[] = {{">seconds", "{seconds}"},
+						      {">link", "{link}"},
+						      {"stream", "{stream}"},
+						      {"group", "{group}"},
+						      {">offered", "{offered}"},
+						      {">acknowledged", "{acknowledged}"},
+						      {">in flight", "{in_flight}"},
+						      {"balanced", "{balanced}", VALUE_BY_WORD},
+						      {"dropped", "{dropped:losses}", VALUE_WARN},
+						      {0}};
 
-	writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
-	writer_cell(w, WRITER_PLAIN, "%s", text);
+	value_table(w, rows, timed ? timed_columns : columns,
+		    "no group was offered anything in this time");
 }
 
-/* Without label there is only the system clock's time of it. */
-static void cell_begun(struct writer *w, const json_t *object)
+/* With for whom (a group's stream; of a link's losses all) and the last frame. A new reference. */
+static json_t *with_receiver(const json_t *losses)
 {
-	const json_t *begun = value_at(object, "begun");
-	char text[48];
-
-	writer_cell(w, WRITER_PLAIN, "%s%s", value_text(begun, VALUE_TIME_MS, text, sizeof(text)),
-		    json_is_number(begun) && json_is_null(value_at(object, "tai"))
-			    ? " by system clock"
-			    : "");
-}
-
-/* `what`: ">second" of rows, which have a time too (the first column), ">seconds" of sums. */
-static bool begin_rows(struct writer *w, const char *const columns[], size_t count,
-		       const char *what)
-{
-	bool timed = strcmp(what, ">second") == 0;
-
-	writer_table(w, columns + !timed, count - !timed);
-	return timed;
-}
-
-/* The board's second of a row, first and last of one of more; of sums how many. */
-static void cell_second(struct writer *w, const json_t *row, const char *what)
-{
-	long long seconds = value_integer(row, "seconds", 1);
-	long long second = value_integer(row, "second", 0);
-
-	if (strcmp(what, "second") == 0 && seconds > 1) {
-		writer_cell(w, WRITER_PLAIN, "%lld-%lld", second, second + seconds - 1);
-	} else {
-		value_cell(w, row, what, VALUE_COUNT);
-	}
-}
-
-static void render_link_rows(struct writer *w, const json_t *rows, const char *what)
-{
-	const char *const columns[] = {"begun (UTC)", ">link",	   "floor",   what,
-				       ">cells",      ">good",	   ">lost",   "what",
-				       ">partial",    ">restarts", "balanced"};
-	bool timed = begin_rows(w, columns, COUNT(columns), what);
+	json_t *copy = json_deep_copy(losses);
+	json_t *loss;
 	size_t i;
-	const json_t *row;
 
-	json_array_foreach (rows, i, row) {
-		char floor[48];
+	json_array_foreach (copy, i, loss) {
+		bool group = *value_string(loss, "group", "") != '\0';
+		char text[96];
 
-		if (timed) {
-			cell_begun(w, row);
+		value_fill(loss, group ? "{group}/{stream}" : "all", text, sizeof(text));
+		json_object_set_new(loss, "for", json_string(text));
+		if (!json_is_number(value_at(loss, "last"))) {
+			json_object_set_new(loss, "last",
+					    json_integer(value_integer(loss, "first", 0) +
+							 value_integer(loss, "frames", 0) - 1));
 		}
-		value_cell(w, row, "link", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%s", value_floor(row, floor, sizeof(floor)));
-		cell_second(w, row, what + 1);
-		value_cell(w, row, "cells", VALUE_COUNT);
-		value_cell(w, row, "good", VALUE_COUNT);
-		cell_losses(w, row, &value_link_losses);
-		value_cell(w, row, "partial", VALUE_PLAIN);
-		value_cell(w, row, "restarts", VALUE_COUNT);
-		cell_balanced(w, row);
 	}
-	writer_table_end(w, "no frames in this time");
-}
-
-static void render_stream_rows(struct writer *w, const json_t *rows, const char *what)
-{
-	const char *const columns[] = {"begun (UTC)", ">link",	  "stream",	   "group",
-				       what,	      ">offered", ">acknowledged", ">in flight",
-				       ">dropped",    "why",	  "balanced"};
-	bool timed = begin_rows(w, columns, COUNT(columns), what);
-	size_t i;
-	const json_t *row;
-
-	json_array_foreach (rows, i, row) {
-		if (timed) {
-			cell_begun(w, row);
-		}
-		value_cell(w, row, "link", VALUE_COUNT);
-		value_cell(w, row, "stream", VALUE_PLAIN);
-		value_cell(w, row, "group", VALUE_PLAIN);
-		cell_second(w, row, what + 1);
-		value_cell(w, row, "offered", VALUE_COUNT);
-		value_cell(w, row, "acknowledged", VALUE_COUNT);
-		value_cell(w, row, "in_flight", VALUE_COUNT);
-		cell_losses(w, value_at(row, "dropped"), &value_drops);
-		cell_balanced(w, row);
-	}
-	writer_table_end(w, "no group was offered anything in this time");
+	return copy;
 }
 
 static void render_losses(struct writer *w, const json_t *losses)
 {
-	static const char *const columns[] = {"begun (UTC)", "what",	  ">link",	  "floor",
-					      "stream",	     "group",	  ">first frame", ">last",
-					      ">frames",     ">DMA epoch"};
-	size_t i;
-	const json_t *loss;
+	static const struct value_column columns[] = {{"begun (UTC)", "{:begun}"},
+						      {"what", "{code}", VALUE_WARN},
+						      {">link", "{link}"},
+						      {"floor", "{:floor}"},
+						      {">first", "{first}"},
+						      {">last", "{last}"},
+						      {">frames", "{frames}"},
+						      {"?>DMA epoch", "{dma_epoch}"},
+						      {"for", "{for}"},
+						      {0}};
+	json_t *rows = with_receiver(losses);
 
-	writer_table(w, columns, COUNT(columns));
-	json_array_foreach (losses, i, loss) {
-		long long first = value_integer(loss, "first", 0);
-		long long frames = value_integer(loss, "frames", 0);
-		char floor[48];
-
-		cell_begun(w, loss);
-		writer_cell(w, WRITER_WARN, "%s", value_string(loss, "code", "?"));
-		value_cell(w, loss, "link", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%s", value_floor(loss, floor, sizeof(floor)));
-		value_cell(w, loss, "stream", VALUE_PLAIN);
-		value_cell(w, loss, "group", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%lld", first);
-		writer_cell(w, WRITER_PLAIN, "%lld",
-			    value_integer(loss, "last", first + frames - 1));
-		writer_cell(w, WRITER_PLAIN, "%lld", frames);
-		value_cell(w, loss, "dma_epoch", VALUE_COUNT);
-	}
-	writer_table_end(w, "none");
+	value_table(w, rows, columns, "none");
+	json_decref(rows);
 }
 
 /* When nothing was accounted for, oldest first. */
@@ -155,31 +119,30 @@ static void render_missing(struct writer *w, const json_t *result)
 {
 	size_t i;
 	const json_t *gap;
-	char a[48];
-	char b[48];
-	char c[48];
+	char span[48];
 
 	json_array_foreach (value_at(result, "missing"), i, gap) {
-		double span = value_number(gap, "ended") - value_number(gap, "begun");
 		size_t n;
 		const json_t *link;
 
 		writer_text(w, WRITER_WARN, "  missing");
-		writer_text(w, WRITER_PLAIN, "  %s to %s (%s), link",
-			    value_text(value_at(gap, "begun"), VALUE_TIME, a, sizeof(a)),
-			    value_text(value_at(gap, "ended"), VALUE_TIME, b, sizeof(b)),
-			    ctl_span_text(span, c, sizeof(c)));
+		value_say(w, WRITER_PLAIN, gap, "  {begun:time} to {ended:time}");
+		writer_text(w, WRITER_PLAIN, " (%s), link",
+			    ctl_span_text(value_number(gap, "ended") - value_number(gap, "begun"),
+					  span, sizeof(span)));
 		json_array_foreach (value_at(gap, "links"), n, link) {
 			writer_text(w, WRITER_PLAIN, "%s%lld", n > 0 ? "," : " ",
 				    (long long)json_integer_value(link));
 		}
-		writer_text(w, WRITER_PLAIN, ": no row; the daemon or the board was away");
+		writer_newline(w);
+	}
+	if (json_array_size(value_at(result, "missing")) > 0) {
+		writer_text(w, WRITER_DIM,
+			    "  (no row: the daemon was not running, or the board was gone)");
 		writer_newline(w);
 	}
 	if (json_is_number(value_at(result, "begins"))) {
-		writer_text(w, WRITER_DIM, "  the ledger begins at %s",
-			    value_text(value_at(result, "begins"), VALUE_TIME, a, sizeof(a)));
-		writer_newline(w);
+		value_line(w, WRITER_DIM, result, "  the ledger begins at {begins:time}");
 	}
 }
 
@@ -196,25 +159,18 @@ static void render_incomplete(struct writer *w, const json_t *result)
 /* A row of a link whose cells have not one verdict each, or of a group whose frames have not one outcome. */
 static void render_off(struct writer *w, const json_t *row)
 {
-	const char *group = value_string(row, "group", NULL);
+	bool group = json_is_string(value_at(row, "group"));
 	long long off = value_integer(row, "off", 0);
-	char text[48];
 
 	writer_text(w, WRITER_BAD, "  here");
-	if (group != NULL) {
-		writer_text(w, WRITER_PLAIN, "  group %s, stream %s of link %lld", group,
-			    value_string(row, "stream", "?"), value_integer(row, "link", -1));
-	} else {
-		writer_text(w, WRITER_PLAIN, "  link %lld (%s)", value_integer(row, "link", -1),
-			    value_floor(row, text, sizeof(text)));
-	}
-	writer_text(w, WRITER_PLAIN, ", board's second %lld, %s", value_integer(row, "second", 0),
-		    value_text(value_at(row, "begun"), VALUE_TIME, text, sizeof(text)));
+	value_say(w, WRITER_PLAIN, row,
+		  group ? "  group {group}, stream {stream} of link {link}"
+			: "  link {link} ({:floor})");
+	value_say(w, WRITER_PLAIN, row, ", board's second {second}, {begun:time}");
 	if (off != 0) {
 		writer_text(w, WRITER_PLAIN, ": %lld frames %s", off < 0 ? -off : off,
-			    off > 0 ? "of which nobody knows what became of them"
-				    : "more than there were");
-	} else if (group != NULL && value_integer(row, "in_flight", 0) > 0) {
+			    off > 0 ? "with unknown outcome" : "too many");
+	} else if (group && value_integer(row, "in_flight", 0) > 0) {
 		writer_text(w, WRITER_PLAIN, ": closed with frames in flight");
 	}
 	writer_newline(w);
@@ -298,45 +254,45 @@ static bool is_apart(const json_t *hop)
 /* Each place where frames were lost, the worst first. */
 static void render_hops(struct writer *w, const json_t *hops)
 {
-	static const char *const columns[] = {"at",
-					      "what",
-					      ">link",
-					      "floor",
-					      "stream",
-					      "group",
-					      ">frames",
-					      ">losses",
-					      ">first",
-					      ">last",
-					      "first begun (UTC)",
-					      "last ended (UTC)"};
+	static const struct value_column columns[] = {{"what", "{code}", VALUE_WARN},
+						      {">link", "{link}"},
+						      {"floor", "{:floor}"},
+						      {">frames", "{frames}"},
+						      {">losses", "{losses}{apart|}"},
+						      {"?>first", "{first}"},
+						      {"?>last", "{last}"},
+						      {"first begun (UTC)", "{:begun}"},
+						      {"?last ended (UTC)", "{ended:ms}"},
+						      {"for", "{for}"},
+						      {0}};
+	json_t *rows = with_receiver(hops);
+	json_t *hop;
 	size_t i;
-	const json_t *hop;
 
-	if (json_array_size(hops) == 0) {
-		return;
+	if (json_array_size(hops) > 0) {
+		json_array_foreach (rows, i, hop) {
+			json_object_set_new(hop, "apart",
+					    json_string(is_apart(hop) ? " apart" : ""));
+		}
+		writer_heading(w, "Where frames were lost");
+		value_table(w, rows, columns, "none");
+		writer_newline(w);
 	}
-	writer_heading(w, "Where frames were lost");
-	writer_table(w, columns, COUNT(columns));
-	json_array_foreach (hops, i, hop) {
-		char floor[48];
+	json_decref(rows);
+}
 
-		value_cell(w, hop, "hop", VALUE_PLAIN);
-		writer_cell(w, WRITER_WARN, "%s", value_string(hop, "code", "?"));
-		value_cell(w, hop, "link", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%s", value_floor(hop, floor, sizeof(floor)));
-		value_cell(w, hop, "stream", VALUE_PLAIN);
-		value_cell(w, hop, "group", VALUE_PLAIN);
-		value_cell(w, hop, "frames", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%lld%s", value_integer(hop, "losses", 1),
-			    is_apart(hop) ? " apart" : "");
-		value_cell(w, hop, "first", VALUE_COUNT);
-		value_cell(w, hop, "last", VALUE_COUNT);
-		cell_begun(w, hop);
-		value_cell(w, hop, "ended", VALUE_TIME_MS);
+/* Whether one of the objects has no label: its time is the system clock's. */
+static bool any_unlabelled(const json_t *rows)
+{
+	size_t i;
+	const json_t *row;
+
+	json_array_foreach (rows, i, row) {
+		if (json_is_number(value_at(row, "begun")) && json_is_null(value_at(row, "tai"))) {
+			return true;
+		}
 	}
-	writer_table_end(w, "none");
-	writer_newline(w);
+	return false;
 }
 
 /* Rows of both kinds in one list: those of a group's stream name the group. */
@@ -352,10 +308,10 @@ static void render_unbalanced(struct writer *w, const json_t *rows)
 	writer_newline(w);
 	writer_heading(w, "Rows that do not balance: %zu", json_array_size(rows));
 	if (json_array_size(kind[0]) > 0) {
-		render_link_rows(w, kind[0], ">second");
+		render_link_rows(w, kind[0], true);
 	}
 	if (json_array_size(kind[1]) > 0) {
-		render_stream_rows(w, kind[1], ">second");
+		render_stream_rows(w, kind[1], true);
 	}
 	json_decref(kind[0]);
 	json_decref(kind[1]);
@@ -363,28 +319,34 @@ static void render_unbalanced(struct writer *w, const json_t *rows)
 
 static void render(struct writer *w, const json_t *result, bool rows)
 {
-	const json_t *totals = rows ? NULL : value_at(result, "totals");
+	const json_t *sums = rows ? NULL : value_at(result, "totals");
+	const json_t *of = sums != NULL ? sums : result;
 	const json_t *unbalanced = value_at(result, "unbalanced");
-	const char *what = totals != NULL ? ">seconds" : ">second";
 
 	render_verdict(w, result);
 	render_span(w, result);
 	writer_newline(w);
 	render_hops(w, value_at(result, "hops"));
 	writer_heading(w, "Links: cells = good + lost by name");
-	render_link_rows(w, value_at(totals != NULL ? totals : result, "links"), what);
+	render_link_rows(w, value_at(of, "links"), sums == NULL);
 	writer_newline(w);
-	writer_heading(w, "Consumers: frames of blocks (lost ones inside too): offered = "
-			  "acknowledged + in flight + dropped by name");
-	render_stream_rows(w, value_at(totals != NULL ? totals : result, "streams"), what);
+	writer_heading(w,
+		       "Consumers, frames of blocks: offered = acknowledged + in flight + dropped");
+	render_stream_rows(w, value_at(of, "streams"), sums == NULL);
 	writer_newline(w);
 	writer_heading(
-		w,
-		"Losses by name and frame range, timed by their label as the data are (frames of a "
-		"link's losses: the board's count)");
+		w, "Losses by name and range of frames (of a link's losses: the board's count)");
 	render_losses(w, value_at(result, "losses"));
 	if (json_array_size(unbalanced) > 0) {
 		render_unbalanced(w, unbalanced);
+	}
+	if (any_unlabelled(value_at(result, "losses")) ||
+	    any_unlabelled(value_at(result, "hops")) ||
+	    (sums == NULL && any_unlabelled(value_at(result, "links")))) {
+		writer_newline(w);
+		writer_text(w, WRITER_DIM,
+			    "* by the system clock: the board's second had no label");
+		writer_newline(w);
 	}
 }
 

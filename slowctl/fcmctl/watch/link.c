@@ -9,39 +9,23 @@
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {
-		">link", "name",  "state", "floor",  "expected",     ">frames/s",   ">last frame",
-		">good", ">lost", "what",  ">rx uW", ">code errors", ">lost locks", ">ring"};
-	size_t i;
-	const json_t *link;
+	static const struct value_column columns[] = {{">link", "{link:count}"},
+						      {"?name", "{name}"},
+						      {"state", "{state}", VALUE_BY_WORD},
+						      {"floor", "{:floor}"},
+						      {"expected", "{expected:floor}"},
+						      {">frames/s", "{frames_per_s:rate}"},
+						      {">last frame", "{age_s:age}"},
+						      {">rx uW", "{rx_power_uw}"},
+						      {"?>good", "{cells.good}"},
+						      {"?>code errors", "{code_errors}"},
+						      {"?>lost locks", "{lost_locks}"},
+						      {"?>ring", "{ring.used}/{ring.depth}"},
+						      {">lost", "{cells:lost}", VALUE_WARN},
+						      {"what", "{cells:losses}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "links"), i, link) {
-		const char *state = value_string(link, "state", "?");
-		const json_t *cells = value_at(link, "cells");
-		char names[128];
-		char floor[48];
-		long long lost =
-			value_losses(cells, &value_link_losses, NULL, names, sizeof(names));
-
-		value_cell(w, link, "link", VALUE_COUNT);
-		value_cell(w, link, "name", VALUE_PLAIN);
-		writer_cell(w, value_style(state), "%s", state);
-		writer_cell(w, WRITER_PLAIN, "%s", value_floor(link, floor, sizeof(floor)));
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    value_floor(value_at(link, "expected"), floor, sizeof(floor)));
-		value_cell(w, link, "frames_per_s", VALUE_RATE);
-		value_cell(w, link, "age_s", VALUE_AGE);
-		value_cell(w, cells, "good", VALUE_COUNT);
-		writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
-		writer_cell(w, WRITER_PLAIN, "%s", names);
-		value_cell(w, link, "rx_power_uw", VALUE_PLAIN);
-		value_cell(w, link, "code_errors", VALUE_COUNT);
-		value_cell(w, link, "lost_locks", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%lld/%lld", value_integer(link, "ring.used", 0),
-			    value_integer(link, "ring.depth", 0));
-	}
-	writer_table_end(w, "no links");
+	value_table(w, value_at(result, "links"), columns, "no links");
 }
 
 /* Every member of an object that is a plain value. */
@@ -59,79 +43,76 @@ static void render_members(struct writer *w, const json_t *object)
 	}
 }
 
-static void render_show(struct writer *w, const json_t *link)
+static void render_object(struct writer *w, const char *heading, const json_t *object)
+{
+	if (json_object_size(object) > 0) {
+		writer_newline(w);
+		writer_heading(w, "%s", heading);
+		render_members(w, object);
+	}
+}
+
+static void render_state(struct writer *w, const json_t *link)
 {
 	const char *state = value_string(link, "state", "?");
 	long long offset = value_integer(link, "offset_bytes", 0);
-	char text[64], aligned[32] = "aligned";
+	char aligned[32] = "aligned";
 
 	if (offset != 0) {
 		snprintf(aligned, sizeof(aligned), "aligned at byte %lld", offset);
 	}
-	writer_heading(w, "Link %lld  %s", value_integer(link, "link", -1),
-		       value_string(link, "name", ""));
 	writer_pair(w, "state", value_style(state), "%s%s%s, %s", state,
 		    value_true(link, "signal") ? ", light" : ", no light",
 		    value_true(link, "locked") ? ", locked" : ", not locked",
 		    value_true(link, "aligned") ? aligned : "not aligned");
-	writer_pair(w, "floor", WRITER_PLAIN, "%s", value_floor(link, text, sizeof(text)));
-	writer_pair(w, "expected", WRITER_PLAIN, "%s",
-		    value_floor(value_at(link, "expected"), text, sizeof(text)));
-	writer_pair(w, "last frame", WRITER_PLAIN, "%s ago",
-		    value_text(value_at(link, "age_s"), VALUE_AGE, text, sizeof(text)));
-	writer_pair(w, "frames/s", WRITER_PLAIN, "%s",
-		    value_text(value_at(link, "frames_per_s"), VALUE_RATE, text, sizeof(text)));
-	writer_pair(w, "bytes/s", WRITER_PLAIN, "%s",
-		    value_text(value_at(link, "bytes_per_s"), VALUE_RATE, text, sizeof(text)));
-	writer_pair(w, "hits/s", WRITER_PLAIN, "%s",
-		    value_text(value_at(link, "hits_per_s"), VALUE_RATE, text, sizeof(text)));
-	writer_pair(w, "rx power uW", WRITER_PLAIN, "%s",
-		    value_text(value_at(link, "rx_power_uw"), VALUE_PLAIN, text, sizeof(text)));
-	writer_pair(w, "code errors", WRITER_PLAIN, "%lld", value_integer(link, "code_errors", 0));
-	writer_pair(w, "downlink errors", WRITER_PLAIN, "%lld",
-		    value_integer(link, "downlink_errors", 0));
-	writer_pair(w, "lost locks", WRITER_PLAIN, "%lld", value_integer(link, "lost_locks", 0));
-	writer_pair(w, "alignments", WRITER_PLAIN, "%lld", value_integer(link, "aligns", 0));
-	writer_pair(w, "ring", WRITER_PLAIN, "%lld of %lld buffers",
-		    value_integer(link, "ring.used", 0), value_integer(link, "ring.depth", 0));
-	writer_pair(w, "DMA epoch", WRITER_PLAIN, "%lld%s", value_integer(link, "dma_epoch", 0),
-		    value_true(link, "taken_over") ? ", taken over from a predecessor" : "");
-	writer_pair(w, "item faults", WRITER_PLAIN, "%lld", value_integer(link, "item_faults", 0));
-	writer_newline(w);
-	writer_heading(w, "Frames since the daemon started");
-	render_members(w, value_at(link, "cells"));
-	if (json_object_size(value_at(link, "registers")) > 0) {
-		writer_newline(w);
-		writer_heading(w, "Registers of the board");
-		render_members(w, value_at(link, "registers"));
+}
+
+static void render_show(struct writer *w, const json_t *link)
+{
+	static const struct {
+		const char *name, *text;
+	} pairs[] = {
+		{"floor", "{:floor}"},
+		{"expected", "{expected:floor}"},
+		{"last frame", "{age_s:age} ago"},
+		{"frames/s", "{frames_per_s:rate}"},
+		{"bytes/s", "{bytes_per_s:rate}"},
+		{"hits/s", "{hits_per_s:rate}"},
+		{"rx power uW", "{rx_power_uw}"},
+		{"code errors", "{code_errors}"},
+		{"downlink errors", "{downlink_errors}"},
+		{"lost locks", "{lost_locks}"},
+		{"alignments", "{aligns}"},
+		{"ring", "{ring.used} of {ring.depth} buffers"},
+	};
+
+	writer_heading(w, "Link %lld  %s", value_integer(link, "link", -1),
+		       value_string(link, "name", ""));
+	render_state(w, link);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		value_pair(w, pairs[i].name, WRITER_PLAIN, link, pairs[i].text);
 	}
-	if (json_object_size(value_at(link, "floor_telemetry")) > 0) {
-		writer_newline(w);
-		writer_heading(w, "Telemetry of the floor");
-		render_members(w, value_at(link, "floor_telemetry"));
-	}
+	value_pair(w, "DMA epoch", WRITER_PLAIN, link,
+		   value_true(link, "taken_over") ? "{dma_epoch}, taken over from a predecessor"
+						  : "{dma_epoch}");
+	value_pair(w, "item faults", WRITER_PLAIN, link, "{item_faults}");
+	render_object(w, "Frames since the daemon started", value_at(link, "cells"));
+	render_object(w, "Registers of the board", value_at(link, "registers"));
+	render_object(w, "Telemetry of the floor", value_at(link, "floor_telemetry"));
 }
 
 static void render_relock(struct writer *w, const json_t *result)
 {
 	const char *verdict = value_string(result, "verdict", "?");
 	long long slip = value_integer(result, "slip", 0);
-	char took[32];
-	char moved[32];
-	char mean[32];
 
-	writer_text(w, WRITER_PLAIN,
-		    "link %lld locked and judged in %s: ", value_integer(result, "link", -1),
-		    value_text(value_at(result, "took_s"), VALUE_AGE, took, sizeof(took)));
+	value_say(w, WRITER_PLAIN, result, "link {link} locked and judged in {took_s:age}: ");
 	writer_text(w, value_style(verdict), "%s", verdict);
 	if (slip != 0) {
 		writer_text(w, value_style(verdict), " by %lld x 1.25 ns", slip);
 	}
-	writer_text(w, WRITER_PLAIN, ", %s ps from the reference (mean %s ps)",
-		    value_text(value_at(result, "difference_ps"), VALUE_PS_SIGNED, moved,
-			       sizeof(moved)),
-		    value_text(value_at(result, "mean_ps"), VALUE_PS, mean, sizeof(mean)));
-	writer_newline(w);
+	value_line(w, WRITER_PLAIN, result,
+		   ", {difference_ps:+ps} ps from the reference (mean {mean_ps:ps} ps)");
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
