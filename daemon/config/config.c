@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "daemon/data/block.h"
+#include "slowctl/param/edits.h"
 
 _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
@@ -148,37 +149,9 @@ void config_print_errors(const struct config_report *report, FILE *out)
 
 /* ------------------------------------------------------------------ one key */
 
-/* Edit distance (Levenshtein), for "did you mean". */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[64];
-	size_t n = strlen(b);
-
-	if (n >= sizeof(row) / sizeof(row[0])) {
-		return 1000;
-	}
-	for (size_t j = 0; j <= n; j++) {
-		row[j] = (unsigned)j;
-	}
-	for (size_t i = 1; a[i - 1]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t j = 1; j <= n; j++) {
-			unsigned above = row[j], best = diagonal + (a[i - 1] != b[j - 1]);
-
-			best = above + 1 < best ? above + 1 : best;
-			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			row[j] = best;
-			diagonal = above;
-		}
-	}
-	return row[n];
-}
-
 static void nearer(const char *wanted, const char *candidate, unsigned *best, const char **ret_name)
 {
-	unsigned d = distance(wanted, candidate);
+	unsigned d = edits(wanted, candidate);
 
 	if (d < *best && d <= 1 + strlen(wanted) / 3) {
 		*best = d;

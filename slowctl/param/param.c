@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "slowctl/param/edits.h"
 #include "slowctl/param/number.h"
 #include "tdm/registers.h"
 
@@ -227,30 +228,6 @@ struct param *params_at(struct params *p, unsigned number)
 static const char *short_name(const struct param *param)
 {
 	return param->tower ? strchr(param->name, '.') + 1 : param->name;
-}
-
-/* Edits that make `a` of `b`, up to 63 bytes each; for "did you mean". */
-static unsigned edits(const char *a, const char *b)
-{
-	unsigned row[PARAM_NAME_MAX + 1];
-	size_t n = strlen(b);
-
-	for (unsigned j = 0; j <= n; j++) {
-		row[j] = j;
-	}
-	for (unsigned i = 1; a[i - 1]; i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= n; j++) {
-			unsigned best = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			best = best < corner + 1 ? best : corner + 1;
-			row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-		}
-	}
-	return row[n];
 }
 
 /* Another number is another floor or module: that is no slip of a letter, and is not guessed. */

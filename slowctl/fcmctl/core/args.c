@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "slowctl/fcmctl/show/time.h"
+#include "slowctl/param/edits.h"
 #include "slowctl/param/number.h"
 
 enum value_type { FLAG, TEXT, NUMBER, DECIMAL, SPAN, TIME };
@@ -124,48 +125,16 @@ __attribute__((format(printf, 3, 4))) static int fault(struct ctl_fault *ret, co
 	return -EINVAL;
 }
 
-/* Edits (insert, delete, replace, swap neighbours) from a to b. Long words are far from everything. */
-static unsigned distance(const char *a, const char *b)
-{
-	enum { ROOM = 24 };
-	unsigned d[ROOM][ROOM];
-	size_t la = strlen(a);
-	size_t lb = strlen(b);
-
-	if (la >= ROOM || lb >= ROOM) {
-		return ROOM;
-	}
-	for (size_t i = 0; i <= la; i++) {
-		for (size_t k = 0; k <= lb; k++) {
-			unsigned best;
-
-			if (i == 0 || k == 0) {
-				d[i][k] = (unsigned)(i + k);
-				continue;
-			}
-			best = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
-			best = d[i - 1][k] + 1 < best ? d[i - 1][k] + 1 : best;
-			best = d[i][k - 1] + 1 < best ? d[i][k - 1] + 1 : best;
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-			    d[i - 2][k - 2] + 1 < best) {
-				best = d[i - 2][k - 2] + 1;
-			}
-			d[i][k] = best;
-		}
-	}
-	return d[la][lb];
-}
-
 const char *ctl_nearest(const char *word, const char *const *known, size_t count)
 {
 	const char *best = NULL;
-	unsigned least = 3; /* two edits at most, and fewer than half of the word */
+	unsigned least = 3; /* two edits at most, and at most half of the word */
 
 	for (size_t i = 0; i < count; i++) {
-		unsigned edits = distance(word, known[i]);
+		unsigned far = edits(word, known[i]);
 
-		if (edits < least && edits * 2 <= strlen(word)) {
-			least = edits;
+		if (far < least && far * 2 <= strlen(word)) {
+			least = far;
 			best = known[i];
 		}
 	}
