@@ -138,12 +138,7 @@ static const struct ctl_command *find_command(const struct typed *t, int *ret_na
 
 static void understand(struct typed *t, char **words, int count)
 {
-	const struct ctl_environment environment = {
-		.board = getenv("FCM_BOARD"),
-		.dir = getenv("FCM_DIR"),
-		.socket = getenv("FCM_SOCKET"),
-		.database = getenv("FCM_DATABASE"),
-	};
+	const struct ctl_environment environment = ctl_environment();
 	struct ctl_args station = {0};
 	struct ctl_fault fault;
 
@@ -557,11 +552,8 @@ const struct ctl_command ctl_complete_commands[] = {
 		.summary = "print the script by which bash or zsh complete",
 		.help = "The Tab key then completes commands, options, names of parameters, links, "
 			"floors, commands and\nrecordings; names are asked from the daemon. make "
-			"install has put it where the shells look; by\nhand:\n\n"
-			"  . <(fcmctl completion bash)\n"
-			"  fcmctl completion zsh > ~/.zfunc/_fcmctl",
-		.min_words = 1,
-		.max_words = 1,
+			"install has put it where the shells look; by\nhand:\n\n  . <(fcmctl "
+			"completion bash)\n  fcmctl completion zsh > ~/.zfunc/_fcmctl",
 		.run = completion_run,
 	},
 	{0},

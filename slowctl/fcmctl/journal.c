@@ -186,11 +186,10 @@ const struct ctl_command ctl_journal_commands[] = {
 		.arguments = "",
 		.summary = "who set what, and what became of it",
 		.help = "The newest 20 commands, newest first. Answers while the daemon is away, "
-			"too.\n\n"
-			"States: QUEUED, SENT, ACKED (executed, the value is not there yet), DONE, "
-			"REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is being settled.\n\n"
-			"  fcmctl command list --state UNKNOWN\n  fcmctl command list --floor 3 "
-			"--limit 100",
+			"too.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not there "
+			"yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is being "
+			"settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command list "
+			"--floor 3 --limit 100",
 		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
 			   CTL_BIT(CTL_SINCE),
 		.run = list_run,
@@ -201,10 +200,7 @@ const struct ctl_command ctl_journal_commands[] = {
 		.arguments = "COMMAND",
 		.summary = "one command with every transition",
 		.help = "Who, from where, why, old and new value, and each state with its time and "
-			"the "
-			"frame in\nwhich the word left. Answers while the daemon is away, too.",
-		.min_words = 1,
-		.max_words = 1,
+			"the frame in\nwhich the word left. Answers while the daemon is away, too.",
 		.run = show_run,
 	},
 	{
@@ -213,14 +209,10 @@ const struct ctl_command ctl_journal_commands[] = {
 		.arguments = "COMMAND",
 		.summary = "take back a command that waits, or stop a ramp",
 		.help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
-			"way "
-			"(ACKED) is\nstopped where it is, by a command of its own, whose end is "
-			"waited for; "
-			"the first is then\nCANCELLED and says where. What else has left cannot be "
-			"taken back.",
+			"way (ACKED) is\nstopped where it is, by a command of its own, whose end "
+			"is waited for; the first is then\nCANCELLED and says where. What else has "
+			"left cannot be taken back.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = cancel_run,
 	},
 	{0},

@@ -224,11 +224,9 @@ const struct ctl_command ctl_key_commands[] = {
 			"prints the line\nfor the daemon's allow list. ROLE of control: reader "
 			"(asks), operator (sets, records,\nruns; of what is dangerous only what "
 			"makes safer), expert (all). Of data:\nconsumer:GROUP (the member NAME of "
-			"that group), monitor.\n\n"
-			"  fcmctl key make datamanager operator >> network-0.allow\n"
-			"  fcmctl key make trigger-1 consumer:trigger >> network-0.allow",
-		.min_words = 2,
-		.max_words = 3,
+			"that group), monitor.\n\n  fcmctl key make datamanager operator >> "
+			"network-0.allow\n  fcmctl key make trigger-1 consumer:trigger >> "
+			"network-0.allow",
 		.run = make_run,
 	},
 	{
@@ -236,12 +234,9 @@ const struct ctl_command ctl_key_commands[] = {
 		.verb = "server",
 		.arguments = "FILE",
 		.summary = "a new key pair for a daemon",
-		.help = "Writes the secret into FILE, the public key into FILE.pub, and prints "
-			"it. Clients need\nthe public key to know the daemon by. FILE must belong "
-			"to the daemon's user.\n\n  fcmctl key server "
-			"/etc/fcm-server/network-0.key",
-		.min_words = 1,
-		.max_words = 1,
+		.help = "Writes the secret into FILE, the public key into FILE.pub, and prints it. "
+			"Clients need\nthe public key to know the daemon by. FILE must belong to "
+			"the daemon's user.\n\n  fcmctl key server /etc/fcm-server/network-0.key",
 		.run = server_run,
 	},
 	{
@@ -251,7 +246,6 @@ const struct ctl_command ctl_key_commands[] = {
 		.summary = "whose keys may do what",
 		.help = "Reads the allow list of the daemon (or FILE) and says what is wrong with "
 			"it. Works while\nthe daemon is away, too.",
-		.max_words = 1,
 		.run = list_run,
 	},
 	{0},

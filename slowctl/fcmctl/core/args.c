@@ -28,10 +28,6 @@ struct option_type {
 	enum ctl_option again; /* of an option that may be given twice: where the second goes */
 };
 
-#define FCMCTL_OPTIONS                                                                             \
-	(CTL_BIT(CTL_BOARD) | CTL_BIT(CTL_DIR) | CTL_BIT(CTL_SOCKET) | CTL_BIT(CTL_DATABASE) |     \
-	 CTL_BIT(CTL_JSON) | CTL_BIT(CTL_TIMEOUT) | CTL_BIT(CTL_HELP) | CTL_BIT(CTL_VERSION))
-
 static const struct option_type option_table[CTL_OPTIONS] = {
 	[CTL_BOARD] = {{"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD)"},
 		       NUMBER,
@@ -458,26 +454,49 @@ static int take_options(int argc, char **argv, double now, char **words, struct 
 	return 0;
 }
 
-static const char *command_name(const struct ctl_command *c, char *buf, size_t size)
+const char *ctl_command_name(const struct ctl_command *c, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s%s", c->noun != NULL ? c->noun : "", c->noun != NULL ? " " : "",
 		 c->verb);
 	return buf;
 }
 
+#define WORDS_MAX 64u /* of a command that takes any number */
+
+/* How many words a command takes, by its usage: "LINK", "NAME ROLE [FILE]", "[PATTERN...]", "ALARM --for SPAN". */
+static void count_words(const struct ctl_command *c, unsigned *ret_min, unsigned *ret_max)
+{
+	const char *word = c->arguments;
+	bool option = false;
+
+	*ret_min = c->min_words;
+	*ret_max = c->max_words;
+	for (size_t length; c->max_words == 0 && *word != '\0';
+	     word += length + strspn(word + length, " ")) {
+		length = strcspn(word, " ");
+		option = word[0] == '-' || option;
+		if (!option) {
+			*ret_min += word[0] != '[';
+			*ret_max =
+				memmem(word, length, "...", 3) != NULL ? WORDS_MAX : *ret_max + 1;
+		}
+	}
+}
+
 /* Options and number of words against the command's row. */
 static int check_command(const struct ctl_args *args, struct ctl_fault *ret_fault)
 {
 	const struct ctl_command *command = args->command;
+	unsigned least, most;
 	char name[64];
 	char hint[200];
 
-	command_name(command, name, sizeof(name));
+	ctl_command_name(command, name, sizeof(name));
 	snprintf(hint, sizeof(hint), "usage: fcmctl %s%s%s [OPTION...]", name,
 		 command->arguments[0] != '\0' ? " " : "", command->arguments);
 	for (int i = 0; i < CTL_OPTIONS; i++) {
-		if (args->text[i] != NULL &&
-		    ((command->options | FCMCTL_OPTIONS) & CTL_BIT(i)) == 0) {
+		if (args->text[i] != NULL && i > CTL_VERSION &&
+		    (command->options & CTL_BIT(i)) == 0) {
 			if ((command->options & CTL_BIT(CTL_AT)) != 0 && i == CTL_AT_AGAIN) {
 				return fault(ret_fault, "fcmctl diff compares two times",
 					     "'%s' takes one --%s", name, option_table[i].row.name);
@@ -487,12 +506,13 @@ static int check_command(const struct ctl_args *args, struct ctl_fault *ret_faul
 				     option_table[i].row.name);
 		}
 	}
-	if ((unsigned)args->words < command->min_words) {
+	count_words(command, &least, &most);
+	if ((unsigned)args->words < least) {
 		return fault(ret_fault, hint, "'%s' needs %s", name, command->arguments);
 	}
-	if ((unsigned)args->words > command->max_words) {
+	if ((unsigned)args->words > most) {
 		return fault(ret_fault, hint, "'%s' has no use for '%.60s'", name,
-			     args->word[command->max_words]);
+			     args->word[most]);
 	}
 	return 0;
 }
@@ -587,6 +607,16 @@ static int station_of_socket(struct ctl_station *s, const char *path, struct ctl
 	}
 	*slash = '\0';
 	return join(s->database, dir, "station.db", ret_fault);
+}
+
+struct ctl_environment ctl_environment(void)
+{
+	return (struct ctl_environment){
+		.board = getenv("FCM_BOARD"),
+		.dir = getenv("FCM_DIR"),
+		.socket = getenv("FCM_SOCKET"),
+		.database = getenv("FCM_DATABASE"),
+	};
 }
 
 int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,

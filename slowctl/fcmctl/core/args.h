@@ -31,13 +31,18 @@ struct ctl_option_row {
 };
 const struct ctl_option_row *ctl_option_row(enum ctl_option option);
 
+/* "link list". Returns buf. */
+const char *ctl_command_name(const struct ctl_command *c, char *buf, size_t size);
+
 /* The nearest of the known words (nouns, verbs) to a misspelt one, NULL: none is near. */
 const char *ctl_nearest(const char *word, const char *const *known, size_t count);
 
-/* Environment as far as it says where the station is; NULL: not set. */
+/* Variables that say where the station is; NULL: not set. */
 struct ctl_environment {
 	const char *board, *dir, *socket, *database;
 };
+/* That of this process. */
+struct ctl_environment ctl_environment(void);
 /* Options first, then environment, then board 0. -EINVAL with *ret_fault (path too long, no number). */
 int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
 		     struct ctl_station *ret_station, struct ctl_fault *ret_fault);

@@ -96,8 +96,12 @@ struct ctl_command {
 	const char *summary;   /* one line */
 	const char *help;      /* what it does, what it prints, examples */
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
-	unsigned min_words, max_words;
+	unsigned min_words, max_words; /* both 0: as `arguments` says */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
+	/* Without run() the command shows the answer to `op`, of a list the newest `limit` rows. */
+	const char *op;
+	writer_render_fn render;
+	unsigned limit;
 };
 
 /* All commands, given by main() before anything else: a NULL-terminated list of tables, each ended by a command

@@ -116,12 +116,6 @@ static void render_list(struct writer *w, const json_t *result)
 	render_all(w, value_at(result, "alarms"));
 }
 
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	(void)args;
-	return ctl_show(ctl, "alarm.list", NULL, render_list);
-}
-
 /* --- to change --- */
 
 static void render_done(struct writer *w, const json_t *result)
@@ -295,10 +289,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.verb = "list",
 		.arguments = "",
 		.summary = "what stands, and who has seen it; what is paused",
-		.help = "The reasons of status, each with its name OBJECT/CODE, and "
-			"what is paused\nthough it does not stand. New: nobody has acknowledged "
-			"it.",
-		.run = list_run,
+		.help = "The reasons of status, each with its name OBJECT/CODE, and what is "
+			"paused\nthough it does not stand. New: nobody has acknowledged it.",
+		.op = "alarm.list",
+		.render = render_list,
 	},
 	{
 		.noun = "alarm",
@@ -308,13 +302,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.help = "It stands as before, and status stays red; it is no longer new, and says "
 			"who has seen\nit. What comes in addition, or again after it was over, is "
 			"new. One that latches and is\nover goes. ALARM is OBJECT/CODE, or OBJECT "
-			"for "
-			"all of it and below it; * stays between\ndots.\n\n"
-			"  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
-			"  fcmctl alarm ack floor3",
+			"for all of it and below it; * stays between\ndots.\n\n  fcmctl alarm ack "
+			"floor3/hv-trip --reason 'clearing it at daylight'\n  fcmctl alarm ack "
+			"floor3",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 64,
 		.run = ack_run,
 	},
 	{
@@ -325,12 +316,9 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.help = "Until then it is listed, but status is not red because of it. At most 24 "
 			"h; the reason\nis for the others. It may come before what it is for, then "
 			"the name has to be whole. A\npause of a warning does not cover it when it "
-			"becomes an alarm.\n\n"
-			"  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is "
-			"exchanged'",
+			"becomes an alarm.\n\n  fcmctl alarm pause link2/link-dark --for 2h "
+			"--reason 'fibre is exchanged'",
 		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = pause_run,
 	},
 	{
@@ -340,8 +328,6 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.summary = "end a pause before its time",
 		.help = "From now on it counts again.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 64,
 		.run = resume_run,
 	},
 	{
@@ -352,8 +338,7 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.help = "First all there is, then a line for each that began, became worse, is "
 			"over, was\nacknowledged or paused. Goes on after a restart of the daemon, "
 			"with all there is.\nWith --json an object a line, and a sign of life "
-			"every "
-			"5 s.",
+			"every 5 s.",
 		.run = watch_run,
 	},
 	{0},

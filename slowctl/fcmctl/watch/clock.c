@@ -99,17 +99,6 @@ static void render_history(struct writer *w, const json_t *result)
 	value_table(w, value_at(result, "events"), columns, "no changes of the clock in this time");
 }
 
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	(void)args;
-	return ctl_show(ctl, "clock.show", NULL, render_show);
-}
-
-static int history_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "clock.history", ctl_filter(args, 40), render_history);
-}
-
 const struct ctl_command ctl_clock_commands[] = {
 	{
 		.noun = "clock",
@@ -118,10 +107,11 @@ const struct ctl_command ctl_clock_commands[] = {
 		.summary = "GPS, label of the seconds, uncertainty",
 		.help = "States: no-time (blocks carry no time), acquiring, locked, holdover (the "
 			"source is\nsilent; the uncertainty grows), fault (a jump or a "
-			"contradiction).\n"
-			"Missing time never stops the data. relabelled: the running time was "
-			"replaced by another;\nit is for you to find out which was right.",
-		.run = show_run,
+			"contradiction).\nMissing time never stops the data. relabelled: the "
+			"running time was replaced by another;\nit is for you to find out which "
+			"was right.",
+		.op = "clock.show",
+		.render = render_show,
 	},
 	{
 		.noun = "clock",
@@ -129,10 +119,11 @@ const struct ctl_command ctl_clock_commands[] = {
 		.arguments = "",
 		.summary = "changes of the clock's state",
 		.help = "Newest first, by the system clock; relabellings among them.\nAnswers "
-			"while "
-			"the daemon is away, too.",
+			"while the daemon is away, too.",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.run = history_run,
+		.op = "clock.history",
+		.render = render_history,
+		.limit = 40,
 	},
 	{0},
 };

@@ -234,12 +234,6 @@ static void render_list(struct writer *w, const json_t *result)
 	render_doors(w, value_at(result, "doors"));
 }
 
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	(void)args;
-	return ctl_show(ctl, "consumer.list", NULL, render_list);
-}
-
 const struct ctl_command ctl_consumer_commands[] = {
 	{
 		.noun = "consumer",
@@ -247,30 +241,23 @@ const struct ctl_command ctl_consumer_commands[] = {
 		.arguments = "",
 		.summary = "who takes the data, what was dropped for whom",
 		.help = "Groups of reserved consumers: blocks offered, acknowledged, in flight, "
-			"waiting "
-			"for a member,\nand dropped by name: no-member, slow, shutdown, pool (no "
-			"memory "
-			"left). lag: age of the\noldest block that is not settled.\n\n"
-			"Policy: what happens when the group has used its share of the ring or 3/4 "
-			"of "
-			"its memory\nbudget. beyond: blocks dropped because 3/4 of the ring or the "
-			"whole "
-			"budget was used,\nwhatever the policy. cut off: members that the policy "
-			"disconnected.\n\n"
-			"Members: 'in flight' includes dropped blocks that the member still has to "
-			"acknowledge,\n'taken over' counts blocks that a dead member had held. "
-			"State: "
-			"alive, left, silent,\ntoo-slow (disconnected by the policy).\n\n"
-			"The group tridas is the TriDAS feed. Its readers by floor: written, "
-			"behind, and "
-			"the last\nreaders that were dropped because they were too far behind.\n\n"
-			"Sockets: where to connect to; connections that are open, were refused (no "
-			"ZeroMQ), or were\ncut off: crowded (too many), unfinished (a message "
-			"without "
-			"end), silent (no message for a\nminute), greedy (too much data). Monitors "
-			"(data "
-			"tail) are best effort and not listed.",
-		.run = list_run,
+			"waiting for a member,\nand dropped by name: no-member, slow, shutdown, "
+			"pool (no memory left). lag: age of the\noldest block that is not "
+			"settled.\n\nPolicy: what happens when the group has used its share of the "
+			"ring or 3/4 of its memory\nbudget. beyond: blocks dropped because 3/4 of "
+			"the ring or the whole budget was used,\nwhatever the policy. cut off: "
+			"members that the policy disconnected.\n\nMembers: 'in flight' includes "
+			"dropped blocks that the member still has to acknowledge,\n'taken over' "
+			"counts blocks that a dead member had held. State: alive, left, "
+			"silent,\ntoo-slow (disconnected by the policy).\n\nThe group tridas is "
+			"the TriDAS feed. Its readers by floor: written, behind, and the "
+			"last\nreaders that were dropped because they were too far "
+			"behind.\n\nSockets: where to connect to; connections that are open, were "
+			"refused (no ZeroMQ), or were\ncut off: crowded (too many), unfinished (a "
+			"message without end), silent (no message for a\nminute), greedy (too much "
+			"data). Monitors (data tail) are best effort and not listed.",
+		.op = "consumer.list",
+		.render = render_list,
 	},
 	{0},
 };

@@ -432,17 +432,14 @@ const struct ctl_command ctl_ledger_commands[] = {
 			"dropped by name; then each loss with floor and frame\nrange. --rows shows "
 			"second by second, with time, --by minute or hour longer spans.\nAnswers "
 			"while the daemon is away, too. Exit 0 it balances, 1 it does not, or has "
-			"no rows\nof a part of the time.\n\n"
-			"link-down     no light or no lock        crc         damaged frame\n"
-			"board-fifo    the board overflowed       alignment   no frame border "
-			"found\n"
-			"ring-full     the daemon was too late    time-fault  the frame's number "
-			"was wrong\n"
-			"no-member     no consumer in the group   slow        consumers too slow\n"
-			"shutdown      in flight when the rings were given up\n"
-			"pool          no memory for blocks\n"
-			"no-time       without a label: withheld by the TriDAS feed\n\n"
-			"  fcmctl ledger show --since 02:00 --link 2",
+			"no rows\nof a part of the time.\n\nlink-down     no light or no "
+			"lock        crc         damaged frame\nboard-fifo    the board "
+			"overflowed       alignment   no frame border found\nring-full     the "
+			"daemon was too late    time-fault  the frame's number was "
+			"wrong\nno-member     no consumer in the group   slow        consumers too "
+			"slow\nshutdown      in flight when the rings were given up\npool          "
+			"no memory for blocks\nno-time       without a label: withheld by the "
+			"TriDAS feed\n\n  fcmctl ledger show --since 02:00 --link 2",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
 			   CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_BY),
 		.run = show_run,

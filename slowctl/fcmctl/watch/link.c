@@ -115,12 +115,6 @@ static void render_relock(struct writer *w, const json_t *result)
 		   ", {difference_ps:+ps} ps from the reference (mean {mean_ps:ps} ps)");
 }
 
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	(void)args;
-	return ctl_show(ctl, "link.list", NULL, render_list);
-}
-
 static int show_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	int link;
@@ -175,12 +169,11 @@ const struct ctl_command ctl_link_commands[] = {
 		.arguments = "",
 		.summary = "the links, one a line",
 		.help = "State, the floor that answers and the one expected, rates, losses since "
-			"the "
-			"daemon\nstarted, receiver power and errors of each link.\n\n"
-			"States: up (good frames come), aligning, silent (locked, but no good "
-			"frame), "
+			"the daemon\nstarted, receiver power and errors of each link.\n\nStates: "
+			"up (good frames come), aligning, silent (locked, but no good frame), "
 			"dark\n(no light), off (not configured).",
-		.run = list_run,
+		.op = "link.list",
+		.render = render_list,
 	},
 	{
 		.noun = "link",
@@ -188,10 +181,7 @@ const struct ctl_command ctl_link_commands[] = {
 		.arguments = "LINK",
 		.summary = "all about one link",
 		.help = "State, losses by name, the board's registers and the floor's "
-			"telemetry.\n\n"
-			"  fcmctl link show 2",
-		.min_words = 1,
-		.max_words = 1,
+			"telemetry.\n\n  fcmctl link show 2",
 		.run = show_run,
 	},
 	{
@@ -201,16 +191,11 @@ const struct ctl_command ctl_link_commands[] = {
 		.summary = "reset a link's transceiver; wait for the verdict",
 		.help = "Resets the transceiver, waits for lock, alignment and the verdict on the "
 			"phase.\nUntil it is back, frames of this link are lost, and counted by "
-			"name; "
-			"the other links\ndo not notice.\n\n"
-			"PASS: the phase is where it was. SLIP n: it moved by n x 1.25 ns; reset "
-			"again. "
-			"JUMP: it\nmoved otherwise; fcmctl phase show, then repair, or phase "
-			"accept.\n"
-			"Exit 0 PASS, 1 anything else.",
+			"name; the other links\ndo not notice.\n\nPASS: the phase is where it was. "
+			"SLIP n: it moved by n x 1.25 ns; reset again. JUMP: it\nmoved otherwise; "
+			"fcmctl phase show, then repair, or phase accept.\nExit 0 PASS, 1 anything "
+			"else.",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = relock_run,
 	},
 	{
@@ -221,8 +206,6 @@ const struct ctl_command ctl_link_commands[] = {
 		.help = "As link reset, but only the search for the word border is done again. The "
 			"milder\nremedy after a SLIP.",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = relock_run,
 	},
 	{0},

@@ -301,9 +301,7 @@ const struct ctl_command ctl_phase_commands[] = {
 		.help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this "
 			"lock, slope of\nthe last minute, round trip, the reference and the last "
 			"verdict; TDEV and MTIE over 1, 10\nand 100 s. Of one LINK also the "
-			"histogram of all samples since the last lock.\n\n"
-			"  fcmctl phase show 2",
-		.max_words = 1,
+			"histogram of all samples since the last lock.\n\n  fcmctl phase show 2",
 		.run = show_run,
 	},
 	{
@@ -312,13 +310,9 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK",
 		.summary = "verdicts and seconds of a link's phase",
 		.help = "The verdicts on re-locks (with who and why for an accepted reference), "
-			"and one "
-			"row a\nsecond, the newest 60 of each. Answers while the daemon is away, "
-			"too.\n\n"
-			"  fcmctl phase history 2 --since 1h --limit 3600",
+			"and one row a\nsecond, the newest 60 of each. Answers while the daemon is "
+			"away, too.\n\n  fcmctl phase history 2 --since 1h --limit 3600",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.min_words = 1,
-		.max_words = 1,
 		.run = history_run,
 	},
 	{
@@ -327,13 +321,10 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK --reason TEXT",
 		.summary = "make the present phase the reference",
 		.help = "Later re-locks are judged against it. Kept in the journal with who and "
-			"why. Do "
-			"this only\nwhen the new phase is known to be right (fibre exchanged, "
-			"floor "
-			"replaced): it ends the\ncomparison with all earlier data.",
+			"why. Do this only\nwhen the new phase is known to be right (fibre "
+			"exchanged, floor replaced): it ends the\ncomparison with all earlier "
+			"data.",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = accept_run,
 	},
 	{
@@ -342,17 +333,12 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK",
 		.summary = "reset and align many times: does the phase stay?",
 		.help = "A trial: reset the link, wait for lock and verdict. Data of this link are "
-			"lost "
-			"meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 when "
-			"all trials "
-			"passed, 1 otherwise.\n\n"
-			"  fcmctl phase soak 2                           20 trials, one every 10 "
-			"s\n"
-			"  fcmctl phase soak 2 --trials 4320 > soak.txt  the 12 hours' test",
+			"lost meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 "
+			"when all trials passed, 1 otherwise.\n\n  fcmctl phase soak "
+			"2                           20 trials, one every 10 s\n  fcmctl phase "
+			"soak 2 --trials 4320 > soak.txt  the 12 hours' test",
 		.options = CTL_BIT(CTL_TRIALS) | CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_WITH) |
 			   CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = soak_run,
 	},
 	{0},

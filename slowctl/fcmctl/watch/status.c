@@ -492,10 +492,9 @@ const struct ctl_command ctl_status_commands[] = {
 		.summary = "is everything well, and what to do if not",
 		.help = "Prints what is red (or a warning), each with what to do, then clock, run, "
 			"links and\nconsumers. Counts of frames run since the daemon started; "
-			"'moved' "
-			"is the phase against\nthe link's reference.\n\n"
-			"Exit 0 well (warnings are well), 1 red, 3 no daemon answers: then it says "
-			"since when,\nand what the database knew last.",
+			"'moved' is the phase against\nthe link's reference.\n\nExit 0 well "
+			"(warnings are well), 1 red, 3 no daemon answers: then it says since "
+			"when,\nand what the database knew last.",
 		.run = status_run,
 	},
 	{0},
