@@ -160,7 +160,6 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	char doing[64];
 	char look[64];
 	struct ctl_request request = {.op = "command.cancel", .doing = doing, .look = look};
-	json_t *result = NULL;
 	json_int_t command = 0;
 	int code = number_word(ctl, args->word[0], &command);
 
@@ -170,13 +169,7 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	snprintf(doing, sizeof(doing), "command cancel %lld", (long long)command);
 	snprintf(look, sizeof(look), "command show %lld", (long long)command);
 	request.args = json_pack("{s:I}", "command", command);
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_cancel);
-	}
-	json_decref(result);
-	return code;
+	return ctl_change(ctl, args, &request, render_cancel, NULL);
 }
 
 const struct ctl_command ctl_journal_commands[] = {

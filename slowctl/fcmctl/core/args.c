@@ -222,7 +222,7 @@ static int match(const char *what, const char *word, const struct names *names,
 	return -EINVAL;
 }
 
-static const struct ctl_command *find(const char *noun, const char *verb)
+const struct ctl_command *ctl_command_find(const char *noun, const char *verb)
 {
 	for (size_t t = 0; ctl_tables[t] != NULL; t++) {
 		for (const struct ctl_command *c = ctl_tables[t]; c->verb != NULL; c++) {
@@ -253,7 +253,7 @@ static int find_command(int words, char **word, const char **ret_noun,
 	if (err != 0) {
 		return err;
 	}
-	*ret_command = find(NULL, first);
+	*ret_command = ctl_command_find(NULL, first);
 	*ret_noun = NULL;
 	*ret_used = 1;
 	if (*ret_command != NULL) {
@@ -267,7 +267,7 @@ static int find_command(int words, char **word, const char **ret_noun,
 	snprintf(what, sizeof(what), "command '%s' with the verb", first);
 	err = match(what, word[1], &names, &verb, ret_fault);
 	if (err == 0) {
-		*ret_command = find(first, verb);
+		*ret_command = ctl_command_find(first, verb);
 		*ret_used = 2;
 	}
 	return err;

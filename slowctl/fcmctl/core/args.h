@@ -31,6 +31,8 @@ struct ctl_option_row {
 };
 const struct ctl_option_row *ctl_option_row(enum ctl_option option);
 
+/* By its whole names, `noun` NULL of a bare verb; NULL: there is none. */
+const struct ctl_command *ctl_command_find(const char *noun, const char *verb);
 /* "link list". Returns buf. */
 const char *ctl_command_name(const struct ctl_command *c, char *buf, size_t size);
 

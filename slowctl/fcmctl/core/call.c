@@ -407,6 +407,27 @@ bool ctl_told_would(struct ctl *ctl, const json_t *result)
 	return true;
 }
 
+int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
+	       writer_render_fn render, json_t **ret_result)
+{
+	json_t *result = NULL;
+	int code;
+
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(request->args, "reason", json_string(args->text[CTL_REASON]));
+	}
+	ctl_put_dry(args, request->args);
+	code = ctl_request(ctl, request, &result);
+	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+		writer_result(ctl->out, result, render);
+		if (ret_result != NULL) {
+			*ret_result = json_incref(result);
+		}
+	}
+	json_decref(result);
+	return code;
+}
+
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 {
 	json_t *filter = json_object();

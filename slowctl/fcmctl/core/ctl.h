@@ -205,6 +205,11 @@ struct ctl_request {
  * needs a yes is asked about where there is somebody to ask. */
 int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret_result);
 
+/* A command that changes something: the request with --reason and --dry-run as typed; what comes of it is rendered,
+ * or what would be done. As ctl_request(), but *ret_result is untouched after a dry run; it may be NULL. */
+int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
+	       writer_render_fn render, json_t **ret_result);
+
 /* A question without consequences. Answered from the database where `op` can be (away.c) and the
  * daemon is away. */
 int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);

@@ -140,19 +140,8 @@ static int change(struct ctl *ctl, const char *op, json_t *what, const struct ct
 {
 	struct ctl_request request = {
 		.op = op, .args = what, .doing = ctl->doing, .look = "alarm list"};
-	json_t *result = NULL;
-	int code;
 
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
-	}
-	ctl_put_dry(args, what);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_done);
-	}
-	json_decref(result);
-	return code;
+	return ctl_change(ctl, args, &request, render_done, NULL);
 }
 
 static json_t *names_of(const struct ctl_args *args)

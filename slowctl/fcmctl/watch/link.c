@@ -147,13 +147,8 @@ static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 	snprintf(op, sizeof(op), "link.%s", args->command->verb);
 	snprintf(doing, sizeof(doing), "link %s %d", args->command->verb, link);
 	request.args = json_pack("{s:i}", "link", link);
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(request.args, "reason", json_string(args->text[CTL_REASON]));
-	}
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_relock);
+	code = ctl_change(ctl, args, &request, render_relock, &result);
+	if (result != NULL) {
 		verdict = value_string(result, "verdict", "");
 		code = strcmp(verdict, "PASS") == 0 || strcmp(verdict, "first") == 0 ? CTL_DONE
 										     : CTL_NOT;

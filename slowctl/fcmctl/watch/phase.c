@@ -221,7 +221,6 @@ static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct ctl_request request = {
 		.op = "phase.accept", .doing = "phase accept", .look = "phase show"};
-	json_t *result = NULL;
 	int link;
 	int code = ctl_link_number(ctl, args->word[0], &link);
 
@@ -233,14 +232,8 @@ static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 				"say why the new phase is right: --reason 'fibre re-plugged'",
 				"phase accept needs --reason");
 	}
-	request.args = json_pack("{s:i,s:s}", "link", link, "reason", args->text[CTL_REASON]);
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_accept);
-	}
-	json_decref(result);
-	return code;
+	request.args = json_pack("{s:i}", "link", link);
+	return ctl_change(ctl, args, &request, render_accept, NULL);
 }
 
 static void soak_progress(void *context, const json_t *p)
@@ -282,10 +275,8 @@ static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	request.args = json_pack("{s:i,s:i,s:f,s:s}", "link", link, "trials", trials, "interval_s",
 				 interval, "command", with);
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_soak);
+	code = ctl_change(ctl, args, &request, render_soak, &result);
+	if (result != NULL) {
 		code = soak_is_well(result) ? CTL_DONE : CTL_NOT;
 	}
 	json_decref(result);
