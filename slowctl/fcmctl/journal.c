@@ -27,7 +27,7 @@ static void render_list(struct writer *w, const json_t *result)
 						      {"time (UTC)", "{time:time}"},
 						      {"who", "{who}"},
 						      {"parameter", "{parameter}"},
-						      {">old", "{old:word}"},
+						      {"?>old", "{old:word}"},
 						      {">new", "{new:word}"},
 						      {"state", "{state|?}{open|}", VALUE_BY_WORD},
 						      {"detail", "{detail}"},

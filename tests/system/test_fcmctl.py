@@ -132,6 +132,26 @@ def transcripts(bench):
         play(bench, path)
 
 
+def widths(bench):
+    """without a terminal nothing is wider than 100 columns; status and top fit 80 x 24"""
+    # Times and paths are masked there; JSON and errors, which have commands to paste, go on as long as they are.
+    todo = {"batch.txt", "plan.txt", "record.txt", "snapshot.txt"}
+    for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
+        wide = [x for x in open(path).read().splitlines() if len(x) > 100 and not x.startswith(("2| ", "{", "$ ", "# "))]
+        bench.check(f"{os.path.basename(path)} in 100 columns", os.path.basename(path) in todo or not wide, wide)
+    d = bench.daemon.start()
+    for scene in (None, "red"):
+        d.scene = scene
+        for words in (["status"], ["top", "--once"]):
+            _, out = on_terminal(bench, words, rows=24, columns=80)
+            lines = re.sub("\033\\[[0-9;]*m", "", out).replace("\r", "").splitlines()
+            bench.check(f"{words[0]} in 80 columns", max(map(len, lines)) <= 80, [x for x in lines if len(x) > 80])
+            bench.check(f"{words[0]} in 24 rows", scene or words[0] == "top" or len(lines) < 24, out)
+            bench.check(f"{words[0]} has the links and the groups in 24 rows",
+                        scene or any(x.startswith("acoustic ") for x in lines[:23]), out)
+    d.scene = None
+
+
 def recordings(bench):
     """record list: what it adds to the daemon's answer, and who may not read the files"""
     place = os.path.join(bench.dir, "recordings")
@@ -785,7 +805,7 @@ def every_command(bench):
     bench.daemon.stop()
 
 
-CASES = [completion, every_command, helps, transcripts, recordings, requests, faults, interrupt, terminals, tail, away]
+CASES = [completion, every_command, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, away]
 
 
 def main():
