@@ -243,6 +243,8 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
+/* " since 2026-11-20 15:12:03 UTC (4 min 10 s)", "" where the database does not say. Returns buf. */
+const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size);
 /* What the database knew when the daemon was last alive: `known` of schemas/control.md, a new reference; what
  * cannot be read in a second is null in it. NULL: there is no such time. */
 json_t *ctl_away_known(const struct ctl *ctl);

@@ -28,21 +28,13 @@ void ctl_event_render(struct writer *w, const json_t *result)
 	json_decref(events);
 }
 
-/* That no event is newer has no meaning while nobody writes any. */
+/* That no event is newer has no meaning without a daemon that records them. */
 static void say_end(const struct ctl *ctl)
 {
-	char when[32];
-	char span[32];
-	double last;
+	char since[96];
 
-	if (ctl_away_since(ctl, &last) == 0) {
-		writer_text(ctl->out, WRITER_WARN,
-			    "-- the daemon is away since %s UTC (%s); nothing later is known",
-			    ctl_time_text(last, 0, when, sizeof(when)),
-			    ctl_span_text(ctl_now() - last, span, sizeof(span)));
-	} else {
-		writer_text(ctl->out, WRITER_WARN, "-- the daemon is away; nothing later is known");
-	}
+	writer_text(ctl->out, WRITER_WARN, "-- the daemon is away%s; nothing later is known",
+		    ctl_away_since_text(ctl, since, sizeof(since)));
 	writer_newline(ctl->out);
 }
 
