@@ -10,15 +10,14 @@
 #include "slowctl/fcmctl/jobs/send.h"
 #include "slowctl/fcmctl/show/value.h"
 
-/* Below what is read while the daemon is away. */
+/* Below what is read while the daemon is not running. */
 static void explain_unattended(struct writer *w)
 {
 	writer_newline(w);
-	writer_paragraph(
-		w, 0, WRITER_WARN,
-		"open: nobody waits for it now, as the daemon is away; whether it was done is not "
-		"known. When the daemon is back it asks the floor and settles it; it never sends "
-		"it again.");
+	writer_paragraph(w, 0, WRITER_WARN,
+			 "open: the daemon is not running, so the outcome is unknown. When it runs "
+			 "again it asks the "
+			 "floor and settles the command; it never sends it again.");
 }
 
 static void render_list(struct writer *w, const json_t *result)
@@ -178,11 +177,11 @@ const struct ctl_command ctl_journal_commands[] = {
 		.verb = "list",
 		.arguments = "",
 		.summary = "who set what, and what became of it",
-		.help = "The newest 20 commands, newest first. Answers while the daemon is away, "
-			"too.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not there "
-			"yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is being "
-			"settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command list "
-			"--floor 3 --limit 100",
+		.help = "The newest 20 commands, newest first. Also answers while the daemon is "
+			"not running.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not "
+			"there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
+			"being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
+			"list --floor 3 --limit 100",
 		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
 			   CTL_BIT(CTL_SINCE),
 		.run = list_run,
@@ -193,7 +192,8 @@ const struct ctl_command ctl_journal_commands[] = {
 		.arguments = "COMMAND",
 		.summary = "one command with every transition",
 		.help = "Who, from where, why, old and new value, and each state with its time and "
-			"the frame in\nwhich the word left. Answers while the daemon is away, too.",
+			"the frame in\nwhich the word left. Also answers while the daemon is not "
+			"running.",
 		.run = show_run,
 	},
 	{

@@ -245,7 +245,7 @@ const struct ctl_command ctl_key_commands[] = {
 		.arguments = "[FILE]",
 		.summary = "whose keys may do what",
 		.help = "Reads the allow list of the daemon (or FILE) and says what is wrong with "
-			"it. Works while\nthe daemon is away, too.",
+			"it. Also\nworks while the daemon is not running.",
 		.run = list_run,
 	},
 	{0},

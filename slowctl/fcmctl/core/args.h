@@ -22,12 +22,18 @@ struct ctl_fault {
 int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_args *ret_args,
 		   struct ctl_fault *ret_fault);
 
-/* A row of the option table, for the help. `value` NULL: a flag; `letter` 0: none. */
+/* What the value of an option is; a flag has none. */
+enum ctl_value { CTL_TEXT, CTL_NUMBER, CTL_DECIMAL, CTL_SPAN, CTL_TIME };
+
+/* A row of the option table. `value` NULL: a flag; `letter` 0: none. */
 struct ctl_option_row {
 	const char *name;
 	char letter;
 	const char *value;
 	const char *help;
+	enum ctl_value type;
+	double low, high; /* of CTL_NUMBER (whole), CTL_DECIMAL and CTL_SPAN (s); both 0: any */
+	enum ctl_option again; /* of an option that can be given twice: where the second goes */
 };
 const struct ctl_option_row *ctl_option_row(enum ctl_option option);
 

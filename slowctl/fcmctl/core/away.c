@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the database's file can answer (slowctl/query/query.h, read-only, nothing is changed), in the shapes of
- * schemas/control.md: while the daemon is away, with since when it is, and in the place of a daemon that
- * must not be kept from its work for so long.
+ * Answers from the database's file (slowctl/query/query.h, read only), in the shapes of schemas/control.md: while the
+ * daemon is not running, and in the place of a daemon for which the question is too large. And what is said about a
+ * daemon that is not running.
  */
 #include <errno.h>
 #include <math.h>
@@ -416,7 +416,7 @@ static int fail_open(struct ctl *ctl, const struct sc_error *error, int err)
 	ctl_away_reason(ctl, -ENOENT, false, reason, sizeof(reason));
 	ctl_away_action(ctl, -ENOENT, action, sizeof(action));
 	return ctl_fail(ctl, CTL_UNKNOWN, "daemon-away", action,
-			"%s; and its database %s does not answer either: %s", reason,
+			"%s; and its database %s cannot be read either: %s", reason,
 			ctl->station.database,
 			err == -ENOENT		    ? "there is no such file"
 			: error->message[0] != '\0' ? error->message
@@ -456,7 +456,7 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 	}
 	mark_all_unattended(*ret_result);
 	if (!ctl->told_away) {
-		ctl_remark("the daemon is away%s; this is from %s",
+		ctl_remark("the daemon is not running%s; this is from %s",
 			   ctl_away_since_text(ctl, since, sizeof(since)), ctl->station.database);
 		ctl->told_away = true;
 	}
@@ -493,9 +493,8 @@ const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *bu
 	if (since) {
 		ctl_away_since_text(ctl, since_text, sizeof(since_text));
 	}
-	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
-		 since_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
-		 path);
+	snprintf(buf, size, "fcm-server for board %u is not running%s (%s %s)", ctl->station.board,
+		 since_text, err == -ECONNREFUSED ? "no answer on" : "no socket", path);
 	return buf;
 }
 
@@ -534,7 +533,7 @@ const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t si
 			 n, n, n);
 	} else if (board_runs(ctl, config, sizeof(config))) {
 		snprintf(buf, size,
-			 "its make run goes on without it; start the daemon again: fcm-server "
+			 "make run goes on without it; start the daemon again: fcm-server "
 			 "--board %u --config %s",
 			 n, config);
 	} else {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl from the inside. One file per noun (watch/link.c, watch/phase.c, ...) brings a const table of
- * commands; ctl.c holds the tables together, args.c finds the command that was typed, call.c
- * asks the daemon (or, for what the database can answer, the file) and says what went wrong.
+ * fcmctl from the inside. Each file of a noun (watch/link.c, watch/phase.c, ...) has a const table of commands;
+ * commands.c lists the tables, args.c finds the command that was typed, call.c asks the daemon (or the database, for
+ * what that can answer) and reports failures.
  *
  *   argv --ctl_args--> struct ctl_args --run()--> ctl_show() --client--> daemon
  *                                                    |  '--away---> station.db (read-only)
@@ -26,7 +26,7 @@ enum {
 	CTL_DONE = 0,	 /* done; for status: well */
 	CTL_NOT = 1,	 /* refused, failed; for status: red */
 	CTL_USAGE = 2,	 /* not understood */
-	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is away */
+	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is not running */
 };
 
 /* Options, one row each in args.c: letter, value, type, help. */

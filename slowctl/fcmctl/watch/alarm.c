@@ -54,12 +54,12 @@ static const char *state_words(const json_t *alarm)
 	const char *standing = value_string(alarm, "standing", "?");
 
 	if (strcmp(standing, "latched") == 0) {
-		return "over, not seen";
+		return "cleared, not acknowledged";
 	}
 	if (strcmp(standing, "raised") != 0) {
-		return "does not stand";
+		return "cleared";
 	}
-	return value_true(alarm, "new") ? "new" : "stands";
+	return value_true(alarm, "new") ? "new" : "active";
 }
 
 static void render_alarm(struct writer *w, const json_t *alarm)
@@ -106,7 +106,7 @@ static void render_all(struct writer *w, const json_t *alarms)
 		render_alarm(w, alarm);
 	}
 	if (json_array_size(alarms) == 0) {
-		writer_text(w, WRITER_GOOD, "no alarm stands, none is paused");
+		writer_text(w, WRITER_GOOD, "no alarm is active, none is paused");
 		writer_newline(w);
 	}
 }
@@ -130,7 +130,7 @@ static void render_done(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
 			    is_dealt ? dealt : state_words(alarm),
 			    is_dealt && strcmp(value_string(alarm, "standing", ""), "over") == 0
-				    ? "; it does not stand"
+				    ? "; it is not active"
 				    : "");
 		writer_newline(w);
 	}
@@ -261,8 +261,7 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 		answer = NULL;
 		told = told && ctl_is_away(err);
 		if (!told && !ctl_interrupted()) {
-			ctl_remark("the daemon is away: what happens now is not seen here; waiting "
-				   "for it");
+			ctl_remark("the daemon is not running; waiting for it");
 			told = true;
 		}
 		nanosleep(&pause, NULL);
@@ -277,9 +276,9 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.noun = "alarm",
 		.verb = "list",
 		.arguments = "",
-		.summary = "what stands, and who has seen it; what is paused",
+		.summary = "what is active, and who has acknowledged it; what is paused",
 		.help = "The reasons of status, each with its name OBJECT/CODE, and what is "
-			"paused\nthough it does not stand. New: nobody has acknowledged it.",
+			"paused\nthough it is not active. New: not acknowledged.",
 		.op = "alarm.list",
 		.render = render_list,
 	},
@@ -287,13 +286,13 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.noun = "alarm",
 		.verb = "ack",
 		.arguments = "ALARM...",
-		.summary = "say that you have seen it",
-		.help = "It stands as before, and status stays red; it is no longer new, and says "
-			"who has seen\nit. What comes in addition, or again after it was over, is "
-			"new. One that latches and is\nover goes. ALARM is OBJECT/CODE, or OBJECT "
-			"for all of it and below it; * stays between\ndots.\n\n  fcmctl alarm ack "
-			"floor3/hv-trip --reason 'clearing it at daylight'\n  fcmctl alarm ack "
-			"floor3",
+		.summary = "acknowledge it: say that you have seen it",
+		.help = "It stays active, and status stays red; it is no longer new, and shows who "
+			"has\nacknowledged it. What comes in addition, or again after it had "
+			"cleared, is new. One that\nlatches and has cleared is removed. ALARM is "
+			"OBJECT/CODE, or OBJECT for all of it and below it; * stays "
+			"between\ndots.\n\n  fcmctl alarm ack floor3/hv-trip --reason 'clearing it "
+			"at daylight'\n  fcmctl alarm ack floor3",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.run = ack_run,
 	},
@@ -324,10 +323,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.verb = "watch",
 		.arguments = "",
 		.summary = "each change as it comes, until Ctrl-C",
-		.help = "First all there is, then a line for each that began, became worse, is "
-			"over, was\nacknowledged or paused. Goes on after a restart of the daemon, "
-			"with all there is.\nWith --json an object a line, and a sign of life "
-			"every 5 s.",
+		.help = "First all that is active, then a line for each that began, became worse, "
+			"cleared, was\nacknowledged or paused. Goes on after a restart of the "
+			"daemon, with all that is active.\nWith --json an object a line, and a "
+			"sign of life every 5 s.",
 		.run = watch_run,
 	},
 	{0},

@@ -118,8 +118,8 @@ const struct ctl_command ctl_clock_commands[] = {
 		.verb = "history",
 		.arguments = "",
 		.summary = "changes of the clock's state",
-		.help = "Newest first, by the system clock; relabellings among them.\nAnswers "
-			"while the daemon is away, too.",
+		.help = "Newest first, by the system clock; relabellings among them.\nAlso answers "
+			"while the daemon is not running.",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
 		.op = "clock.history",
 		.render = render_history,

@@ -33,7 +33,7 @@ static void say_end(const struct ctl *ctl)
 {
 	char since[96];
 
-	writer_text(ctl->out, WRITER_WARN, "-- the daemon is away%s; nothing later is known",
+	writer_text(ctl->out, WRITER_WARN, "-- the daemon is not running%s; nothing later is known",
 		    ctl_away_since_text(ctl, since, sizeof(since)));
 	writer_newline(ctl->out);
 }
@@ -55,7 +55,7 @@ const struct ctl_command ctl_event_commands[] = {
 		.arguments = "",
 		.summary = "what happened, newest first",
 		.help = "Alarms, restarts, changes of state, each with what to do. The newest 30. "
-			"Answers while\nthe daemon is away, too.",
+			"Also\nanswers while the daemon is not running.",
 		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_SINCE),
 		.run = list_run,
 	},

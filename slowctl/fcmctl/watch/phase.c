@@ -271,7 +271,7 @@ static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	if (strcmp(with, "reset") != 0 && strcmp(with, "align") != 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "--with reset or --with align",
-				"--with '%.40s' will not do", with);
+				"--with: '%.40s' is invalid", with);
 	}
 	request.args = json_pack("{s:i,s:i,s:f,s:s}", "link", link, "trials", trials, "interval_s",
 				 interval, "command", with);
@@ -301,8 +301,9 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK",
 		.summary = "verdicts and seconds of a link's phase",
 		.help = "The verdicts on re-locks (with who and why for an accepted reference), "
-			"and one row a\nsecond, the newest 60 of each. Answers while the daemon is "
-			"away, too.\n\n  fcmctl phase history 2 --since 1h --limit 3600",
+			"and one row a\nsecond, the newest 60 of each. Also answers while the "
+			"daemon is not running.\n\n  fcmctl phase history 2 --since 1h --limit "
+			"3600",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
 		.run = history_run,
 	},

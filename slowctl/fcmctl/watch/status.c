@@ -493,8 +493,8 @@ const struct ctl_command ctl_status_commands[] = {
 		.help = "Prints what is red (or a warning), each with what to do, then clock, run, "
 			"links and\nconsumers. Counts of frames run since the daemon started; "
 			"'moved' is the phase against\nthe link's reference.\n\nExit 0 well "
-			"(warnings are well), 1 red, 3 no daemon answers: then it says since "
-			"when,\nand what the database knew last.",
+			"(warnings are well), 1 red, 3 the daemon does not answer: then it shows "
+			"since\nwhen, and the last known state from the database.",
 		.run = status_run,
 	},
 	{0},

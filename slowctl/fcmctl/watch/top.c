@@ -371,8 +371,8 @@ const struct ctl_command ctl_top_commands[] = {
 		.summary = "the status, live",
 		.help = "The screen of fcmctl status and the last events, again every second, full "
 			"screen on a\nterminal: q quits, space pauses, arrows move. Elsewhere one "
-			"screen after the other. It waits\nfor a daemon that is away.\nWith --once "
-			"or --count, exits as status does.",
+			"screen after the other. It waits\nfor a daemon that is not running.\nWith "
+			"--once or --count, exits as status does.",
 		.options = CTL_BIT(CTL_ONCE) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_INTERVAL),
 		.run = top_run,
 	},
