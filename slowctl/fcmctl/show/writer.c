@@ -229,11 +229,8 @@ void writer_text(struct writer *w, enum writer_style style, const char *format, 
 	va_list ap;
 	char *text;
 
-	if (w->json) {
-		return;
-	}
 	va_start(ap, format);
-	text = format_text(w, format, ap);
+	text = w->json ? NULL : format_text(w, format, ap);
 	va_end(ap);
 	if (text != NULL) {
 		put(w, style, text, strlen(text));
@@ -279,69 +276,57 @@ static size_t line_bytes(const char *text, size_t room)
 }
 
 /* Ends the line, and goes on behind `indent` blanks where the screen ends. */
-static void paragraph(struct writer *w, size_t indent, enum writer_style style, const char *text)
+__attribute__((format(printf, 4, 0))) static void
+paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format, va_list ap)
 {
-	for (size_t bytes; text != NULL && *text != '\0';
-	     text += bytes + strspn(text + bytes, " ")) {
+	char *text = w->json ? NULL : format_text(w, format, ap);
+
+	for (const char *p = text; p != NULL && *p != '\0';) {
+		size_t bytes;
+
 		if (w->column < indent) {
 			writer_text(w, WRITER_PLAIN, "%*s", (int)(indent - w->column), "");
 		}
-		bytes = line_bytes(text, w->width > w->column + 20 ? w->width - w->column : 20);
-		put(w, style, text, bytes);
+		bytes = line_bytes(p, w->width > w->column + 20 ? w->width - w->column : 20);
+		put(w, style, p, bytes);
 		writer_newline(w);
+		p += bytes + strspn(p + bytes, " ");
 	}
 	if (w->column > 0) {
 		writer_newline(w);
 	}
+	free(text);
 }
 
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...)
 {
 	va_list ap;
-	char *text;
 
-	if (w->json) {
-		return;
-	}
-	va_start(ap, format);
-	text = format_text(w, format, ap);
-	va_end(ap);
 	writer_text(w, WRITER_DIM, "%s", name);
 	writer_text(w, WRITER_PLAIN, " ");
-	paragraph(w, PAIR_COLUMN, style, text);
-	free(text);
+	va_start(ap, format);
+	paragraph(w, PAIR_COLUMN, style, format, ap);
+	va_end(ap);
 }
 
 void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
 		      ...)
 {
 	va_list ap;
-	char *text;
 
-	if (w->json) {
-		return;
-	}
 	va_start(ap, format);
-	text = format_text(w, format, ap);
+	paragraph(w, indent, style, format, ap);
 	va_end(ap);
-	paragraph(w, indent, style, text);
-	free(text);
 }
 
 void writer_heading(struct writer *w, const char *format, ...)
 {
 	va_list ap;
-	char *text;
 
-	if (w->json) {
-		return;
-	}
 	va_start(ap, format);
-	text = format_text(w, format, ap);
+	paragraph(w, 0, WRITER_BOLD, format, ap);
 	va_end(ap);
-	paragraph(w, 0, WRITER_BOLD, text);
-	free(text);
 }
 
 /* ------------------------------------------------------------------ tables, by libsmartcols */
