@@ -124,7 +124,7 @@ static void understand(struct typed *t, char **words, int count)
 {
 	const struct ctl_environment environment = ctl_environment();
 	struct ctl_args station = {0};
-	struct ctl_fault fault;
+	struct ctl_fault fault = {.text = ""};
 
 	t->option = -1;
 	for (int i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON values of the daemon's answers as text. Every reader here takes what is missing, null or of
- * another type for "not known" ("-"): an older daemon, or a newer one, must not end the client.
+ * JSON values of the daemon's answers as text. What is missing, null or of another type is unknown and shown as "-":
+ * the answer of an older or a newer daemon does not end the client.
  */
 #ifndef SLOWCTL_FCMCTL_SHOW_VALUE_H
 #define SLOWCTL_FCMCTL_SHOW_VALUE_H
