@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "daemon/data/block.h"
-#include "slowctl/param/param.h"
+#include "slowctl/param/edits.h"
 
 _Static_assert(CONFIG_GROUPS == GROUPS_MAX, "groups");
 
@@ -57,7 +57,7 @@ double config_holdover_ppb(enum config_holdover holdover)
 
 static void nearer(const char *wanted, const char *candidate, unsigned *best, const char **ret_name)
 {
-	unsigned d = param_edits(wanted, candidate);
+	unsigned d = edits(wanted, candidate);
 
 	if (d < *best && d <= 1 + strlen(wanted) / 3) {
 		*best = d;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Completion for shells: fcmctl completion SHELL prints a script, and that script asks us, by the hidden verb
- * __complete WORD... (what was typed behind fcmctl; the last word is begun), for one candidate a line: what
- * stands in the tables of commands and options, and names asked from the daemon (within half a second; nothing is
- * said when it is away). A candidate that ends in a dot goes on; the line ":files" asks for names of files.
+ * Completion for shells. `fcmctl completion SHELL` prints a script. The script calls the hidden verb
+ * `__complete WORD...` with the words behind fcmctl, the last one incomplete; the answer is one candidate a line.
+ * Candidates come from the tables of commands and options, and from the daemon, within half a second; without a
+ * daemon there are none of these and no error. A candidate that ends in a dot is not complete yet. The line
+ * ":files" asks the shell for names of files.
  *
  * The shell puts a candidate into the command line as it is, unquoted: a name that the shell would interpret is not
  * offered.
@@ -119,39 +120,21 @@ static void take_word(struct typed *t, struct ctl_args *station, char **words, i
 	station->number[option] = strtod(value, NULL);
 }
 
-static const struct ctl_command *find_command(const struct typed *t, int *ret_named)
-{
-	for (size_t i = 0; ctl_tables[i] != NULL; i++) {
-		for (const struct ctl_command *c = ctl_tables[i]; c->verb != NULL; c++) {
-			int named = c->noun != NULL ? 2 : 1;
-
-			if (t->count >= named &&
-			    (c->noun == NULL || strcmp(t->words[0], c->noun) == 0) &&
-			    strcmp(t->words[named - 1], c->verb) == 0) {
-				*ret_named = named;
-				return c;
-			}
-		}
-	}
-	return NULL;
-}
-
 static void understand(struct typed *t, char **words, int count)
 {
-	const struct ctl_environment environment = {
-		.board = getenv("FCM_BOARD"),
-		.dir = getenv("FCM_DIR"),
-		.socket = getenv("FCM_SOCKET"),
-		.database = getenv("FCM_DATABASE"),
-	};
+	const struct ctl_environment environment = ctl_environment();
 	struct ctl_args station = {0};
-	struct ctl_fault fault;
+	struct ctl_fault fault = {.text = ""};
 
 	t->option = -1;
 	for (int i = 0; i < count; i++) {
 		take_word(t, &station, words, count, &i);
 	}
-	t->command = find_command(t, &t->named);
+	t->command = t->count > 0 ? ctl_command_find(NULL, t->words[0]) : NULL;
+	t->named = t->command != NULL ? 1 : 2;
+	if (t->command == NULL && t->count > 1) {
+		t->command = ctl_command_find(t->words[0], t->words[1]);
+	}
 	if (ctl_station_find(&station, &environment, &t->ctl.station, &fault) != 0) {
 		t->ctl.station.socket[0] = '\0';
 	}
@@ -183,17 +166,23 @@ static bool is_safe(const struct typed *t)
 	return strcmp(t->command->verb, "safe") == 0;
 }
 
-/* Up to the next dot behind what is begun; the tower only where it is begun. Names come in order: one that is the
+/* The name, without its tower unless that is begun. */
+static const char *without_tower(const struct typed *t, const char *name)
+{
+	const char *dot =
+		begins(name, "tower") && !begins(t->begun, "t") ? strchr(name, '.') : NULL;
+
+	return dot != NULL ? dot + 1 : name;
+}
+
+/* Up to the next dot behind what is begun. Names come in order: one that is the
  * same as the last is not said again. */
 static void offer_name(const struct typed *t, const char *name, char *last, size_t size)
 {
-	const char *dot = begins(name, "tower") ? strchr(name, '.') : NULL;
 	const char *end;
 	char cut[128];
 
-	if (dot != NULL && !begins(t->begun, "t")) {
-		name = dot + 1;
-	}
+	name = without_tower(t, name);
 	if (!begins(name, t->begun)) {
 		return;
 	}
@@ -238,72 +227,48 @@ static void offer_parameters(struct typed *t)
 	json_decref(result);
 }
 
-/* Those for which the verb is; without the tower where it is not begun. */
-static void offer_alarms(struct typed *t)
+/* `text` (of value_fill()) of each in the `list` of the answer to `op`, where `suits` (NULL: any) says so. */
+static void offer_each(struct typed *t, const char *op, json_t *args, const char *list,
+		       const char *text, bool (*suits)(const struct typed *t, const json_t *one))
 {
-	bool ack = strcmp(t->command->verb, "ack") == 0;
-	bool resume = strcmp(t->command->verb, "resume") == 0;
-	json_t *result = asked(t, "alarm.list", NULL);
-	const json_t *alarm;
+	json_t *result = asked(t, op, args);
+	const json_t *one;
+	char candidate[128];
 	size_t i;
 
-	json_array_foreach (value_at(result, "alarms"), i, alarm) {
-		const char *name = value_string(alarm, "name", "");
-		const char *dot = begins(name, "tower") ? strchr(name, '.') : NULL;
-		bool paused = json_is_object(value_at(alarm, "paused"));
-
-		if ((!ack || value_true(alarm, "new")) && (!resume || paused)) {
-			offer(t, dot != NULL && !begins(t->begun, "t") ? dot + 1 : name);
+	json_array_foreach (value_at(result, list), i, one) {
+		if (suits == NULL || suits(t, one)) {
+			value_fill(one, text, candidate, sizeof(candidate));
+			offer(t, without_tower(t, candidate));
 		}
 	}
 	json_decref(result);
 }
 
+/* ack is for what is new, resume for what is paused. */
+static bool alarm_suits(const struct typed *t, const json_t *alarm)
+{
+	bool ack = strcmp(t->command->verb, "ack") == 0;
+	bool resume = strcmp(t->command->verb, "resume") == 0;
+
+	return (!ack || value_true(alarm, "new")) &&
+	       (!resume || json_is_object(value_at(alarm, "paused")));
+}
+
 static void offer_commands(struct typed *t)
 {
 	bool open = strcmp(t->command->verb, "cancel") == 0;
-	json_t *result = asked(t, "command.list",
-			       open ? json_pack("{s:i,s:s}", "limit", 50, "state", "open")
-				    : json_pack("{s:i}", "limit", 50));
-	const json_t *command;
-	size_t i;
 
-	json_array_foreach (value_at(result, "commands"), i, command) {
-		char number[32];
-
-		snprintf(number, sizeof(number), "%lld", value_integer(command, "command", 0));
-		offer(t, number);
-	}
-	json_decref(result);
-}
-
-/* `key` of each in the `list` of the answer to `op`. */
-static void offer_each(struct typed *t, const char *op, const char *list, const char *key)
-{
-	json_t *result = asked(t, op, NULL);
-	const json_t *one;
-	size_t i;
-
-	json_array_foreach (value_at(result, list), i, one) {
-		offer(t, value_string(one, key, ""));
-	}
-	json_decref(result);
+	offer_each(t, "command.list",
+		   open ? json_pack("{s:i,s:s}", "limit", 50, "state", "open")
+			: json_pack("{s:i}", "limit", 50),
+		   "commands", "{command}", NULL);
 }
 
 static void offer_floors(struct typed *t)
 {
-	json_t *result = asked(t, "link.list", NULL);
-	const json_t *link;
-	size_t i;
-
-	json_array_foreach (value_at(result, "links"), i, link) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "%s%lld", t->option == CTL_FLOOR ? "" : "floor",
-			 value_integer(link, "expected.floor", 0));
-		offer(t, name);
-	}
-	json_decref(result);
+	offer_each(t, "link.list", NULL, "links",
+		   t->option == CTL_FLOOR ? "{expected.floor}" : "floor{expected.floor}", NULL);
 }
 
 static void offer_recordings(struct typed *t)
@@ -376,75 +341,109 @@ static void argument_name(const struct ctl_command *c, int n, char *name, size_t
 	}
 }
 
+static void offer_snapshots(struct typed *t)
+{
+	if (strcmp(t->command->verb, "save") != 0) { /* that name is a new one */
+		offer_each(t, "snapshot.list", NULL, "snapshots", "{name}", NULL);
+	}
+}
+
+static void offer_alarms(struct typed *t)
+{
+	offer_each(t, "alarm.list", NULL, "alarms", "{name}", alarm_suits);
+}
+
+static void offer_jobs(struct typed *t)
+{
+	offer_each(t, "job.list", NULL, "jobs", "{job}", NULL);
+}
+
+static void offer_files(struct typed *t)
+{
+	(void)t;
+	puts(":files");
+}
+
+/* What may stand for a word of the usage: of a command's noun, or of any (NULL). */
+static const struct {
+	const char *noun, *argument;
+	const char *words; /* these, or: */
+	void (*offer)(struct typed *t);
+} arguments[] = {
+	{"snapshot", "NAME", NULL, offer_snapshots},
+	{"snapshot", "A", NULL, offer_snapshots},
+	{"snapshot", "B", NULL, offer_snapshots},
+	{"key", "NAME", ""}, /* a new one */
+	{NULL, "ROLE", "reader operator expert"},
+	{NULL, "CHANNEL", "loop ctd"},
+	{NULL, "LINK", "0 1 2 3"},
+	{NULL, "SHELL", "bash zsh"},
+	{NULL, "NAME", NULL, offer_parameters},
+	{NULL, "PATTERN", NULL, offer_parameters},
+	{NULL, "ALARM", NULL, offer_alarms},
+	{NULL, "COMMAND", NULL, offer_commands},
+	{NULL, "JOB", NULL, offer_jobs},
+	{NULL, "FLOOR", NULL, offer_floors},
+	{NULL, "PATH", NULL, offer_recordings},
+	{NULL, "FILE", NULL, offer_files},
+	{NULL, "VALUE", NULL, offer_values},
+};
+
+static const struct {
+	enum ctl_option option;
+	const char *words;
+	void (*offer)(struct typed *t);
+} option_values[] = {
+	{CTL_BOARD, "0 1 2 3"},
+	{CTL_LINK, "0 1 2 3"},
+	{CTL_LINKS, "0 1 2 3"},
+	{CTL_STATE, "open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
+	{CTL_STREAM, "pmt hydrophone instrument"},
+	{CTL_WITH, "reset align"},
+	{CTL_WHAT, "records frames slots hits samples words"},
+	{CTL_BY, "second minute hour"},
+	{CTL_SINCE, "10m 1h 1d today yesterday"},
+	{CTL_AT, "10m 1h 1d today yesterday"},
+	{CTL_TO, "now 10m 1h today"},
+	{CTL_FLOOR, NULL, offer_floors},
+	{CTL_JOB, NULL, offer_jobs},
+	{CTL_DIR, NULL, offer_files},
+	{CTL_SOCKET, NULL, offer_files},
+	{CTL_DATABASE, NULL, offer_files},
+	{CTL_PCAP, NULL, offer_files},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void offer_words_or(struct typed *t, const char *words, void (*otherwise)(struct typed *t))
+{
+	if (words != NULL) {
+		offer_all(t, words);
+	} else {
+		otherwise(t);
+	}
+}
+
 static void offer_argument(struct typed *t)
 {
 	const char *noun = t->command->noun != NULL ? t->command->noun : "";
 	char name[32];
 
 	argument_name(t->command, t->count - t->named, name, sizeof(name));
-	if (strcmp(noun, "snapshot") == 0 && strcmp(name, "PATTERN") != 0) {
-		if (strcmp(t->command->verb, "save") != 0) {
-			offer_each(t, "snapshot.list", "snapshots", "name");
+	for (size_t i = 0; i < COUNT(arguments); i++) {
+		if (strcmp(arguments[i].argument, name) == 0 &&
+		    (arguments[i].noun == NULL || strcmp(arguments[i].noun, noun) == 0)) {
+			offer_words_or(t, arguments[i].words, arguments[i].offer);
+			return;
 		}
-	} else if (strcmp(noun, "key") == 0 && strcmp(name, "NAME") == 0) {
-		return; /* anybody's */
-	} else if (strcmp(name, "ROLE") == 0) {
-		offer_all(t, "reader operator expert");
-	} else if (strcmp(name, "CHANNEL") == 0) {
-		offer_all(t, "loop ctd");
-	} else if (strcmp(name, "NAME") == 0 || strcmp(name, "PATTERN") == 0) {
-		offer_parameters(t);
-	} else if (strcmp(name, "LINK") == 0) {
-		offer_all(t, "0 1 2 3");
-	} else if (strcmp(name, "ALARM") == 0) {
-		offer_alarms(t);
-	} else if (strcmp(name, "COMMAND") == 0) {
-		offer_commands(t);
-	} else if (strcmp(name, "JOB") == 0) {
-		offer_each(t, "job.list", "jobs", "job");
-	} else if (strcmp(name, "FLOOR") == 0) {
-		offer_floors(t);
-	} else if (strcmp(name, "PATH") == 0) {
-		offer_recordings(t);
-	} else if (strcmp(name, "FILE") == 0) {
-		puts(":files");
-	} else if (strcmp(name, "SHELL") == 0) {
-		offer_all(t, "bash zsh");
-	} else if (strcmp(name, "VALUE") == 0) {
-		offer_values(t);
 	}
 }
 
 static void offer_option_value(struct typed *t)
 {
-	static const struct {
-		enum ctl_option option;
-		const char *values;
-	} known[] = {
-		{CTL_BOARD, "0 1 2 3"},
-		{CTL_LINK, "0 1 2 3"},
-		{CTL_LINKS, "0 1 2 3"},
-		{CTL_STATE, "open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
-		{CTL_STREAM, "pmt hydrophone instrument"},
-		{CTL_WITH, "reset align"},
-		{CTL_WHAT, "records frames slots hits samples words"},
-		{CTL_BY, "second minute hour"},
-		{CTL_SINCE, "10m 1h 1d today yesterday"},
-		{CTL_AT, "10m 1h 1d today yesterday"},
-		{CTL_TO, "now 10m 1h today"},
-	};
-
-	if (t->option == CTL_FLOOR) {
-		offer_floors(t);
-	} else if (t->option == CTL_JOB) {
-		offer_each(t, "job.list", "jobs", "job");
-	} else if (t->option == CTL_DIR || t->option == CTL_SOCKET || t->option == CTL_DATABASE ||
-		   t->option == CTL_PCAP) {
-		puts(":files");
-	}
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (t->option == (int)known[i].option) {
-			offer_all(t, known[i].values);
+	for (size_t i = 0; i < COUNT(option_values); i++) {
+		if (t->option == (int)option_values[i].option) {
+			offer_words_or(t, option_values[i].words, option_values[i].offer);
 		}
 	}
 }
@@ -557,11 +556,8 @@ const struct ctl_command ctl_complete_commands[] = {
 		.summary = "print the script by which bash or zsh complete",
 		.help = "The Tab key then completes commands, options, names of parameters, links, "
 			"floors, commands and\nrecordings; names are asked from the daemon. make "
-			"install has put it where the shells look; by\nhand:\n\n"
-			"  . <(fcmctl completion bash)\n"
-			"  fcmctl completion zsh > ~/.zfunc/_fcmctl",
-		.min_words = 1,
-		.max_words = 1,
+			"install has put it where the shells look; by\nhand:\n\n  . <(fcmctl "
+			"completion bash)\n  fcmctl completion zsh > ~/.zfunc/_fcmctl",
 		.run = completion_run,
 	},
 	{0},

@@ -10,97 +10,74 @@
 #include "slowctl/fcmctl/jobs/many.h"
 #include "slowctl/fcmctl/show/value.h"
 
-/* Below what is read while the daemon is away. */
+/* Below what is read while the daemon is not running. */
 static void explain_unattended(struct writer *w)
 {
 	writer_newline(w);
-	writer_paragraph(
-		w, 0, WRITER_WARN,
-		"open: nobody waits for it now, as the daemon is away; whether it was done is not "
-		"known. When the daemon is back it asks the floor and settles it; it never sends "
-		"it again.");
+	writer_paragraph(w, 0, WRITER_WARN,
+			 "open: the daemon is not running, so the outcome is unknown. When it runs "
+			 "again it asks the "
+			 "floor and settles the command; it never sends it again.");
 }
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {">command", "time (UTC)", "who",	 "parameter",
-					      ">old",	  ">new",	"state", "detail"};
+	static const struct value_column columns[] = {{">command", "{command}"},
+						      {"time (UTC)", "{time:time}"},
+						      {"who", "{who}"},
+						      {"parameter", "{parameter}"},
+						      {"?>old", "{old:word}"},
+						      {">new", "{new:word}"},
+						      {"state", "{state|?}{open|}", VALUE_BY_WORD},
+						      {"detail", "{detail}"},
+						      {0}};
+	json_t *commands = json_deep_copy(value_at(result, "commands"));
 	bool unattended = false;
 	size_t i;
-	const json_t *c;
+	json_t *c;
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "commands"), i, c) {
-		const char *state = value_string(c, "state", "?");
-		const json_t *words = value_at(c, "words");
-		bool open = value_true(c, "unattended");
-
-		unattended = unattended || open;
-		value_cell(w, c, "command", VALUE_COUNT);
-		value_cell(w, c, "time", VALUE_TIME);
-		value_cell(w, c, "who", VALUE_PLAIN);
-		value_cell(w, c, "parameter", VALUE_PLAIN);
-		value_word_cell(w, c, "old", words);
-		value_word_cell(w, c, "new", words);
-		writer_cell(w, open ? WRITER_WARN : value_style(state), "%s%s", state,
-			    open ? ", open" : "");
-		value_cell(w, c, "detail", VALUE_PLAIN);
+	json_array_foreach (commands, i, c) {
+		if (value_true(c, "unattended")) {
+			json_object_set_new(c, "open", json_string(", open"));
+			unattended = true;
+		}
 	}
-	writer_table_end(w, "no commands");
+	value_table(w, commands, columns, "no commands");
 	if (unattended) {
 		explain_unattended(w);
 	}
+	json_decref(commands);
 }
 
 static void render_transitions(struct writer *w, const json_t *transitions)
 {
-	static const char *const columns[] = {"time (UTC)", "state", ">frame", "detail"};
-	size_t i;
-	const json_t *t;
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {"state", "{state|?}", VALUE_BY_WORD},
+						      {">frame", "{frame:count}"},
+						      {"detail", "{detail}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (transitions, i, t) {
-		const char *state = value_string(t, "state", "?");
-
-		value_cell(w, t, "time", VALUE_TIME_MS);
-		writer_cell(w, value_style(state), "%s", state);
-		value_cell(w, t, "frame", VALUE_COUNT);
-		value_cell(w, t, "detail", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no transitions");
+	value_table(w, transitions, columns, "no transitions");
 }
 
 static void command_render(struct writer *w, const json_t *c)
 {
-	const char *state = value_string(c, "state", "?");
-	const char *unit = value_string(c, "unit", "");
-	const json_t *words = value_at(c, "words");
 	bool open = value_true(c, "unattended");
-	char a[128];
-	char b[128];
+	enum writer_style style = open ? WRITER_WARN : value_style(value_string(c, "state", "?"));
 
 	writer_heading(w, "Command %lld: %s %s", value_integer(c, "command", 0),
 		       value_string(c, "op", "?"), value_string(c, "parameter", "?"));
-	writer_pair(w, "state", open ? WRITER_WARN : value_style(state), "%s%s", state,
-		    open ? ", open" : "");
+	value_pair(w, "state", style, c, open ? "{state|?}, open" : "{state|?}");
 	if (*value_string(c, "detail", "") != '\0') {
-		writer_pair(w, "detail", WRITER_PLAIN, "%s", value_string(c, "detail", ""));
+		value_pair(w, "detail", WRITER_PLAIN, c, "{detail}");
 	}
-	writer_pair(w, "value", WRITER_PLAIN, "%s -> %s%s%s",
-		    value_word(value_at(c, "old"), words, a, sizeof(a)),
-		    value_word(value_at(c, "new"), words, b, sizeof(b)), *unit != '\0' ? " " : "",
-		    unit);
-	writer_pair(w, "who", WRITER_PLAIN, "%s (uid %s, pid %s), from %s",
-		    value_string(c, "who", "?"),
-		    value_text(value_at(c, "uid"), VALUE_COUNT, a, sizeof(a)),
-		    value_text(value_at(c, "pid"), VALUE_COUNT, b, sizeof(b)),
-		    value_string(c, "origin", "?"));
-	writer_pair(w, "reason", WRITER_PLAIN, "%s", value_string(c, "reason", "-"));
-	writer_pair(w, "floor", WRITER_PLAIN, "%s on link %s", value_floor(c, a, sizeof(a)),
-		    value_text(value_at(c, "link"), VALUE_COUNT, b, sizeof(b)));
-	writer_pair(w, "word", WRITER_PLAIN, "sequence %s, attempts %s",
-		    value_text(value_at(c, "sequence"), VALUE_COUNT, a, sizeof(a)),
-		    value_text(value_at(c, "attempts"), VALUE_COUNT, b, sizeof(b)));
+	value_pair(w, "value", WRITER_PLAIN, c,
+		   *value_string(c, "unit", "") != '\0' ? "{old:word} -> {new:word} {unit}"
+							: "{old:word} -> {new:word}");
+	value_pair(w, "who", WRITER_PLAIN, c, "{who|?} (uid {uid}, pid {pid}), from {origin|?}");
+	value_pair(w, "reason", WRITER_PLAIN, c, "{reason}");
+	value_pair(w, "floor", WRITER_PLAIN, c, "{:floor} on link {link}");
+	value_pair(w, "word", WRITER_PLAIN, c, "sequence {sequence}, attempts {attempts}");
 	writer_newline(w);
 	render_transitions(w, value_at(c, "transitions"));
 	if (open) {
@@ -182,7 +159,6 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	char doing[64];
 	char look[64];
 	struct ctl_request request = {.op = "command.cancel", .doing = doing, .look = look};
-	json_t *result = NULL;
 	json_int_t command = 0;
 	int code = number_word(ctl, args->word[0], &command);
 
@@ -192,13 +168,7 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	snprintf(doing, sizeof(doing), "command cancel %lld", (long long)command);
 	snprintf(look, sizeof(look), "command show %lld", (long long)command);
 	request.args = json_pack("{s:I}", "command", command);
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_cancel);
-	}
-	json_decref(result);
-	return code;
+	return ctl_change(ctl, args, &request, render_cancel, NULL);
 }
 
 const struct ctl_command ctl_journal_commands[] = {
@@ -207,12 +177,11 @@ const struct ctl_command ctl_journal_commands[] = {
 		.verb = "list",
 		.arguments = "",
 		.summary = "who set what, and what became of it",
-		.help = "The newest 20 commands, newest first. Answers while the daemon is away, "
-			"too.\n\n"
-			"States: QUEUED, SENT, ACKED (executed, the value is not there yet), DONE, "
-			"REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is being settled.\n\n"
-			"  fcmctl command list --state UNKNOWN\n  fcmctl command list --floor 3 "
-			"--limit 100",
+		.help = "The newest 20 commands, newest first. Also answers while the daemon is "
+			"not running.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not "
+			"there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
+			"being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
+			"list --floor 3 --limit 100",
 		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
 			   CTL_BIT(CTL_SINCE),
 		.run = list_run,
@@ -223,10 +192,8 @@ const struct ctl_command ctl_journal_commands[] = {
 		.arguments = "COMMAND",
 		.summary = "one command with every transition",
 		.help = "Who, from where, why, old and new value, and each state with its time and "
-			"the "
-			"frame in\nwhich the word left. Answers while the daemon is away, too.",
-		.min_words = 1,
-		.max_words = 1,
+			"the frame in\nwhich the word left. Also answers while the daemon is not "
+			"running.",
 		.run = show_run,
 	},
 	{
@@ -235,14 +202,10 @@ const struct ctl_command ctl_journal_commands[] = {
 		.arguments = "COMMAND",
 		.summary = "take back a command that waits, or stop a ramp",
 		.help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
-			"way "
-			"(ACKED) is\nstopped where it is, by a command of its own, whose end is "
-			"waited for; "
-			"the first is then\nCANCELLED and says where. What else has left cannot be "
-			"taken back.",
+			"way (ACKED) is\nstopped where it is, by a command of its own, whose end "
+			"is waited for; the first is then\nCANCELLED and says where. What else has "
+			"left cannot be taken back.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = cancel_run,
 	},
 	{0},

@@ -148,17 +148,11 @@ static int list_place(struct ctl *ctl, char *path, size_t size)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"name", "role", "public key"};
-	const json_t *key;
-	size_t i;
+	static const struct value_column columns[] = {
+		{"name", "{name}"}, {"role", "{role}"}, {"public key", "{public_key}"}, {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "keys"), i, key) {
-		value_cell(w, key, "name", VALUE_PLAIN);
-		value_cell(w, key, "role", VALUE_PLAIN);
-		value_cell(w, key, "public_key", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no keys: nobody gets in over the network");
+	value_table(w, value_at(result, "keys"), columns,
+		    "no keys: control over the network is closed");
 	writer_text(w, WRITER_DIM,
 		    "of %s, as it is now; the daemon has it as it was at its start or "
 		    "last reload",
@@ -230,11 +224,9 @@ const struct ctl_command ctl_key_commands[] = {
 			"prints the line\nfor the daemon's allow list. ROLE of control: reader "
 			"(asks), operator (sets, records,\nruns; of what is dangerous only what "
 			"makes safer), expert (all). Of data:\nconsumer:GROUP (the member NAME of "
-			"that group), monitor.\n\n"
-			"  fcmctl key make datamanager operator >> network-0.allow\n"
-			"  fcmctl key make trigger-1 consumer:trigger >> network-0.allow",
-		.min_words = 2,
-		.max_words = 3,
+			"that group), monitor.\n\n  fcmctl key make datamanager operator >> "
+			"network-0.allow\n  fcmctl key make trigger-1 consumer:trigger >> "
+			"network-0.allow",
 		.run = make_run,
 	},
 	{
@@ -242,12 +234,9 @@ const struct ctl_command ctl_key_commands[] = {
 		.verb = "server",
 		.arguments = "FILE",
 		.summary = "a new key pair for a daemon",
-		.help = "Writes the secret into FILE, the public key into FILE.pub, and prints "
-			"it. Clients need\nthe public key to know the daemon by. FILE must belong "
-			"to the daemon's user.\n\n  fcmctl key server "
-			"/etc/fcm-server/network-0.key",
-		.min_words = 1,
-		.max_words = 1,
+		.help = "Writes the secret into FILE, the public key into FILE.pub, and prints it. "
+			"Clients need\nthe public key to know the daemon by. FILE must belong to "
+			"the daemon's user.\n\n  fcmctl key server /etc/fcm-server/network-0.key",
 		.run = server_run,
 	},
 	{
@@ -256,8 +245,7 @@ const struct ctl_command ctl_key_commands[] = {
 		.arguments = "[FILE]",
 		.summary = "whose keys may do what",
 		.help = "Reads the allow list of the daemon (or FILE) and says what is wrong with "
-			"it. Works while\nthe daemon is away, too.",
-		.max_words = 1,
+			"it. Also\nworks while the daemon is not running.",
 		.run = list_run,
 	},
 	{0},

@@ -17,25 +17,29 @@
 static void help_option(enum ctl_option option)
 {
 	const struct ctl_option_row *row = ctl_option_row(option);
+	char letter[] = {'-', row->letter, ',', ' ', '\0'};
 	char left[48];
-	char letter[8] = "    ";
 
-	if (row->letter != 0) {
-		snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-	}
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, row->name, row->value != NULL ? " " : "",
-		 row->value != NULL ? row->value : "");
+	snprintf(left, sizeof(left), "%s--%s%s%s", row->letter != 0 ? letter : "    ", row->name,
+		 row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
 	printf("  %-24s %s\n", left, row->help);
+}
+
+/* Name and arguments. */
+static const char *usage(const struct ctl_command *c, char *buf, size_t size)
+{
+	char name[64];
+
+	snprintf(buf, size, "%s%s%s", ctl_command_name(c, name, sizeof(name)),
+		 c->arguments[0] != '\0' ? " " : "", c->arguments);
+	return buf;
 }
 
 static void help_usage(const struct ctl_command *c, const char *before)
 {
 	char left[96];
 
-	snprintf(left, sizeof(left), "%s%s%s%s%s", c->noun != NULL ? c->noun : "",
-		 c->noun != NULL ? " " : "", c->verb, c->arguments[0] != '\0' ? " " : "",
-		 c->arguments);
-	printf("%s%-32s %s\n", before, left, c->summary);
+	printf("%s%-32s %s\n", before, usage(c, left, sizeof(left)), c->summary);
 }
 
 static void help_all(void)
@@ -54,7 +58,7 @@ static void help_all(void)
 	}
 	puts("\nEach command explains itself: fcmctl link reset --help. All of it: man fcmctl.\n"
 	     "Exit codes: 0 done (status: well), 1 refused or not well, 2 not understood,\n"
-	     "3 outcome unknown or daemon away.");
+	     "3 outcome unknown or daemon not running.");
 }
 
 static void help_noun(const char *noun)
@@ -71,9 +75,10 @@ static void help_noun(const char *noun)
 
 static void help_command(const struct ctl_command *c)
 {
-	printf("usage: fcmctl %s%s%s%s%s%s\n\n%s\n", c->noun != NULL ? c->noun : "",
-	       c->noun != NULL ? " " : "", c->verb, c->arguments[0] != '\0' ? " " : "",
-	       c->arguments, c->options != 0 ? " [OPTION...]" : "", c->help);
+	char left[96];
+
+	printf("usage: fcmctl %s%s\n\n%s\n", usage(c, left, sizeof(left)),
+	       c->options != 0 ? " [OPTION...]" : "", c->help);
 	if (c->options != 0) {
 		puts("\nOptions:");
 	}
@@ -111,12 +116,8 @@ static void name_self(struct ctl *ctl, const char *program, const struct ctl_arg
 
 static int run(struct ctl *ctl, const char *program, const struct ctl_args *args)
 {
-	const struct ctl_environment environment = {
-		.board = getenv("FCM_BOARD"),
-		.dir = getenv("FCM_DIR"),
-		.socket = getenv("FCM_SOCKET"),
-		.database = getenv("FCM_DATABASE"),
-	};
+	const struct ctl_environment environment = ctl_environment();
+	const struct ctl_command *command = args->command;
 	struct ctl_fault fault = {.text = ""};
 	int code;
 
@@ -124,10 +125,10 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 		return ctl_fail(ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
 	}
 	name_self(ctl, program, args);
-	snprintf(ctl->doing, sizeof(ctl->doing), "%s%s%s",
-		 args->command->noun != NULL ? args->command->noun : "",
-		 args->command->noun != NULL ? " " : "", args->command->verb);
-	code = args->command->run(ctl, args);
+	ctl_command_name(command, ctl->doing, sizeof(ctl->doing));
+	code = command->run != NULL ? command->run(ctl, args)
+				    : ctl_show(ctl, command->op, ctl_filter(args, command->limit),
+					       command->render);
 	ctl_disconnect(ctl);
 	if (writer_flush(ctl->out) != 0) {
 		return ctl_fail(NULL, CTL_NOT, "internal", "", "the output could not be written");

@@ -74,13 +74,24 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl_given(args, CTL_NOTE) && args->words > 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "say it once", "the note was given twice");
 	}
-	return ctl_change(ctl, args, "run.start", json_pack("{s:s*}", "note", note), "run show",
-			  10.0, render_start);
+	return ctl_change(ctl, args,
+			  &(struct ctl_request){.op = "run.start",
+						.args = json_pack("{s:s*}", "note", note),
+						.doing = ctl->doing,
+						.look = "run show",
+						.timeout_s = 10.0},
+			  render_start, NULL);
 }
 
 static int stop_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return ctl_change(ctl, args, "run.stop", json_object(), "run show", 10.0, render_stop);
+	return ctl_change(ctl, args,
+			  &(struct ctl_request){.op = "run.stop",
+						.args = json_object(),
+						.doing = ctl->doing,
+						.look = "run show",
+						.timeout_s = 10.0},
+			  render_stop, NULL);
 }
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "slowctl/param/edits.h"
 #include "slowctl/param/number.h"
 #include "tdm/frame.h"
 #include "tdm/registers.h"
@@ -202,29 +203,6 @@ static const char *short_name(const struct param *param)
 	return param->tower ? strchr(param->name, '.') + 1 : param->name;
 }
 
-unsigned param_edits(const char *a, const char *b)
-{
-	unsigned row[PARAM_NAME_MAX + 1];
-	size_t n = strlen(b);
-
-	for (unsigned j = 0; j <= n; j++) {
-		row[j] = j;
-	}
-	for (unsigned i = 1; a[i - 1]; i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (unsigned j = 1; j <= n; j++) {
-			unsigned best = corner + (a[i - 1] != b[j - 1]);
-
-			corner = row[j];
-			best = best < corner + 1 ? best : corner + 1;
-			row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-		}
-	}
-	return row[n];
-}
-
 /* Another number is another floor or module: that is no slip of a letter, and is not guessed. */
 static bool same_numbers(const char *a, const char *b)
 {
@@ -249,7 +227,7 @@ static bool same_numbers(const char *a, const char *b)
 /* How far a typed name is from one that there is; UINT_MAX: it means another thing. */
 static unsigned distance(const char *typed, const char *name)
 {
-	return same_numbers(typed, name) ? param_edits(typed, name) : UINT_MAX;
+	return same_numbers(typed, name) ? edits(typed, name) : UINT_MAX;
 }
 
 static const char *nearest(const struct params *p, const char *name)

@@ -159,9 +159,6 @@ unsigned params_match(struct params *p, const char *pattern,
 
 /* Whether a full name matches such a pattern. */
 bool param_name_matches(const char *pattern, const char *name);
-/* Edits (insert, delete, replace a character) that make `a` of `b`, which has at most PARAM_NAME_MAX bytes: for "did you
- * mean". */
-unsigned param_edits(const char *a, const char *b);
 
 /* A new value, now. `raw` is ignored by kinds without registers. */
 void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns);

@@ -82,7 +82,7 @@ cppchecked() {
 tidy() {
 	local flags
 	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' -DFCM_DATADIR='\"\"' $(pkg-config --cflags libevent libzmq \
-		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw)"
+		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw smartcols)"
 	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/perf/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null
 }

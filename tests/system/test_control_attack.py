@@ -459,7 +459,7 @@ def too_large(t):
     code, out, err = st.ctl("ledger", "show", "--since", "1d", "--timeout", "0.1")
     # A busy daemon's refusal may take longer than that: then there is no answer at all.
     t.check("within its own limit", (code == 1 and "not answered within 100 ms" in err and "--timeout" in err) or
-            (code == 3 and "no word from the daemon for 0.1 s" in err), (code, out, err))
+            (code == 3 and "no message from the daemon for 0.1 s" in err), (code, out, err))
     # A tenth of what it would give to the usual ten minutes; a busy host may need several tries.
     t.check("the last minute is answered by the daemon",
             t.sanitized or any("instead" not in st.ctl("ledger", "show", "--since", "1m")[2] for _ in range(20)))

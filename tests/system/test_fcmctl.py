@@ -89,7 +89,7 @@ def masked(text, bench):
     text = re.sub(r" in [^()]* \(job", " in SPAN (job", text)
     text = re.sub(r"(missing  \S+ \S+ to )\S+ \S+ \([^)]*\)", r"\1TIME (SPAN)", text)
     text = re.sub(r"but of [^,]* of this", "but of SPAN of this", text)
-    return re.sub(r"away since \d{4}-\d\d-\d\d [\d:]+ UTC \([^)]*\)", "away since TIME (SPAN)", text)
+    return re.sub(r"not running since \d{4}-\d\d-\d\d [\d:]+ UTC \([^)]*\)", "not running since TIME (SPAN)", text)
 
 
 def play(bench, path):
@@ -130,6 +130,26 @@ def transcripts(bench):
     make_recordings(os.path.join(bench.dir, "recordings"))
     for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
         play(bench, path)
+
+
+def widths(bench):
+    """without a terminal nothing is wider than 100 columns; status and top fit 80 x 24"""
+    # Times and paths are masked there; JSON and errors, which have commands to paste, go on as long as they are.
+    todo = {"batch.txt", "plan.txt", "record.txt", "snapshot.txt"}
+    for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
+        wide = [x for x in open(path).read().splitlines() if len(x) > 100 and not x.startswith(("2| ", "{", "$ ", "# "))]
+        bench.check(f"{os.path.basename(path)} in 100 columns", os.path.basename(path) in todo or not wide, wide)
+    d = bench.daemon.start()
+    for scene in (None, "red"):
+        d.scene = scene
+        for words in (["status"], ["top", "--once"]):
+            _, out = on_terminal(bench, words, rows=24, columns=80)
+            lines = re.sub("\033\\[[0-9;]*m", "", out).replace("\r", "").splitlines()
+            bench.check(f"{words[0]} in 80 columns", max(map(len, lines)) <= 80, [x for x in lines if len(x) > 80])
+            bench.check(f"{words[0]} in 24 rows", scene or words[0] == "top" or len(lines) < 24, out)
+            bench.check(f"{words[0]} has the links and the groups in 24 rows",
+                        scene or any(x.startswith("acoustic ") for x in lines[:23]), out)
+    d.scene = None
 
 
 def recordings(bench):
@@ -268,7 +288,7 @@ def away(bench):
         bench.daemon.stop(leave)
         code, out, _ = bench.run("status")
         bench.equal("status exits 3", code, 3)
-        bench.check("and says what to do", "start the station (make run)" in out and "is away" in out, out)
+        bench.check("and says what to do", "start the station (make run)" in out and "is not running" in out, out)
     beside = [os.path.join(bench.dir, name) for name in ("board.sock", "board.conf")]
     for path in beside:
         open(path, "w").close()
@@ -284,7 +304,7 @@ def away(bench):
     for words in ("set floor3.om2.hv 1450", "set floor3.om*.hv 1450", "action floor3.fcm.reset --yes", "run start",
                   "record start", "link reset 2", "command cancel 17"):
         code, out, err = bench.run("--json", *words.split())
-        bench.check(f"{words} exits 3: nothing was sent", code == 3 and "fcmctl: nothing was sent: the daemon" in err and
+        bench.check(f"{words} exits 3: nothing was sent", code == 3 and "fcmctl: nothing was sent: fcm-server" in err and
                     json.loads(out)["error"]["code"] == "daemon-away", f"{code} {err}")
     bench.check("of a question that is not said", "nothing was sent" not in bench.run("link", "list")[2])
     code, _, err = bench.run("command", "list")
@@ -298,7 +318,7 @@ def away(bench):
         code, out, err = bench.run(*words.split())
         # Of the time since then the ledger has nothing.
         done = 1 if words.startswith("ledger") else 0
-        bench.check(f"{words} from the database", code == done and "the daemon is away since 2026-11-20 15:12:03 UTC"
+        bench.check(f"{words} from the database", code == done and "the daemon is not running since 2026-11-20 15:12:03 UTC"
                     in err, f"exit {code}: {err}{out}")
         code, out, err = bench.run("--json", *words.split())
         op = {"history": "param.history", "get": "param.at", "diff": "param.diff"}.get(words.split()[0], ".".join(words.split()[:2]))
@@ -348,14 +368,14 @@ def faults(bench):
     d.fault = "silent"
     begun = time.monotonic()
     code, _, err = bench.run("link", "list", "--timeout", "0.5")
-    bench.check("silence ends in a time-out", code == 3 and "no word from the daemon" in err, err)
+    bench.check("silence ends in a time-out", code == 3 and "no message from the daemon" in err, err)
     bench.check("and in time", time.monotonic() - begun < 3)
     for fault in ("close", "garbage"):
         d.fault = fault
         code, _, err = bench.run("status")
         bench.check(f"{fault} is said", code == 3 and "fcmctl: status: " in err, err)
         code, _, err = bench.run("set", "floor3.om2.hv", "1450")
-        bench.check(f"{fault} in a set: outcome unknown, how to find out", code == 3 and "not known" in err and
+        bench.check(f"{fault} in a set: outcome unknown, how to find out", code == 3 and "its outcome is unknown" in err and
                     "command list" in err and "--client-id fcmctl-" in err and "nothing was sent" not in err, err)
     for fault in ("crumbs", "strangers"):
         d.fault = fault
@@ -575,7 +595,7 @@ def terminals(bench):
     d.scene = None
     d.stop()
     bench.equal("top --once without daemon exits 3", bench.run("top", "--once")[0], 3)
-    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="q", until="is away")
+    code, out = on_terminal(bench, ["top", "--interval", "0.2"], keys="q", until="is not running")
     bench.check("top waits for a daemon that is away", code == 0 and "RED" in out, out)
 
 
@@ -790,7 +810,7 @@ def every_command(bench):
     bench.daemon.stop()
 
 
-CASES = [completion, every_command, helps, transcripts, recordings, requests, faults, interrupt, terminals, tail, away]
+CASES = [completion, every_command, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, away]
 
 
 def main():

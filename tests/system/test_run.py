@@ -133,11 +133,11 @@ def a_silent_daemon(t):
             lines.append(r.stdout.readline())
         pid = run.daemon_of(st.dir)
         os.kill(pid, signal.SIGSTOP)
-        while lines[-1] and "no word from the daemon" not in lines[-1]:
+        while lines[-1] and "no message from the daemon" not in lines[-1]:
             lines.append(r.stdout.readline())
         os.kill(pid, signal.SIGCONT)
         out = "".join(lines) + r.stdout.read()
-    t.check("it is told, and the run goes on to its balance", "no word from the daemon" in out and
+    t.check("it is told, and the run goes on to its balance", "no message from the daemon" in out and
             "both balances right" in out, out[-3000:])
     t.equal("exit status", r.returncode, 0) or print(out[-3000:])
     t.equal("of the run before all but its data is there", sorted(os.listdir(f"{st.dir}.before")), ["station.db"])

@@ -77,7 +77,7 @@ def daemon_away(t):
     t.check("it says since when and what to do", "since 20" in out + err and "-> " in out + err, out + err)
     code, out, err = st.ctl("command", "list")
     t.check("command list answers from the file and says so on stderr", code == 0 and "threshold" in out and
-            "daemon is away" in err and f"this is from {st.path('station.db')}" in err, (code, out, err))
+            "daemon is not running" in err and f"this is from {st.path('station.db')}" in err, (code, out, err))
 
 
 def life_in_the_events(t):

@@ -16,100 +16,71 @@
 #include <string.h>
 
 #include "slowctl/fcmctl/show/time.h"
+#include "slowctl/param/edits.h"
 #include "slowctl/param/number.h"
 
-enum value_type { FLAG, TEXT, NUMBER, DECIMAL, SPAN, TIME };
-
-struct option_type {
-	struct ctl_option_row row;
-	enum value_type type;
-	double low, high;      /* of NUMBER (whole), DECIMAL and SPAN (s) */
-	enum ctl_option again; /* of an option that may be given twice: where the second goes */
-};
-
-#define FCMCTL_OPTIONS                                                                             \
-	(CTL_BIT(CTL_BOARD) | CTL_BIT(CTL_DIR) | CTL_BIT(CTL_SOCKET) | CTL_BIT(CTL_DATABASE) |     \
-	 CTL_BIT(CTL_JSON) | CTL_BIT(CTL_TIMEOUT) | CTL_BIT(CTL_HELP) | CTL_BIT(CTL_VERSION))
-
-static const struct option_type option_table[CTL_OPTIONS] = {
-	[CTL_BOARD] = {{"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD)"},
-		       NUMBER,
-		       0,
-		       999},
-	[CTL_DIR] = {{"dir", 'd', "DIR", "the station whose files are in DIR ($FCM_DIR)"}, TEXT},
-	[CTL_SOCKET] = {{"socket", 0, "PATH", "the daemon's control socket ($FCM_SOCKET)"}, TEXT},
-	[CTL_DATABASE] = {{"database", 0, "PATH", "the station's database ($FCM_DATABASE)"}, TEXT},
-	[CTL_JSON] = {{"json", 'j', NULL, "print the result as JSON"}, FLAG},
-	[CTL_TIMEOUT] = {{"timeout", 0, "SPAN", "wait so long for a word from the daemon"},
-			 SPAN,
-			 0.1,
-			 86400},
-	[CTL_HELP] = {{"help", 'h', NULL, "explain a command"}, FLAG},
-	[CTL_VERSION] = {{"version", 'V', NULL, "print the version"}, FLAG},
-	[CTL_SINCE] = {{"since", 's', "TIME", "from TIME on: 1h, 30m, 02:00, 2026-11-01T02:00"},
-		       TIME},
-	[CTL_LIMIT] = {{"limit", 'n', "N", "at most N rows, the newest"}, NUMBER, 1, 100000},
-	[CTL_LINK] = {{"link", 'l', "LINK", "only link LINK (0..3)"}, NUMBER, 0, 3},
-	[CTL_TOWER] = {{"tower", 0, "N", "only tower N"}, NUMBER, 1, 127},
-	[CTL_FLOOR] = {{"floor", 'f', "N", "only floor N"}, NUMBER, 1, 31},
-	[CTL_STATE] = {{"state", 0, "STATE", "only commands in STATE"}, TEXT},
-	[CTL_STREAM] = {{"stream", 0, "STREAM", "pmt, hydrophone or instrument"}, TEXT},
-	[CTL_COUNT] = {{"count", 'c', "N", "end after N"}, NUMBER, 1, 1000000000},
-	[CTL_HITS] = {{"hits", 0, "N", "show at most N items of a block (default 3)"},
-		      NUMBER,
-		      0,
+static const struct ctl_option_row option_table[CTL_OPTIONS] = {
+	[CTL_BOARD] = {"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD)",
+		       CTL_NUMBER, 0, 999},
+	[CTL_DIR] = {"dir", 'd', "DIR", "the station whose files are in DIR ($FCM_DIR)"},
+	[CTL_SOCKET] = {"socket", 0, "PATH", "the daemon's control socket ($FCM_SOCKET)"},
+	[CTL_DATABASE] = {"database", 0, "PATH", "the station's database ($FCM_DATABASE)"},
+	[CTL_JSON] = {"json", 'j', NULL, "print the result as JSON"},
+	[CTL_TIMEOUT] = {"timeout", 0, "SPAN", "how long to wait for a message from the daemon",
+			 CTL_SPAN, 0.1, 86400},
+	[CTL_HELP] = {"help", 'h', NULL, "explain a command"},
+	[CTL_VERSION] = {"version", 'V', NULL, "print the version"},
+	[CTL_SINCE] = {"since", 's', "TIME", "from TIME on: 1h, 30m, 02:00, 2026-11-01T02:00",
+		       CTL_TIME},
+	[CTL_LIMIT] = {"limit", 'n', "N", "at most N rows, the newest", CTL_NUMBER, 1, 100000},
+	[CTL_LINK] = {"link", 'l', "LINK", "only link LINK (0..3)", CTL_NUMBER, 0, 3},
+	[CTL_TOWER] = {"tower", 0, "N", "only tower N", CTL_NUMBER, 1, 127},
+	[CTL_FLOOR] = {"floor", 'f', "N", "only floor N", CTL_NUMBER, 1, 31},
+	[CTL_STATE] = {"state", 0, "STATE", "only commands in STATE"},
+	[CTL_STREAM] = {"stream", 0, "STREAM", "pmt, hydrophone or instrument"},
+	[CTL_COUNT] = {"count", 'c', "N", "end after N", CTL_NUMBER, 1, 1000000000},
+	[CTL_HITS] = {"hits", 0, "N", "show at most N items of a block (default 3)", CTL_NUMBER, 0,
 		      100000},
-	[CTL_INTERVAL] = {{"interval", 'i', "SPAN", "pause between two"}, SPAN, 0.1, 86400},
-	[CTL_TRIALS] = {{"trials", 't', "N", "how often (default 20)"}, NUMBER, 1, 10000},
-	[CTL_WITH] = {{"with", 0, "WHAT", "reset or align (default reset)"}, TEXT},
-	[CTL_REASON] = {{"reason", 'r', "TEXT", "why; kept in the journal"}, TEXT},
-	[CTL_NOTE] = {{"note", 0, "TEXT", "kept with the run, the recording or the snapshot"},
-		      TEXT},
-	[CTL_CLIENT_ID] = {{"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
-			   TEXT},
-	[CTL_YES] = {{"yes", 'y', NULL, "do not ask, even if it is dangerous or many"}, FLAG},
-	[CTL_FORCE] = {{"force", 0, NULL, "beyond the soft limits, past the interlocks"}, FLAG},
-	[CTL_NO_WAIT] = {{"no-wait", 0, NULL,
-			  "do not wait for the end, print the command's number"},
-			 FLAG},
-	[CTL_ONCE] = {{"once", 0, NULL, "print once and end"}, FLAG},
-	[CTL_ROWS] = {{"rows", 0, NULL, "row by row, not summed up"}, FLAG},
-	[CTL_FROM] = {{"from", 0, "COUNT", "from this board count on"}, NUMBER, 0, 1e15},
-	[CTL_FRAMES] = {{"frames", 0, "N", "at most N frames of a link"}, NUMBER, 1, 1e15},
-	[CTL_WHAT] = {{"what", 0, "WHAT", "records, frames, slots, hits, samples or words"}, TEXT},
-	[CTL_PCAP] = {{"pcap", 0, "FILE", "write the frames to FILE, for Wireshark"}, TEXT},
-	[CTL_TO] = {{"to", 0, "TIME", "up to TIME (default: now)"}, TIME},
-	[CTL_BY] = {{"by", 0, "SPAN", "rows by second (as kept), minute or hour"}, TEXT},
-	[CTL_LINKS] = {{"links", 0, "LINKS", "these links: 0,2"}, TEXT},
-	[CTL_NAME] = {{"name", 0, "NAME", "its name; a directory's"}, TEXT},
-	[CTL_DRY_RUN] = {{"dry-run", 0, NULL, "only say what would be done: nothing is sent"},
-			 FLAG},
-	[CTL_RATE] = {{"rate", 0, "RATE", "so fast, per second; it stays set (default: as it is)"},
-		      DECIMAL,
-		      0.1,
-		      10000},
-	[CTL_JOB] = {{"job", 0, "ID", "go on with a job: what it has done is not done again"},
-		     TEXT},
-	[CTL_KEEP_GOING] = {{"keep-going", 0, NULL, "do not stop at the first failure"}, FLAG},
-	[CTL_ROLL_BACK] = {{"roll-back", 0, NULL,
-			    "after a failure set back what was changed, in reverse order"},
-			   FLAG},
-	[CTL_PLAN] = {{"plan", 0, NULL, "what is set now, as a file for plan and apply"}, FLAG},
-	[CTL_FOR] = {{"for", 0, "SPAN", "end after SPAN: 90s, 10m, 2h"}, SPAN, 1, 31536000},
-	[CTL_AT] = {{"at", 0, "TIME", "as it was at TIME: 02:00, 3h, 2026-11-01T02:00"},
-		    TIME,
+	[CTL_INTERVAL] = {"interval", 'i', "SPAN", "pause between two", CTL_SPAN, 0.1, 86400},
+	[CTL_TRIALS] = {"trials", 't', "N", "how often (default 20)", CTL_NUMBER, 1, 10000},
+	[CTL_WITH] = {"with", 0, "WHAT", "reset or align (default reset)"},
+	[CTL_REASON] = {"reason", 'r', "TEXT", "why; kept in the journal"},
+	[CTL_NOTE] = {"note", 0, "TEXT", "kept with the run, the recording or the snapshot"},
+	[CTL_CLIENT_ID] = {"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
+	[CTL_YES] = {"yes", 'y', NULL, "do not ask, even if it is dangerous or many"},
+	[CTL_FORCE] = {"force", 0, NULL, "beyond the soft limits, past the interlocks"},
+	[CTL_NO_WAIT] = {"no-wait", 0, NULL, "do not wait for the end, print the command's number"},
+	[CTL_ONCE] = {"once", 0, NULL, "print once and end"},
+	[CTL_ROWS] = {"rows", 0, NULL, "row by row, not summed up"},
+	[CTL_FROM] = {"from", 0, "COUNT", "from this board count on", CTL_NUMBER, 0, 1e15},
+	[CTL_FRAMES] = {"frames", 0, "N", "at most N frames of a link", CTL_NUMBER, 1, 1e15},
+	[CTL_WHAT] = {"what", 0, "WHAT", "records, frames, slots, hits, samples or words"},
+	[CTL_PCAP] = {"pcap", 0, "FILE", "write the frames to FILE, for Wireshark"},
+	[CTL_TO] = {"to", 0, "TIME", "up to TIME (default: now)", CTL_TIME},
+	[CTL_BY] = {"by", 0, "SPAN", "rows by second (as kept), minute or hour"},
+	[CTL_LINKS] = {"links", 0, "LINKS", "these links: 0,2"},
+	[CTL_NAME] = {"name", 0, "NAME", "its name; a directory's"},
+	[CTL_DRY_RUN] = {"dry-run", 0, NULL, "only say what would be done: nothing is sent"},
+	[CTL_RATE] = {"rate", 0, "RATE", "how fast, per second; it stays set (default: as it is)",
+		      CTL_DECIMAL, 0.1, 10000},
+	[CTL_JOB] = {"job", 0, "ID", "go on with a job: what it has done is not done again"},
+	[CTL_KEEP_GOING] = {"keep-going", 0, NULL, "do not stop at the first failure"},
+	[CTL_ROLL_BACK] = {"roll-back", 0, NULL,
+			   "after a failure set back what was changed, in reverse order"},
+	[CTL_PLAN] = {"plan", 0, NULL, "what is set now, as a file for plan and apply"},
+	[CTL_FOR] = {"for", 0, "SPAN", "end after SPAN: 90s, 10m, 2h", CTL_SPAN, 1, 31536000},
+	[CTL_AT] = {"at", 0, "TIME", "as it was at TIME: 02:00, 3h, 2026-11-01T02:00", CTL_TIME,
 		    .again = CTL_AT_AGAIN},
-	[CTL_PLOT] = {{"plot", 0, NULL, "as a plot, also where the output is no terminal"}, FLAG},
-	[CTL_CSV] = {{"csv", 0, NULL, "as CSV, all of it"}, FLAG},
-	[CTL_KEY] = {{"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
-		     TEXT},
-	[CTL_RAW] = {{"raw", 0, NULL, "every byte as it is, also what drives a terminal"}, FLAG},
-	[CTL_AT_AGAIN] = {{"at", 0, "TIME", "a second time; default now"}, TIME},
+	[CTL_PLOT] = {"plot", 0, NULL, "as a plot, also where the output is no terminal"},
+	[CTL_CSV] = {"csv", 0, NULL, "as CSV, all of it"},
+	[CTL_KEY] = {"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
+	[CTL_RAW] = {"raw", 0, NULL, "every byte as it is, also what drives a terminal"},
+	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 
 const struct ctl_option_row *ctl_option_row(enum ctl_option option)
 {
-	return &option_table[option].row;
+	return &option_table[option];
 }
 
 __attribute__((format(printf, 3, 4))) static int fault(struct ctl_fault *ret, const char *hint,
@@ -124,48 +95,16 @@ __attribute__((format(printf, 3, 4))) static int fault(struct ctl_fault *ret, co
 	return -EINVAL;
 }
 
-/* Edits (insert, delete, replace, swap neighbours) from a to b. Long words are far from everything. */
-static unsigned distance(const char *a, const char *b)
-{
-	enum { ROOM = 24 };
-	unsigned d[ROOM][ROOM];
-	size_t la = strlen(a);
-	size_t lb = strlen(b);
-
-	if (la >= ROOM || lb >= ROOM) {
-		return ROOM;
-	}
-	for (size_t i = 0; i <= la; i++) {
-		for (size_t k = 0; k <= lb; k++) {
-			unsigned best;
-
-			if (i == 0 || k == 0) {
-				d[i][k] = (unsigned)(i + k);
-				continue;
-			}
-			best = d[i - 1][k - 1] + (a[i - 1] != b[k - 1]);
-			best = d[i - 1][k] + 1 < best ? d[i - 1][k] + 1 : best;
-			best = d[i][k - 1] + 1 < best ? d[i][k - 1] + 1 : best;
-			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1] &&
-			    d[i - 2][k - 2] + 1 < best) {
-				best = d[i - 2][k - 2] + 1;
-			}
-			d[i][k] = best;
-		}
-	}
-	return d[la][lb];
-}
-
 const char *ctl_nearest(const char *word, const char *const *known, size_t count)
 {
 	const char *best = NULL;
-	unsigned least = 3; /* two edits at most, and fewer than half of the word */
+	unsigned least = 3; /* two edits at most, and at most half of the word */
 
 	for (size_t i = 0; i < count; i++) {
-		unsigned edits = distance(word, known[i]);
+		unsigned far = edits(word, known[i]);
 
-		if (edits < least && edits * 2 <= strlen(word)) {
-			least = edits;
+		if (far < least && far * 2 <= strlen(word)) {
+			least = far;
 			best = known[i];
 		}
 	}
@@ -257,7 +196,7 @@ static int match(const char *what, const char *word, const struct names *names,
 	return -EINVAL;
 }
 
-static const struct ctl_command *find(const char *noun, const char *verb)
+const struct ctl_command *ctl_command_find(const char *noun, const char *verb)
 {
 	for (size_t t = 0; ctl_tables[t] != NULL; t++) {
 		for (const struct ctl_command *c = ctl_tables[t]; c->verb != NULL; c++) {
@@ -288,7 +227,7 @@ static int find_command(int words, char **word, const char **ret_noun,
 	if (err != 0) {
 		return err;
 	}
-	*ret_command = find(NULL, first);
+	*ret_command = ctl_command_find(NULL, first);
 	*ret_noun = NULL;
 	*ret_used = 1;
 	if (*ret_command != NULL) {
@@ -302,7 +241,7 @@ static int find_command(int words, char **word, const char **ret_noun,
 	snprintf(what, sizeof(what), "command '%s' with the verb", first);
 	err = match(what, word[1], &names, &verb, ret_fault);
 	if (err == 0) {
-		*ret_command = find(first, verb);
+		*ret_command = ctl_command_find(first, verb);
 		*ret_used = 2;
 	}
 	return err;
@@ -311,37 +250,34 @@ static int find_command(int words, char **word, const char **ret_noun,
 static int option_value(enum ctl_option option, const char *text, double now,
 			struct ctl_args *ret_args, struct ctl_fault *ret_fault)
 {
-	const struct option_type *type = &option_table[option];
-	const char *name = type->row.name;
+	const struct ctl_option_row *row = &option_table[option];
+	const char *name = row->name;
 	double value = 0.0;
 	const char *rest;
 	char *end;
 	int err = 0;
 
-	switch (type->type) {
-	case FLAG:
-		text = "";
-		break;
-	case TEXT:
-		if (*text == '\0') {
+	switch (row->type) {
+	case CTL_TEXT:
+		if (row->value != NULL && *text == '\0') {
 			return fault(ret_fault, "give it a value", "--%s is empty", name);
 		}
 		break;
-	case NUMBER:
+	case CTL_NUMBER:
 		if (option == CTL_LINK && strncmp(text, "link", 4) == 0) {
 			text += 4;
 		}
 		value = (double)strtol(text, &end, 10);
 		err = !isdigit((unsigned char)*text) || *end != '\0' ? -EINVAL : 0;
 		break;
-	case DECIMAL:
+	case CTL_DECIMAL:
 		err = isdigit((unsigned char)*text) ? number_parse(text, &value, &rest) : -EINVAL;
 		err = err == 0 && *rest != '\0' ? -EINVAL : err;
 		break;
-	case SPAN:
+	case CTL_SPAN:
 		err = ctl_span_parse(text, &value);
 		break;
-	case TIME:
+	case CTL_TIME:
 		err = ctl_time_parse(text, now, &value);
 		if (err == 0 && value > now + 1.0) {
 			return fault(ret_fault, "times are UTC", "--%s %.60s lies in the future",
@@ -350,22 +286,22 @@ static int option_value(enum ctl_option option, const char *text, double now,
 		if (err != 0) {
 			return fault(ret_fault,
 				     "say 30m, 1h, 2d, 02:00, today or 2026-11-01T02:00 (UTC)",
-				     "--%s '%.60s' is no time", name, text);
+				     "--%s '%.60s' is not a time", name, text);
 		}
 		break;
 	}
-	if (err != 0 || (type->high > 0.0 && (value < type->low || value > type->high))) {
+	if (err != 0 || (row->high > 0.0 && (value < row->low || value > row->high))) {
 		char hint[96];
 
 		snprintf(hint, sizeof(hint), "%s from %g to %g",
-			 type->type == SPAN	 ? "a span such as 10s or 1m30s,"
-			 : type->type == DECIMAL ? "a number"
-						 : "a whole number",
-			 type->low, type->high);
-		return fault(ret_fault, hint, "--%s '%.60s' will not do", name, text);
+			 row->type == CTL_SPAN	    ? "a span such as 10s or 1m30s,"
+			 : row->type == CTL_DECIMAL ? "a number"
+						    : "a whole number",
+			 row->low, row->high);
+		return fault(ret_fault, hint, "--%s: '%.60s' is invalid", name, text);
 	}
-	if (ret_args->text[option] != NULL && type->again != 0) {
-		option = type->again;
+	if (ret_args->text[option] != NULL && row->again != 0) {
+		option = row->again;
 		if (ret_args->text[option] != NULL) {
 			return fault(ret_fault, "leave one out", "--%s is given three times", name);
 		}
@@ -381,8 +317,8 @@ static void getopt_tables(struct option *longs, char *shorts)
 	*shorts++ = '-'; /* hand out words in their place */
 	*shorts++ = ':';
 	for (int i = 0; i < CTL_OPTIONS; i++) {
-		const struct ctl_option_row *row = &option_table[i].row;
-		bool value = option_table[i].type != FLAG;
+		const struct ctl_option_row *row = &option_table[i];
+		bool value = row->value != NULL;
 
 		if (i == CTL_AT_AGAIN) {
 			continue; /* getopt knows a name once */
@@ -407,7 +343,7 @@ static int option_of(int c)
 		return c - 256;
 	}
 	for (int i = 0; i < CTL_OPTIONS; i++) {
-		if (option_table[i].row.letter == c) {
+		if (option_table[i].letter == c) {
 			return i;
 		}
 	}
@@ -429,7 +365,7 @@ static int unknown_option(const char *typed, struct ctl_fault *ret_fault)
 	const char *near;
 
 	for (int i = 0; i < CTL_OPTIONS; i++) {
-		known[i] = option_table[i].row.name;
+		known[i] = option_table[i].name;
 	}
 	snprintf(name, sizeof(name), "%s", typed + strspn(typed, "-"));
 	name[strcspn(name, "=")] = '\0';
@@ -489,41 +425,65 @@ static int take_options(int argc, char **argv, double now, char **words, struct 
 	return 0;
 }
 
-static const char *command_name(const struct ctl_command *c, char *buf, size_t size)
+const char *ctl_command_name(const struct ctl_command *c, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s%s", c->noun != NULL ? c->noun : "", c->noun != NULL ? " " : "",
 		 c->verb);
 	return buf;
 }
 
+#define WORDS_MAX 64u /* of a command that takes any number */
+
+/* How many words a command takes, by its usage: "LINK", "NAME ROLE [FILE]", "[PATTERN...]", "ALARM --for SPAN". */
+static void count_words(const struct ctl_command *c, unsigned *ret_min, unsigned *ret_max)
+{
+	const char *word = c->arguments;
+	bool option = false;
+
+	*ret_min = c->min_words;
+	*ret_max = c->max_words;
+	for (size_t length; c->max_words == 0 && *word != '\0';
+	     word += length + strspn(word + length, " ")) {
+		length = strcspn(word, " ");
+		option = word[0] == '-' || option;
+		if (!option) {
+			*ret_min += word[0] != '[';
+			*ret_max =
+				memmem(word, length, "...", 3) != NULL ? WORDS_MAX : *ret_max + 1;
+		}
+	}
+}
+
 /* Options and number of words against the command's row. */
 static int check_command(const struct ctl_args *args, struct ctl_fault *ret_fault)
 {
 	const struct ctl_command *command = args->command;
+	unsigned least, most;
 	char name[64];
 	char hint[200];
 
-	command_name(command, name, sizeof(name));
+	ctl_command_name(command, name, sizeof(name));
 	snprintf(hint, sizeof(hint), "usage: fcmctl %s%s%s [OPTION...]", name,
 		 command->arguments[0] != '\0' ? " " : "", command->arguments);
 	for (int i = 0; i < CTL_OPTIONS; i++) {
-		if (args->text[i] != NULL &&
-		    ((command->options | FCMCTL_OPTIONS) & CTL_BIT(i)) == 0) {
+		if (args->text[i] != NULL && i > CTL_VERSION &&
+		    (command->options & CTL_BIT(i)) == 0) {
 			if ((command->options & CTL_BIT(CTL_AT)) != 0 && i == CTL_AT_AGAIN) {
 				return fault(ret_fault, "fcmctl diff compares two times",
-					     "'%s' takes one --%s", name, option_table[i].row.name);
+					     "'%s' takes one --%s", name, option_table[i].name);
 			}
 			snprintf(hint, sizeof(hint), "fcmctl %s --help lists its options", name);
 			return fault(ret_fault, hint, "'%s' has no option --%s", name,
-				     option_table[i].row.name);
+				     option_table[i].name);
 		}
 	}
-	if ((unsigned)args->words < command->min_words) {
+	count_words(command, &least, &most);
+	if ((unsigned)args->words < least) {
 		return fault(ret_fault, hint, "'%s' needs %s", name, command->arguments);
 	}
-	if ((unsigned)args->words > command->max_words) {
-		return fault(ret_fault, hint, "'%s' has no use for '%.60s'", name,
-			     args->word[command->max_words]);
+	if ((unsigned)args->words > most) {
+		return fault(ret_fault, hint, "'%s': unexpected argument '%.60s'", name,
+			     args->word[most]);
 	}
 	return 0;
 }
@@ -560,7 +520,7 @@ int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_a
 			err = check_command(&args, ret_fault);
 		} else if (noun != NULL) {
 			collect(noun, &names);
-			err = fault(ret_fault, "", "'%s' wants a verb: %s", noun,
+			err = fault(ret_fault, "", "'%s' needs a verb: %s", noun,
 				    names_text(&names, list, sizeof(list)));
 		} else {
 			err = fault(ret_fault, "begin with fcmctl status; fcmctl --help lists all",
@@ -573,51 +533,50 @@ int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_a
 	return err;
 }
 
-static int join(char *path, const char *dir, const char *file, struct ctl_fault *ret_fault)
+__attribute__((format(printf, 3, 4))) static int put_path(struct ctl_fault *ret_fault, char *path,
+							  const char *format, ...)
 {
-	size_t length = strlen(dir);
-	const char *slash = length > 0 && dir[length - 1] == '/' ? "" : "/";
+	va_list ap;
+	int length;
 
-	if (snprintf(path, PATH_MAX, "%s%s%s", dir, slash, file) >= PATH_MAX) {
-		return fault(ret_fault, "give a shorter one", "the path %.60s... is too long", dir);
-	}
-	return 0;
+	va_start(ap, format);
+	length = vsnprintf(path, PATH_MAX, format, ap);
+	va_end(ap);
+	return length < PATH_MAX ? 0
+				 : fault(ret_fault, "give a shorter one",
+					 "the path %.60s... is too long", path);
 }
 
 static int station_in_dir(struct ctl_station *s, const char *dir, struct ctl_fault *ret_fault)
 {
-	int err = join(s->socket, dir, "control.sock", ret_fault);
+	size_t length = strlen(dir);
+	const char *slash = length > 0 && dir[length - 1] == '/' ? "" : "/";
+	int err = put_path(ret_fault, s->socket, "%s%scontrol.sock", dir, slash);
 
-	return err != 0 ? err : join(s->database, dir, "station.db", ret_fault);
-}
-
-static int station_of_board(struct ctl_station *s)
-{
-	snprintf(s->socket, PATH_MAX, "/run/fcm-server/%u/control.sock", s->board);
-	snprintf(s->database, PATH_MAX, "/var/lib/fcm-server/%u/station.db", s->board);
-	return 0;
+	return err != 0 ? err : put_path(ret_fault, s->database, "%s%sstation.db", dir, slash);
 }
 
 /* The socket as given; the database lies beside it unless the socket is an installed one. */
 static int station_of_socket(struct ctl_station *s, const char *path, struct ctl_fault *ret_fault)
 {
-	char dir[PATH_MAX];
-	char *slash;
+	const char *slash = strrchr(path, '/');
+	int err = put_path(ret_fault, s->socket, "%s", path);
 
-	if (snprintf(s->socket, PATH_MAX, "%s", path) >= PATH_MAX) {
-		return fault(ret_fault, "give a shorter one", "the path %.60s... is too long",
-			     path);
+	if (err != 0 || strncmp(path, "/run/fcm-server/", 16) == 0) {
+		return err;
 	}
-	if (strncmp(path, "/run/fcm-server/", 16) == 0) {
-		return 0;
-	}
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash == NULL) {
-		return join(s->database, ".", "station.db", ret_fault);
-	}
-	*slash = '\0';
-	return join(s->database, dir, "station.db", ret_fault);
+	return put_path(ret_fault, s->database, "%.*s/station.db",
+			slash != NULL ? (int)(slash - path) : 1, slash != NULL ? path : ".");
+}
+
+struct ctl_environment ctl_environment(void)
+{
+	return (struct ctl_environment){
+		.board = getenv("FCM_BOARD"),
+		.dir = getenv("FCM_DIR"),
+		.socket = getenv("FCM_SOCKET"),
+		.database = getenv("FCM_DATABASE"),
+	};
 }
 
 int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
@@ -642,7 +601,8 @@ int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *
 		}
 		s.board = (unsigned)n;
 	}
-	station_of_board(&s);
+	snprintf(s.socket, PATH_MAX, "/run/fcm-server/%u/control.sock", s.board);
+	snprintf(s.database, PATH_MAX, "/var/lib/fcm-server/%u/station.db", s.board);
 	/* The environment counts only where no option names a station. */
 	if (dir) {
 		err = station_in_dir(&s, args->text[CTL_DIR], ret_fault);
@@ -658,10 +618,8 @@ int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *
 	if (err == 0 && socket != NULL) {
 		err = station_of_socket(&s, socket, ret_fault);
 	}
-	if (err == 0 && database != NULL &&
-	    snprintf(s.database, PATH_MAX, "%s", database) >= PATH_MAX) {
-		err = fault(ret_fault, "give a shorter one", "the path %.60s... is too long",
-			    database);
+	if (err == 0 && database != NULL) {
+		err = put_path(ret_fault, s.database, "%s", database);
 	}
 	s.installed = strncmp(s.socket, "/run/fcm-server/", 16) == 0;
 	if (err == 0) {

@@ -22,22 +22,35 @@ struct ctl_fault {
 int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_args *ret_args,
 		   struct ctl_fault *ret_fault);
 
-/* A row of the option table, for the help. `value` NULL: a flag; `letter` 0: none. */
+/* What the value of an option is; a flag has none. */
+enum ctl_value { CTL_TEXT, CTL_NUMBER, CTL_DECIMAL, CTL_SPAN, CTL_TIME };
+
+/* A row of the option table. `value` NULL: a flag; `letter` 0: none. */
 struct ctl_option_row {
 	const char *name;
 	char letter;
 	const char *value;
 	const char *help;
+	enum ctl_value type;
+	double low, high; /* of CTL_NUMBER (whole), CTL_DECIMAL and CTL_SPAN (s); both 0: any */
+	enum ctl_option again; /* of an option that can be given twice: where the second goes */
 };
 const struct ctl_option_row *ctl_option_row(enum ctl_option option);
+
+/* By its whole names, `noun` NULL of a bare verb; NULL: there is none. */
+const struct ctl_command *ctl_command_find(const char *noun, const char *verb);
+/* "link list". Returns buf. */
+const char *ctl_command_name(const struct ctl_command *c, char *buf, size_t size);
 
 /* The nearest of the known words (nouns, verbs) to a misspelt one, NULL: none is near. */
 const char *ctl_nearest(const char *word, const char *const *known, size_t count);
 
-/* Environment as far as it says where the station is; NULL: not set. */
+/* Variables that say where the station is; NULL: not set. */
 struct ctl_environment {
 	const char *board, *dir, *socket, *database;
 };
+/* That of this process. */
+struct ctl_environment ctl_environment(void);
 /* Options first, then environment, then board 0. -EINVAL with *ret_fault (path too long, no number). */
 int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
 		     struct ctl_station *ret_station, struct ctl_fault *ret_fault);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the database's file can answer (slowctl/query/query.h, read-only, nothing is changed), in the shapes of
- * schemas/control.md: while the daemon is away, with since when it is, and in the place of a daemon that
- * must not be kept from its work for so long.
+ * Answers from the database's file (slowctl/query/query.h, read only), in the shapes of schemas/control.md: while the
+ * daemon is not running, and in the place of a daemon for which the question is too large. And what is said about a
+ * daemon that is not running.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,8 +17,15 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/query/query.h"
 
-/* What a daemon writes while its file is read piles up in its journal: not for ever. */
+/* While a file is read, what the daemon writes piles up in its journal: the time for that has a limit. */
 #define READ_S 60.0
+
+/* What an operation's arguments have in common. */
+struct asked {
+	const json_t *args;
+	int64_t since_ns, until_ns; /* 0: not given */
+	unsigned limit;		    /* 0: not given */
+};
 
 static int64_t time_ns(const json_t *args, const char *key)
 {
@@ -27,108 +34,101 @@ static int64_t time_ns(const json_t *args, const char *key)
 	return isfinite(time) && fabs(time) < 9e9 ? (int64_t)(time * 1e9) : 0;
 }
 
-static int64_t since_ns(const json_t *args)
-{
-	return time_ns(args, "since");
-}
-
-static unsigned limit_of(const json_t *args)
-{
-	long long limit = value_integer(args, "limit", 0);
-
-	return limit > 0 && limit < 1000000 ? (unsigned)limit : 0;
-}
-
-static int ask_commands(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_commands(struct query *q, const struct asked *a, json_t **ret_json)
 {
 	struct query_filter filter = {
-		.limit = limit_of(args),
-		.state = value_string(args, "state", NULL),
-		.floor = (int)value_integer(args, "floor", 0),
+		.limit = a->limit,
+		.since_ns = a->since_ns,
+		.parameter = value_string(a->args, "parameter", NULL),
+		.state = value_string(a->args, "state", NULL),
+		.who = value_string(a->args, "who", NULL),
+		.floor = (int)value_integer(a->args, "floor", 0),
 	};
 
 	return query_commands(q, &filter, ret_json);
 }
 
-static int ask_command(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_command(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_command(q, (uint64_t)value_integer(args, "command", 0), ret_json);
+	return query_command(q, (uint64_t)value_integer(a->args, "command", 0), ret_json);
 }
 
-static int ask_job(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_job(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_job(q, value_string(args, "job", ""), value_string(args, "after", ""),
+	return query_job(q, value_string(a->args, "job", ""), value_string(a->args, "after", ""),
 			 ret_json);
 }
 
-static int ask_jobs(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_jobs(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_jobs(q, limit_of(args), ret_json);
+	return query_jobs(q, a->limit, ret_json);
 }
 
-static int ask_history(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_history(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_history(q, value_string(args, "name", ""), since_ns(args),
-			     time_ns(args, "until"), limit_of(args), ret_json);
+	return query_history(q, value_string(a->args, "name", ""), a->since_ns, a->until_ns,
+			     a->limit, ret_json);
 }
 
-static int ask_at(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_at(struct query *q, const struct asked *a, json_t **ret_json)
 {
 	json_t *names = NULL;
-	int r = query_names(q, json_object_get(args, "names"), &names);
+	int r = query_names(q, json_object_get(a->args, "names"), &names);
 
-	r = r == 0 ? query_at(q, names, time_ns(args, "time"), ret_json) : r;
+	r = r == 0 ? query_at(q, names, time_ns(a->args, "time"), ret_json) : r;
 	json_decref(names);
 	return r;
 }
 
-static int ask_diff(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_diff(struct query *q, const struct asked *a, json_t **ret_json)
 {
 	json_t *names = NULL;
-	int r = query_names(q, json_object_get(args, "names"), &names);
+	int r = query_names(q, json_object_get(a->args, "names"), &names);
 
-	r = r == 0 ? query_diff(q, names, time_ns(args, "from"), time_ns(args, "to"), ret_json) : r;
+	r = r == 0 ? query_diff(q, names, time_ns(a->args, "from"), time_ns(a->args, "to"),
+				ret_json)
+		   : r;
 	json_decref(names);
 	return r;
 }
 
-static int ask_ledger(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_ledger(struct query *q, const struct asked *a, json_t **ret_json)
 {
 	struct query_account what = {
-		.since_ns = since_ns(args),
-		.until_ns = time_ns(args, "until"),
-		.link = (int)value_integer(args, "link", QUERY_ALL),
-		.limit = limit_of(args),
-		.by_s = (unsigned)value_integer(args, "by_s", 1),
+		.since_ns = a->since_ns,
+		.until_ns = a->until_ns,
+		.link = (int)value_integer(a->args, "link", QUERY_ALL),
+		.limit = a->limit,
+		.by_s = (unsigned)value_integer(a->args, "by_s", 1),
 	};
 
 	return query_ledger(q, &what, ret_json);
 }
 
-static int ask_phase(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_phase(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_phase_history(q, (int)value_integer(args, "link", 0), since_ns(args),
-				   limit_of(args), ret_json);
+	return query_phase_history(q, (int)value_integer(a->args, "link", 0), a->since_ns, a->limit,
+				   ret_json);
 }
 
-static int ask_clock(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_clock(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_clock_history(q, since_ns(args), limit_of(args), ret_json);
+	return query_clock_history(q, a->since_ns, a->limit, ret_json);
 }
 
-static int ask_runs(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_runs(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_runs(q, limit_of(args), ret_json);
+	return query_runs(q, a->limit, ret_json);
 }
 
-static int ask_events(struct query *q, const json_t *args, json_t **ret_json)
+static int ask_events(struct query *q, const struct asked *a, json_t **ret_json)
 {
-	return query_events(q, since_ns(args), limit_of(args), ret_json);
+	return query_events(q, a->since_ns, a->limit, ret_json);
 }
 
-static const struct {
+static const struct question {
 	const char *op;
-	int (*ask)(struct query *q, const json_t *args, json_t **ret_json);
+	int (*ask)(struct query *q, const struct asked *a, json_t **ret_json);
 } questions[] = {
 	{"command.list", ask_commands}, {"command.show", ask_command},
 	{"job.list", ask_jobs},		{"job.show", ask_job},
@@ -138,14 +138,33 @@ static const struct {
 	{"run.show", ask_runs},		{"event.list", ask_events},
 };
 
-bool ctl_away_can(const char *op)
+static const struct question *find_question(const char *op)
 {
 	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
 		if (strcmp(questions[i].op, op) == 0) {
-			return true;
+			return &questions[i];
 		}
 	}
-	return false;
+	return NULL;
+}
+
+static int ask(struct query *q, const char *op, const json_t *args, json_t **ret_json)
+{
+	const struct question *question = find_question(op);
+	long long limit = value_integer(args, "limit", 0);
+	struct asked asked = {
+		.args = args,
+		.since_ns = time_ns(args, "since"),
+		.until_ns = time_ns(args, "until"),
+		.limit = limit > 0 && limit < 1000000 ? (unsigned)limit : 0,
+	};
+
+	return question != NULL ? question->ask(q, &asked, ret_json) : -ENOSYS;
+}
+
+bool ctl_away_can(const char *op)
+{
+	return find_question(op) != NULL;
 }
 
 /* The station table keeps texts; a time there is UTC s or ns since 1970. */
@@ -189,99 +208,86 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time)
 	return 0;
 }
 
+const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size)
+{
+	char when[32];
+	char span[32];
+	double last;
+
+	*buf = '\0';
+	if (ctl_away_since(ctl, &last) == 0) {
+		snprintf(buf, size, " since %s UTC (%s)",
+			 ctl_time_text(last, 0, when, sizeof(when)),
+			 ctl_span_text(ctl_now() - last, span, sizeof(span)));
+	}
+	return buf;
+}
+
 #define KNOWN_LIMIT_MS 1000u /* a question: status must not hang on a slow disk */
 #define KNOWN_LOST_S   600.0 /* losses of so long before, as ledger show has them */
-#define KNOWN_OPEN     1000u /* open commands that are counted */
+#define KNOWN_OPEN     1000  /* open commands that are counted */
 
-/* The member `key` of what was answered, null when it was not. */
-static json_t *known_member(int err, json_t *answer, const char *key)
+/* The answer to `op` (`args` are taken over), NULL: there is none in time. */
+static json_t *known(struct query *q, const char *op, json_t *args)
 {
-	json_t *member = err == 0 ? json_incref(json_object_get(answer, key)) : NULL;
+	json_t *answer = NULL;
 
-	if (err == 0) {
-		json_decref(answer);
+	query_limit(q, KNOWN_LIMIT_MS);
+	if (ask(q, op, args, &answer) != 0) {
+		answer = NULL;
 	}
-	return member != NULL ? member : json_null();
+	json_decref(args);
+	return answer;
 }
 
 static json_t *known_run(struct query *q)
 {
-	json_t *runs;
-	json_t *run = NULL;
-	json_t *found = NULL;
-	int err;
+	json_t *answer = known(q, "run.show", json_pack("{s:i}", "limit", 1));
+	json_t *run = json_array_get(json_object_get(answer, "runs"), 0);
+	json_t *result;
 
-	query_limit(q, KNOWN_LIMIT_MS);
-	err = query_runs(q, 1, &found);
-	runs = known_member(err, found, "runs");
-	run = json_array_get(runs, 0);
-	if (run != NULL && json_is_null(json_object_get(run, "ended"))) {
-		run = json_pack("{s:O,s:O,s:O}", "number", json_object_get(run, "number"), "note",
-				json_object_get(run, "note"), "since",
-				json_object_get(run, "begun"));
-	} else {
-		run = err == 0 ? json_pack("{s:i,s:n,s:n}", "number", 0, "note", "since") : NULL;
+	if (answer == NULL) {
+		return json_null();
 	}
-	json_decref(runs);
-	return run != NULL ? run : json_null();
+	if (run != NULL && json_is_null(json_object_get(run, "ended"))) {
+		result = json_pack("{s:O,s:O,s:O}", "number", json_object_get(run, "number"),
+				   "note", json_object_get(run, "note"), "since",
+				   json_object_get(run, "begun"));
+	} else {
+		result = json_pack("{s:i,s:n,s:n}", "number", 0, "note", "since");
+	}
+	json_decref(answer);
+	return result != NULL ? result : json_null();
 }
 
 static json_t *known_open(struct query *q)
 {
-	struct query_filter filter = {.limit = KNOWN_OPEN, .state = "open"};
-	json_t *found = NULL;
-	json_t *commands;
-	json_t *count;
-	int err;
+	json_t *answer = known(q, "command.list",
+			       json_pack("{s:i,s:s}", "limit", KNOWN_OPEN, "state", "open"));
+	json_t *commands = json_object_get(answer, "commands");
+	json_t *count = commands != NULL ? json_integer((json_int_t)json_array_size(commands))
+					 : json_null();
 
-	query_limit(q, KNOWN_LIMIT_MS);
-	err = query_commands(q, &filter, &found);
-	commands = known_member(err, found, "commands");
-	count = json_is_array(commands) ? json_integer((json_int_t)json_array_size(commands))
-					: json_null();
-	json_decref(commands);
+	json_decref(answer);
 	return count;
 }
 
-static const json_t *word_of(const json_t *history, double value)
-{
-	const json_t *words = json_object_get(history, "words");
-
-	return value >= 0.0 && value < (double)json_array_size(words)
-		       ? json_array_get(words, (size_t)value)
-		       : NULL;
-}
-
-/* The last state of a parameter with words; null: none is kept. */
-static json_t *known_state(struct query *q, const char *name)
-{
-	json_t *found = NULL;
-	json_t *state = NULL;
-	const json_t *row;
-	const json_t *word;
-
-	query_limit(q, KNOWN_LIMIT_MS);
-	if (query_history(q, name, 0, 0, 1, &found) != 0) {
-		return json_null();
-	}
-	row = json_array_get(json_object_get(found, "rows"), 0);
-	word = row != NULL ? word_of(found, value_number(row, "value")) : NULL;
-	if (row != NULL && json_is_string(word)) {
-		state = json_pack("{s:s,s:O,s:O}", "name", name, "state", word, "time",
-				  json_object_get(row, "time"));
-	}
-	json_decref(found);
-	return state != NULL ? state : json_null();
-}
-
+/* Adds the last state of a parameter with words, if one is kept. */
 static void add_state(json_t *states, struct query *q, const char *name)
 {
-	json_t *state = known_state(q, name);
+	json_t *answer =
+		known(q, "param.history", json_pack("{s:s,s:i}", "name", name, "limit", 1));
+	json_t *row = json_array_get(json_object_get(answer, "rows"), 0);
+	char state[64];
 
-	if (json_is_object(state)) {
-		json_array_append(states, state);
+	if (json_array_size(json_object_get(answer, "words")) > 0 && row != NULL) {
+		value_word(json_object_get(row, "value"), json_object_get(answer, "words"), state,
+			   sizeof(state));
+		json_array_append_new(states,
+				      json_pack("{s:s,s:s,s:O}", "name", name, "state", state,
+						"time", json_object_get(row, "time")));
 	}
-	json_decref(state);
+	json_decref(answer);
 }
 
 static json_t *known_states(struct query *q)
@@ -299,34 +305,29 @@ static json_t *known_states(struct query *q)
 
 static json_t *known_hops(struct query *q, double last)
 {
-	struct query_account what = {
-		.since_ns = (int64_t)((last - KNOWN_LOST_S) * 1e9),
-		.link = QUERY_ALL,
-		.limit = 1,
-	};
-	json_t *found = NULL;
-	int err;
+	json_t *answer = known(q, "ledger.show",
+			       json_pack("{s:f,s:i}", "since", last - KNOWN_LOST_S, "limit", 1));
+	json_t *hops = json_incref(json_object_get(answer, "hops"));
 
-	query_limit(q, KNOWN_LIMIT_MS);
-	err = query_ledger(q, &what, &found);
-	return known_member(err, found, "hops");
+	json_decref(answer);
+	return hops != NULL ? hops : json_null();
 }
 
 json_t *ctl_away_known(const struct ctl *ctl)
 {
 	struct sc_error error = {0};
 	struct query *q = NULL;
-	json_t *known;
+	json_t *all;
 	double last;
 
 	if (ctl_away_since(ctl, &last) != 0 || query_open(ctl->station.database, &q, &error) != 0) {
 		return NULL;
 	}
-	known = json_pack("{s:f,s:o,s:o,s:o,s:f,s:o}", "time", last, "run", known_run(q), "states",
-			  known_states(q), "open", known_open(q), "since", last - KNOWN_LOST_S,
-			  "hops", known_hops(q, last));
+	all = json_pack("{s:f,s:o,s:o,s:o,s:f,s:o}", "time", last, "run", known_run(q), "states",
+			known_states(q), "open", known_open(q), "since", last - KNOWN_LOST_S,
+			"hops", known_hops(q, last));
 	query_close(q);
-	return known;
+	return all;
 }
 
 /* Open commands have nobody who waits for them now. */
@@ -351,48 +352,59 @@ static void mark_all_unattended(json_t *result)
 	}
 }
 
+#define NAMES "names are like tower1.floor3.om2.hv, link2.phase, clock.state"
+
+/* What a failed question means, the first that fits: NULL fits any operation, 0 any error. Texts of value_fill(): the
+ * question's arguments, and op, doing, database, words. */
+static const struct {
+	const char *op;
+	int err, exit_code;
+	const char *code, *hint, *text;
+} failures[] = {
+	{"command.show", -ENOENT, CTL_USAGE, "usage",
+	 "fcmctl command list shows the last ones; what was sent without the database is in the "
+	 "emergency journal until the daemon runs",
+	 "there is no command {command} in the journal"},
+	{"param.history", -ENOENT, CTL_USAGE, "usage", NAMES,
+	 "the database has never had a parameter '{name}'"},
+	{"param.history", -ENODATA, CTL_NOT, "failed",
+	 "of some parameters no history is kept (fcmctl get shows their value when the daemon "
+	 "runs); else: is there such a floor?",
+	 "there are no samples of '{name}' in {database}"},
+	{"param.at", -ENOENT, CTL_USAGE, "usage", NAMES "; what is not recorded is unknown later",
+	 "{words}"},
+	{"param.diff", -ENOENT, CTL_USAGE, "usage", NAMES "; what is not recorded is unknown later",
+	 "{words}"},
+	{NULL, -ENOTUNIQ, CTL_USAGE, "usage", "add the tower: tower1.floor3...",
+	 "'{name}' is ambiguous"},
+	{NULL, -ETIME, CTL_NOT, "refused",
+	 "narrow it: a later --since, one --link; or give it longer: --timeout 30m",
+	 "{doing}: {database}: {words}"},
+	{NULL, 0, CTL_NOT, "internal", "", "{op} from {database}: {words}"},
+};
+
 static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int err,
 		      const char *words)
 {
-	if (err == -ENOENT && strcmp(op, "command.show") == 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl command list shows the last ones; what was sent without "
-				"the database is in the emergency journal until the daemon runs",
-				"there is no command %lld in the journal",
-				value_integer(args, "command", 0));
+	json_t *what = json_copy((json_t *)(uintptr_t)args);
+	char text[PATH_MAX + 512];
+	size_t n = 0;
+
+	while ((failures[n].op != NULL && strcmp(failures[n].op, op) != 0) ||
+	       (failures[n].err != 0 && failures[n].err != err)) {
+		n++;
 	}
-	if (err == -ENOENT && strcmp(op, "param.history") == 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"names are like tower1.floor3.om2.hv, link2.phase, clock.state",
-				"the database has never seen a parameter '%s'",
-				value_string(args, "name", ""));
+	if (what == NULL) {
+		what = json_object();
 	}
-	if (err == -ENODATA && strcmp(op, "param.history") == 0) {
-		return ctl_fail(
-			ctl, CTL_NOT, "failed",
-			"of some parameters no history is kept (fcmctl get shows their value "
-			"when the daemon is back); else: is there such a floor?",
-			"there are no samples of '%s' in %s", value_string(args, "name", ""),
-			ctl->station.database);
-	}
-	if (err == -ENOENT && (strcmp(op, "param.at") == 0 || strcmp(op, "param.diff") == 0)) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"names are like tower1.floor3.om2.hv, link2.phase, clock.state; "
-				"of what is not recorded nothing is known later",
-				"%s", words);
-	}
-	if (err == -ENOTUNIQ) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "say the tower: tower1.floor3...",
-				"'%s' is ambiguous", value_string(args, "name", ""));
-	}
-	if (err == -ETIME) {
-		return ctl_fail(ctl, CTL_NOT, "refused",
-				"narrow it: a later --since, one --link; or give it longer: "
-				"--timeout 30m",
-				"%s: %s: %s", ctl->doing, ctl->station.database, words);
-	}
-	return ctl_fail(ctl, CTL_NOT, "internal", "", "%s from %s: %s", op, ctl->station.database,
-			words != NULL && *words != '\0' ? words : strerror(-err));
+	json_object_set_new(what, "op", json_string(op));
+	json_object_set_new(what, "doing", json_string(ctl->doing));
+	json_object_set_new(what, "database", json_string(ctl->station.database));
+	json_object_set_new(what, "words",
+			    json_string(words != NULL && *words != '\0' ? words : strerror(-err)));
+	value_fill(what, failures[n].text, text, sizeof(text));
+	json_decref(what);
+	return ctl_fail(ctl, failures[n].exit_code, failures[n].code, failures[n].hint, "%s", text);
 }
 
 /* There is no database to open: the reason why the daemon is away matters more. */
@@ -404,76 +416,62 @@ static int fail_open(struct ctl *ctl, const struct sc_error *error, int err)
 	ctl_away_reason(ctl, -ENOENT, false, reason, sizeof(reason));
 	ctl_away_action(ctl, -ENOENT, action, sizeof(action));
 	return ctl_fail(ctl, CTL_UNKNOWN, "daemon-away", action,
-			"%s; and its database %s does not answer either: %s", reason,
+			"%s; and its database %s cannot be read either: %s", reason,
 			ctl->station.database,
 			err == -ENOENT		    ? "there is no such file"
 			: error->message[0] != '\0' ? error->message
 						    : strerror(-err));
 }
 
-static int ask(struct ctl *ctl, struct query *q, const char *op, const json_t *args,
-	       json_t **ret_result)
+/* Ends an open query. `limit_s` 0: as long as it takes. */
+static int ask_and_close(struct ctl *ctl, struct query *q, double limit_s, const char *op,
+			 const json_t *args, json_t **ret_result)
 {
-	int err = -ENOSYS;
+	int code = CTL_DONE;
+	int err;
 
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-		if (strcmp(questions[i].op, op) == 0) {
-			err = questions[i].ask(q, args, ret_result);
-			break;
-		}
+	query_limit(q, (unsigned)fmin(ceil(limit_s * 1e3), UINT32_MAX));
+	err = ask(q, op, args, ret_result);
+	if (err != 0) {
+		code = fail_query(ctl, op, args, err, query_error(q));
 	}
-	return err != 0 ? fail_query(ctl, op, args, err, query_error(q)) : CTL_DONE;
+	query_close(q);
+	return code;
 }
 
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result)
 {
 	struct sc_error error = {0};
 	struct query *q = NULL;
-	char when[32];
-	char span[32];
-	double last;
+	char since[96];
 	int err = query_open(ctl->station.database, &q, &error);
 	int code;
 
 	if (err != 0) {
 		return fail_open(ctl, &error, err);
 	}
-	code = ask(ctl, q, op, args, ret_result);
-	query_close(q);
+	code = ask_and_close(ctl, q, 0.0, op, args, ret_result);
 	if (code != CTL_DONE) {
 		return code;
 	}
 	mark_all_unattended(*ret_result);
-	if (ctl->told_away) {
-		return CTL_DONE;
-	}
-	ctl->told_away = true;
-	if (ctl_away_since(ctl, &last) == 0) {
-		ctl_remark("the daemon is away since %s UTC (%s); this is from %s",
-			   ctl_time_text(last, 0, when, sizeof(when)),
-			   ctl_span_text(ctl_now() - last, span, sizeof(span)),
-			   ctl->station.database);
-	} else {
-		ctl_remark("the daemon is away; this is from %s", ctl->station.database);
+	if (!ctl->told_away) {
+		ctl_remark("the daemon is not running%s; this is from %s",
+			   ctl_away_since_text(ctl, since, sizeof(since)), ctl->station.database);
+		ctl->told_away = true;
 	}
 	return CTL_DONE;
 }
 
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result)
 {
-	double limit_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : READ_S;
 	struct sc_error error = {0};
 	struct query *q = NULL;
 	int err = query_open(ctl->station.database, &q, &error);
-	int code;
 
-	if (err != 0) {
-		return ctl_fail(ctl, CTL_NOT, "internal", error.hint, "%s", error.message);
-	}
-	query_limit(q, (unsigned)fmin(ceil(limit_s * 1e3), UINT32_MAX));
-	code = ask(ctl, q, op, args, ret_result);
-	query_close(q);
-	return code;
+	return err != 0 ? ctl_fail(ctl, CTL_NOT, "internal", error.hint, "%s", error.message)
+			: ask_and_close(ctl, q, ctl->timeout_s > 0.0 ? ctl->timeout_s : READ_S, op,
+					args, ret_result);
 }
 
 /* ------------------------------------------------------------------ what is said about it */
@@ -486,23 +484,17 @@ bool ctl_is_away(int err)
 const char *ctl_away_reason(const struct ctl *ctl, int err, bool since, char *buf, size_t size)
 {
 	const char *path = ctl->station.socket;
-	char when[32];
-	char span[32];
-	char when_text[96] = "";
-	double last;
+	char since_text[96] = "";
 
 	if (!ctl_is_away(err)) {
 		snprintf(buf, size, "cannot reach the daemon at %s: %s", path, strerror(-err));
 		return buf;
 	}
-	if (since && ctl_away_since(ctl, &last) == 0) {
-		snprintf(when_text, sizeof(when_text), " since %s UTC (%s)",
-			 ctl_time_text(last, 0, when, sizeof(when)),
-			 ctl_span_text(ctl_now() - last, span, sizeof(span)));
+	if (since) {
+		ctl_away_since_text(ctl, since_text, sizeof(since_text));
 	}
-	snprintf(buf, size, "the daemon of board %u is away%s: %s %s", ctl->station.board,
-		 when_text, err == -ECONNREFUSED ? "nobody listens at" : "there is no socket",
-		 path);
+	snprintf(buf, size, "fcm-server for board %u is not running%s (%s %s)", ctl->station.board,
+		 since_text, err == -ECONNREFUSED ? "no answer on" : "no socket", path);
 	return buf;
 }
 
@@ -541,7 +533,7 @@ const char *ctl_away_action(const struct ctl *ctl, int err, char *buf, size_t si
 			 n, n, n);
 	} else if (board_runs(ctl, config, sizeof(config))) {
 		snprintf(buf, size,
-			 "its make run goes on without it; start the daemon again: fcm-server "
+			 "make run goes on without it; start the daemon again: fcm-server "
 			 "--board %u --config %s",
 			 n, config);
 	} else {

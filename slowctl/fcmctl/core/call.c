@@ -104,12 +104,13 @@ static int fail_broken(const struct call *call, int err)
 	if (err == -EINTR) {
 		snprintf(what, sizeof(what), "interrupted");
 	} else if (err == -ETIMEDOUT) {
-		snprintf(what, sizeof(what), "no word from the daemon for %s",
+		snprintf(what, sizeof(what), "no message from the daemon for %s",
 			 ctl_span_text(waited, span, sizeof(span)));
 	} else if (err == -ECONNRESET) {
 		snprintf(what, sizeof(what), "the daemon went away");
 	} else if (err == -EPROTO) {
-		snprintf(what, sizeof(what), "what came from the daemon is no control message");
+		snprintf(what, sizeof(what),
+			 "the daemon sent something that is not a control message");
 	} else {
 		snprintf(what, sizeof(what), "%s", strerror(-err));
 	}
@@ -124,15 +125,15 @@ static int fail_broken(const struct call *call, int err)
 				request->doing, what);
 	}
 	if (call->command > 0) {
-		snprintf(look, sizeof(look), "see how it ends: %s command show %lld", ctl->self,
+		snprintf(look, sizeof(look), "to see its outcome: %s command show %lld", ctl->self,
 			 call->command);
 		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
 				"%s: %s; command %lld goes on without us", request->doing, what,
 				call->command);
 	}
-	snprintf(look, sizeof(look), "see what became of it: %s %s", ctl->self, request->look);
-	return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
-			"%s: %s; whether it was done is not known", request->doing, what);
+	snprintf(look, sizeof(look), "to see its outcome: %s %s", ctl->self, request->look);
+	return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look, "%s: %s; its outcome is unknown",
+			request->doing, what);
 }
 
 static int exit_of_code(const char *code)
@@ -193,8 +194,7 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	if (is_detail(error, DETAIL_NOT_WRITTEN)) {
 		ctl_remark("%s", value_string(error, "message", ""));
 	} else {
-		ctl_remark("that is more than the daemon reads while all else waits: reading %s "
-			   "instead",
+		ctl_remark("query too large for the running daemon: reading %s instead",
 			   ctl->station.database);
 	}
 	return ctl_away_read(ctl, call->request->op, args, ret_result);
@@ -378,7 +378,7 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 
 	if (digits[0] < '0' || digits[0] > '3' || digits[1] != '\0') {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "links are numbered 0 to 3",
-				"'%.60s' is no link", text);
+				"'%.60s' is not a link", text);
 	}
 	*ret_link = digits[0] - '0';
 	return CTL_DONE;
@@ -393,9 +393,9 @@ void ctl_put_dry(const struct ctl_args *args, json_t *what)
 
 static void render_would(struct writer *w, const json_t *would)
 {
-	writer_text(w, WRITER_PLAIN, "%s%s", value_string(would, "text", "?"),
-		    value_true(would, "needs_yes") ? "; it is dangerous: needs --yes" : "");
-	writer_newline(w);
+	value_line(w, WRITER_PLAIN, would,
+		   value_true(would, "needs_yes") ? "{text|?}; it is dangerous: needs --yes"
+						  : "{text|?}");
 }
 
 bool ctl_told_would(struct ctl *ctl, const json_t *result)
@@ -407,23 +407,22 @@ bool ctl_told_would(struct ctl *ctl, const json_t *result)
 	return true;
 }
 
-int ctl_change(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what,
-	       const char *look, double timeout_s, writer_render_fn render)
+int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
+	       writer_render_fn render, json_t **ret_result)
 {
-	struct ctl_request request = {
-		.op = op,
-		.args = what,
-		.timeout_s = timeout_s,
-		.doing = ctl->doing,
-		.look = look,
-	};
 	json_t *result = NULL;
 	int code;
 
-	ctl_put_dry(args, what);
-	code = ctl_request(ctl, &request, &result);
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(request->args, "reason", json_string(args->text[CTL_REASON]));
+	}
+	ctl_put_dry(args, request->args);
+	code = ctl_request(ctl, request, &result);
 	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render);
+		if (ret_result != NULL) {
+			*ret_result = json_incref(result);
+		}
 	}
 	json_decref(result);
 	return code;

@@ -161,18 +161,24 @@ static int send_all(struct client *c, const char *bytes, size_t length, double d
 	return 0;
 }
 
-static int send_request(struct client *c, const char *id, const char *op, json_t *args,
-			double deadline, bool (*interrupted)(void))
+int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
+	       bool (*interrupted)(void), unsigned *ret_id)
 {
-	json_t *request = json_pack("{s:i,s:s,s:s,s:o}", "v", 1, "id", id, "op", op, "args",
-				    args != NULL ? args : json_object());
-	char *line = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
-	size_t length = line != NULL ? strlen(line) : 0;
+	json_t *request;
+	char *line;
+	char id[24];
 	int err = -ENOMEM;
 
+	*ret_id = ++c->last_id;
+	snprintf(id, sizeof(id), "%u", c->last_id);
+	request = json_pack("{s:i,s:s,s:s,s:o}", "v", 1, "id", id, "op", op, "args",
+			    args != NULL ? args : json_object());
+	line = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
 	if (line != NULL) {
+		size_t length = strlen(line);
+
 		line[length] = '\n'; /* in place of the terminator */
-		err = send_all(c, line, length + 1, deadline, interrupted);
+		err = send_all(c, line, length + 1, monotonic_s() + timeout_s, interrupted);
 		/* The daemon has closed the connection; why, it may have said before. */
 		err = err == -ECONNRESET ? 0 : err;
 	}
@@ -259,16 +265,6 @@ static bool is_answer(const json_t *message)
 		       : json_is_false(ok) && json_is_object(json_object_get(message, "error"));
 }
 
-int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
-	       bool (*interrupted)(void), unsigned *ret_id)
-{
-	char id[24];
-
-	snprintf(id, sizeof(id), "%u", ++c->last_id);
-	*ret_id = c->last_id;
-	return send_request(c, id, op, args, monotonic_s() + timeout_s, interrupted);
-}
-
 int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), unsigned *ret_id,
 		json_t **ret_message)
 {
@@ -294,43 +290,27 @@ int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), u
 	return 0;
 }
 
-/* Whether the message is for request `id`. One without an id is: the daemon did not understand ours. */
-static bool is_ours(const json_t *message, const char *id)
-{
-	const json_t *theirs = json_object_get(message, "id");
-
-	return theirs == NULL || json_is_null(theirs) ||
-	       (json_is_string(theirs) && strcmp(json_string_value(theirs), id) == 0);
-}
-
 int client_call(struct client *c, const char *op, json_t *args, double timeout_s,
 		void (*progress)(void *context, const json_t *progress), void *context,
 		bool (*interrupted)(void), json_t **ret_answer)
 {
 	json_t *message = NULL;
-	char id[24];
-	int err;
+	unsigned ours, id;
+	int err = client_ask(c, op, args, timeout_s, interrupted, &ours);
 
-	snprintf(id, sizeof(id), "%u", ++c->last_id);
-	err = send_request(c, id, op, args, monotonic_s() + timeout_s, interrupted);
 	while (err == 0) {
 		const json_t *step;
 
-		err = next_message(c, monotonic_s() + timeout_s, interrupted, &message);
+		err = client_next(c, timeout_s, interrupted, &id, &message);
 		if (err != 0) {
 			break;
 		}
 		step = json_object_get(message, "progress");
-		if (!is_ours(message, id)) {
-			step = NULL;
-		} else if (step == NULL) {
-			if (is_answer(message)) {
-				*ret_answer = message;
-				return 0;
-			}
-			err = -EPROTO;
+		if (id == ours && step == NULL) {
+			*ret_answer = message;
+			return 0;
 		}
-		if (step != NULL && progress != NULL) {
+		if (id == ours && progress != NULL) {
 			progress(context, step);
 		}
 		json_decref(message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The client's end of the control socket: JSON messages of schemas/control.md, one a line. One request
- * at a time (client_call(); answers to abandoned ones are skipped by their id), or many side by side. Knows nothing of what is asked.
+ * The client's end of the control socket: JSON messages of schemas/control.md, one a line. Either one request at a
+ * time (client_call(), which skips answers to earlier ones by their id), or many side by side.
  *
  * Signals: while it waits, SIGINT and SIGTERM are blocked except inside ppoll(), so that a handler's flag,
  * asked for through `interrupted`, is never missed.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl from the inside. One file per noun (fcmctl/link.c, fcmctl/phase.c, ...) brings a const table of
- * commands; ctl.c holds the tables together, args.c finds the command that was typed, call.c
- * asks the daemon (or, for what the database can answer, the file) and says what went wrong.
+ * fcmctl from the inside. Each file of a noun (watch/link.c, watch/phase.c, ...) has a const table of commands;
+ * commands.c lists the tables, args.c finds the command that was typed, call.c asks the daemon (or the database, for
+ * what that can answer) and reports failures.
  *
  *   argv --ctl_args--> struct ctl_args --run()--> ctl_show() --client--> daemon
  *                                                    |  '--away---> station.db (read-only)
@@ -26,7 +26,7 @@ enum {
 	CTL_DONE = 0,	 /* done; for status: well */
 	CTL_NOT = 1,	 /* refused, failed; for status: red */
 	CTL_USAGE = 2,	 /* not understood */
-	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is away */
+	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is not running */
 };
 
 /* Options, one row each in args.c: letter, value, type, help. */
@@ -96,8 +96,12 @@ struct ctl_command {
 	const char *summary;   /* one line */
 	const char *help;      /* what it does, what it prints, examples */
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
-	unsigned min_words, max_words;
+	unsigned min_words, max_words; /* both 0: as `arguments` says */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
+	/* Without run() the command shows the answer to `op`, of a list the newest `limit` rows. */
+	const char *op;
+	writer_render_fn render;
+	unsigned limit;
 };
 
 /* All commands, given by main() before anything else: a NULL-terminated list of tables, each ended by a command
@@ -163,11 +167,6 @@ double ctl_monotonic(void);
 void ctl_put_dry(const struct ctl_args *args, json_t *what);
 bool ctl_told_would(struct ctl *ctl, const json_t *result);
 
-/* Change something by `op` (args `what`, taken over; `look`, `timeout_s` as of struct ctl_request) and show the result; with
- * --dry-run what would be done. The exit code. */
-int ctl_change(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what,
-	       const char *look, double timeout_s, writer_render_fn render);
-
 /* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
  * no; so does a missing terminal. */
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
@@ -211,6 +210,11 @@ struct ctl_request {
  * needs a yes is asked about where there is somebody to ask. */
 int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret_result);
 
+/* A command that changes something: the request with --reason and --dry-run as typed; what comes of it is rendered,
+ * or what would be done. As ctl_request(), but *ret_result is untouched after a dry run; it may be NULL. */
+int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
+	       writer_render_fn render, json_t **ret_result);
+
 /* A question without consequences. Answered from the database where `op` can be (away.c) and the
  * daemon is away. */
 int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
@@ -244,23 +248,11 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
+/* " since 2026-11-20 15:12:03 UTC (4 min 10 s)", "" where the database does not say. Returns buf. */
+const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size);
 /* What the database knew when the daemon was last alive: `known` of schemas/control.md, a new reference; what
  * cannot be read in a second is null in it. NULL: there is no such time. */
 json_t *ctl_away_known(const struct ctl *ctl);
-
-/* The status screen, for status and top; `result` as of op status. */
-void ctl_status_render(struct writer *w, const json_t *result);
-/* The same while the daemon is away: `err` of ctl_connect(). NULL: out of memory. */
-json_t *ctl_status_away(const struct ctl *ctl, int err);
-void ctl_status_render_away(struct writer *w, const json_t *result);
-/* Whether the pause of an alarm, or of a reason of status, covers what it is now. */
-bool ctl_alarm_paused(const json_t *alarm);
-/* "acknowledged by anna: ...; paused until ... by ...: ...", "" when nothing was done. Returns buf. */
-const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
-/* Recent events, for top and event list. */
-void ctl_event_render(struct writer *w, const json_t *result);
-/* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
-const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);

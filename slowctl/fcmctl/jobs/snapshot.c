@@ -276,7 +276,13 @@ static int save_run(struct ctl *ctl, const struct ctl_args *args)
 		json_pack("{s:s,s:s*,s:s*}", "name", args->word[0], "pattern",
 			  args->words > 1 ? args->word[1] : NULL, "note", args->text[CTL_NOTE]);
 
-	return ctl_change(ctl, args, "snapshot.save", what, "snapshot list", 30.0, render_saved);
+	return ctl_change(ctl, args,
+			  &(struct ctl_request){.op = "snapshot.save",
+						.args = what,
+						.doing = ctl->doing,
+						.look = "snapshot list",
+						.timeout_s = 30.0},
+			  render_saved, NULL);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -292,8 +298,13 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 
 static int remove_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return ctl_change(ctl, args, "snapshot.remove", json_pack("{s:s}", "name", args->word[0]),
-			  "snapshot list", 0.0, render_removed);
+	return ctl_change(ctl, args,
+			  &(struct ctl_request){.op = "snapshot.remove",
+						.args = json_pack("{s:s}", "name", args->word[0]),
+						.doing = ctl->doing,
+						.look = "snapshot list",
+						.timeout_s = 0.0},
+			  render_removed, NULL);
 }
 
 static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)

@@ -181,13 +181,24 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 		json_decref(what);
 		return code;
 	}
-	return ctl_change(ctl, args, "record.start", what, "record list", DISK_S, render_start);
+	return ctl_change(ctl, args,
+			  &(struct ctl_request){.op = "record.start",
+						.args = what,
+						.doing = ctl->doing,
+						.look = "record list",
+						.timeout_s = DISK_S},
+			  render_start, NULL);
 }
 
 static int stop_record(struct ctl *ctl, const struct ctl_args *args)
 {
-	return ctl_change(ctl, args, "record.stop", json_object(), "record list", DISK_S,
-			  render_stop);
+	return ctl_change(ctl, args,
+			  &(struct ctl_request){.op = "record.stop",
+						.args = json_object(),
+						.doing = ctl->doing,
+						.look = "record list",
+						.timeout_s = DISK_S},
+			  render_stop, NULL);
 }
 
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)

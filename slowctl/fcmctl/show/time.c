@@ -29,34 +29,24 @@ static const struct {
 /* A decimal number without sign and exponent; *text is moved behind it. */
 static bool take_number(const char **text, double *ret_value)
 {
-	const char *p = *text;
-	double value = 0.0;
-	double weight = 0.1;
+	size_t length = strspn(*text, "0123456789.");
+	char digits[32];
+	char *end;
 
-	if (!isdigit((unsigned char)*p)) {
+	if (!isdigit((unsigned char)**text) || length >= sizeof(digits)) {
 		return false;
 	}
-	while (isdigit((unsigned char)*p)) {
-		value = value * 10.0 + (*p++ - '0');
-	}
-	if (*p == '.') {
-		for (p++; isdigit((unsigned char)*p); p++) {
-			value += (*p - '0') * weight;
-			weight /= 10.0;
-		}
-	}
-	*text = p;
-	*ret_value = value;
+	memcpy(digits, *text, length);
+	digits[length] = '\0';
+	*ret_value = strtod(digits, &end);
+	*text += end - digits;
 	return true;
 }
 
 static bool take_unit(const char **text, double *ret_seconds)
 {
-	size_t length = 0;
+	size_t length = strspn(*text, "abcdefghijklmnopqrstuvwxyz");
 
-	while (isalpha((unsigned char)(*text)[length])) {
-		length++;
-	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strlen(units[i].name) == length && strncmp(units[i].name, *text, length) == 0) {
 			*text += length;
@@ -94,122 +84,73 @@ int ctl_span_parse(const char *text, double *ret_s)
 	return 0;
 }
 
-/* Exactly `digits` digits. */
-static bool take_digits(const char **text, int digits, int *ret_value)
+/* `format` of strptime(), which alone would take leading blanks and short fields. -ERANGE: such a time does not exist. */
+static int take_fields(const char **text, const char *shape, const char *format, struct tm *tm)
 {
-	int value = 0;
+	const char *end;
 
-	for (int i = 0; i < digits; i++) {
-		if (!isdigit((unsigned char)(*text)[i])) {
-			return false;
+	for (size_t i = 0; shape[i] != '\0'; i++) {
+		char c = (*text)[i];
+
+		if (shape[i] == '0' ? !isdigit((unsigned char)c) : c != shape[i]) {
+			return -EINVAL;
 		}
-		value = value * 10 + ((*text)[i] - '0');
 	}
-	*text += digits;
-	*ret_value = value;
-	return true;
-}
-
-static bool take_char(const char **text, char c)
-{
-	if (**text != c) {
-		return false;
+	end = strptime(*text, format, tm);
+	if (end != *text + strlen(shape)) {
+		return -ERANGE;
 	}
-	(*text)++;
-	return true;
+	*text = end;
+	return 0;
 }
 
 /* hh:mm[:ss[.fff]] -> seconds of the day. */
 static int take_clock(const char **text, double *ret_s)
 {
-	int hour;
-	int minute;
-	double second = 0.0;
-
-	if (!take_digits(text, 2, &hour) || !take_char(text, ':') ||
-	    !take_digits(text, 2, &minute)) {
-		return -EINVAL;
-	}
-	if (take_char(text, ':') && !take_number(text, &second)) {
-		return -EINVAL;
-	}
-	if (hour > 23 || minute > 59 || second >= 61.0) {
-		return -ERANGE;
-	}
-	*ret_s = hour * 3600.0 + minute * 60.0 + second;
-	return 0;
-}
-
-/* Z, +hh:mm, +hhmm, +hh or nothing -> seconds to subtract. */
-static int take_zone(const char **text, double *ret_s)
-{
-	int hour;
-	int minute = 0;
-	double sign = **text == '-' ? -1.0 : 1.0;
-
-	*ret_s = 0.0;
-	if (**text == '\0' || take_char(text, 'Z')) {
-		return 0;
-	}
-	if (!take_char(text, '+') && !take_char(text, '-')) {
-		return -EINVAL;
-	}
-	if (!take_digits(text, 2, &hour)) {
-		return -EINVAL;
-	}
-	if (take_char(text, ':') || **text != '\0') {
-		if (!take_digits(text, 2, &minute)) {
-			return -EINVAL;
-		}
-	}
-	if (hour > 14 || minute > 59) {
-		return -ERANGE;
-	}
-	*ret_s = sign * (hour * 3600.0 + minute * 60.0);
-	return 0;
-}
-
-/* yyyy-mm-dd -> UTC seconds of its midnight. */
-static int take_date(const char **text, double *ret_s)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	struct tm tm = {0};
-	bool leap;
+	double second = 0.0;
+	int err = take_fields(text, "00:00", "%H:%M", &tm);
 
-	if (!take_digits(text, 4, &tm.tm_year) || !take_char(text, '-') ||
-	    !take_digits(text, 2, &tm.tm_mon) || !take_char(text, '-') ||
-	    !take_digits(text, 2, &tm.tm_mday)) {
+	if (err == 0 && **text == ':') {
+		++*text;
+		err = !take_number(text, &second) ? -EINVAL : second >= 61.0 ? -ERANGE : 0;
+	}
+	*ret_s = tm.tm_hour * 3600.0 + tm.tm_min * 60.0 + second;
+	return err;
+}
+
+/* Z, +hh:mm, +hhmm, +hh or nothing, to the end -> seconds to subtract. */
+static int take_zone(const char *text, double *ret_s)
+{
+	struct tm tm = {0};
+	const char *end = *text != '\0' ? strptime(text, "%z", &tm) : text;
+
+	if (end == NULL || *end != '\0' || strlen(text) == 2) {
 		return -EINVAL;
 	}
-	leap = (tm.tm_year % 4 == 0 && tm.tm_year % 100 != 0) || tm.tm_year % 400 == 0;
-	if (tm.tm_year < 1970 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 ||
-	    tm.tm_mday > days[tm.tm_mon - 1] + (tm.tm_mon == 2 && leap)) {
-		return -ERANGE;
-	}
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	*ret_s = (double)timegm(&tm);
-	return 0;
+	*ret_s = (double)tm.tm_gmtoff;
+	return labs(tm.tm_gmtoff) >= 15 * 3600 ? -ERANGE : 0;
 }
 
 static int parse_date_time(const char *text, double *ret_time)
 {
-	double date;
+	struct tm tm = {0};
 	double clock = 0.0;
 	double zone = 0.0;
-	int err = take_date(&text, &date);
+	int err = take_fields(&text, "0000-00-00", "%Y-%m-%d", &tm);
+	int day = tm.tm_mday;
+	double date = (double)timegm(&tm);
 
-	if (err == 0 && *text != '\0') {
-		if (!take_char(&text, 'T') && !take_char(&text, ' ')) {
-			return -EINVAL;
-		}
-		err = take_clock(&text, &clock);
-		if (err == 0) {
-			err = take_zone(&text, &zone);
-		}
+	if (err == 0 && (date < 0.0 || tm.tm_mday != day)) { /* such as February 30 */
+		err = -ERANGE;
 	}
 	if (err == 0 && *text != '\0') {
-		err = -EINVAL;
+		if (*text != 'T' && *text != ' ') {
+			return -EINVAL;
+		}
+		text++;
+		err = take_clock(&text, &clock);
+		err = err == 0 ? take_zone(text, &zone) : err;
 	}
 	if (err == 0) {
 		*ret_time = date + clock - zone;
@@ -223,14 +164,13 @@ static int parse_clock(const char *text, double now, double *ret_time)
 	double clock;
 	int err = take_clock(&text, &clock);
 
-	if (err == 0 && *text == 'Z') {
-		text++;
+	if (err == 0 && strcmp(text, "Z") != 0 && *text != '\0') {
+		err = -EINVAL;
 	}
-	if (err != 0 || *text != '\0') {
-		return err != 0 ? err : -EINVAL;
+	if (err == 0) {
+		*ret_time = midnight + clock > now ? midnight + clock - DAY_S : midnight + clock;
 	}
-	*ret_time = midnight + clock > now ? midnight + clock - DAY_S : midnight + clock;
-	return 0;
+	return err;
 }
 
 int ctl_time_parse(const char *text, double now, double *ret_time)
@@ -273,36 +213,24 @@ int ctl_time_parse(const char *text, double now, double *ret_time)
 
 const char *ctl_time_text(double time, int decimals, char *buf, size_t size)
 {
-	static const int64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
-	struct tm tm;
-	int64_t scale;
-	int64_t ticks;
-	time_t whole;
-	size_t length;
-
-	if (!isfinite(time) || fabs(time) > 2.5e11) {
-		snprintf(buf, size, "?");
-		return buf;
-	}
-	if (decimals < 0 || decimals > 6) {
-		decimals = 6;
-	}
-	scale = power[decimals];
 	/* Cut, not rounded: an event must not be shown in a second that has not begun. The half
 	 * microsecond undoes the double's own rounding. */
-	ticks = (int64_t)floor((time + (decimals > 0 ? 0.5e-6 : 0.0)) * (double)scale);
-	whole = (time_t)(ticks / scale);
-	if (ticks % scale < 0) {
-		whole--;
-	}
-	if (gmtime_r(&whole, &tm) == NULL) {
+	double shown = time + (decimals > 0 ? 0.5e-6 : 0.0);
+	time_t whole = fabs(time) < 2.5e11 ? (time_t)floor(shown) : 0;
+	struct tm tm;
+	char fraction[16];
+	size_t length;
+
+	if (!(fabs(time) < 2.5e11) || gmtime_r(&whole, &tm) == NULL) {
 		snprintf(buf, size, "?");
 		return buf;
 	}
 	length = strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
-	if (decimals > 0 && length > 0) {
-		snprintf(buf + length, size - length, ".%0*lld", decimals,
-			 (long long)(ticks - (int64_t)whole * scale));
+	buf[length] = '\0';
+	if (decimals > 0) {
+		snprintf(fraction, sizeof(fraction), "%.6f",
+			 floor((shown - (double)whole) * 1e6) / 1e6);
+		snprintf(buf + length, size - length, "%.*s", decimals + 1, fraction + 1);
 	}
 	return buf;
 }

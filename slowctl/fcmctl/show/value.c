@@ -2,6 +2,7 @@
 /* JSON values of the daemon's answers as text: see value.h. */
 #include "slowctl/fcmctl/show/value.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,27 +170,23 @@ const char *value_floor(const json_t *object, char *buf, size_t size)
 	return buf;
 }
 
-static const char *const link_losses[] = {"link-down", "board-fifo", "ring-full",
-					  "crc",       "alignment",  "time-fault"};
-static const char *const drops[] = {"no-member", "slow", "shutdown", "pool", "no-time"};
-const struct value_names value_link_losses = {link_losses, 6};
-const struct value_names value_drops = {drops, 5};
-
-long long value_losses(const json_t *object, const struct value_names *names, const char *member,
-		       char *buf, size_t size)
+long long value_losses(const json_t *object, char *buf, size_t size)
 {
+	static const char *const names[] = {"link-down", "board-fifo", "ring-full", "crc",
+					    "alignment", "time-fault", "no-member", "slow",
+					    "shutdown",	 "pool",       "no-time"};
 	long long sum = 0;
 	size_t used = 0;
 
 	snprintf(buf, size, "-");
-	for (size_t i = 0; i < names->count; i++) {
-		const json_t *loss = json_object_get(object, names->name[i]);
-		long long count = member != NULL ? value_integer(loss, member, 0)
-						 : value_integer(object, names->name[i], 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const json_t *loss = json_object_get(object, names[i]);
+		long long count = json_is_object(loss) ? value_integer(loss, "blocks", 0)
+						       : value_integer(object, names[i], 0);
 
 		if (count != 0 && used < size) {
 			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
-						 used > 0 ? ", " : "", count, names->name[i]);
+						 used > 0 ? ", " : "", count, names[i]);
 		}
 		sum += count;
 	}
@@ -211,13 +208,200 @@ enum writer_style value_style(const char *word)
 		{"DRIFT", WRITER_WARN},	 {"DONE", WRITER_GOOD},	     {"REFUSED", WRITER_BAD},
 		{"FAILED", WRITER_BAD},	 {"UNKNOWN", WRITER_BAD},    {"CANCELLED", WRITER_WARN},
 		{"good", WRITER_GOOD},	 {"stale", WRITER_WARN},     {"never", WRITER_WARN},
-		{"bad", WRITER_BAD},
+		{"bad", WRITER_BAD},	 {"yes", WRITER_GOOD},	     {"no", WRITER_BAD},
+		{"alive", WRITER_GOOD},	 {"left", WRITER_BAD},	     {"too-slow", WRITER_BAD},
 	};
+	size_t length = strcspn(word, ", ");
 
 	for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
-		if (strcmp(word, styles[i].word) == 0) {
+		if (strlen(styles[i].word) == length &&
+		    strncmp(word, styles[i].word, length) == 0) {
 			return styles[i].style;
 		}
 	}
 	return WRITER_PLAIN;
+}
+
+/* ------------------------------------------------------------------ texts and tables of members */
+
+/* The forms of value_fill() beyond those of value_text(). */
+enum {
+	FORM_WORD = VALUE_RATE + 1,
+	FORM_FLOOR,
+	FORM_LOST,
+	FORM_LOSSES,
+	FORM_BEGUN,
+	FORM_SECONDS,
+};
+
+static const char *const forms[] = {
+	[VALUE_PLAIN] = "plain",   [VALUE_COUNT] = "count",    [VALUE_TIME] = "time",
+	[VALUE_TIME_MS] = "ms",	   [VALUE_AGE] = "age",	       [VALUE_PS] = "ps",
+	[VALUE_PS_SIGNED] = "+ps", [VALUE_RATE] = "rate",      [FORM_WORD] = "word",
+	[FORM_FLOOR] = "floor",	   [FORM_LOST] = "lost",       [FORM_LOSSES] = "losses",
+	[FORM_BEGUN] = "begun",	   [FORM_SECONDS] = "seconds",
+};
+
+static size_t form_of(const char *name)
+{
+	size_t form = 0;
+
+	while (strcmp(forms[form], name) != 0) {
+		form++;
+		assert(form < sizeof(forms) / sizeof(forms[0]));
+	}
+	return form;
+}
+
+/* A row of the ledger has the time of its label, else that of the system clock. */
+static void begun_text(const json_t *row, char *buf, size_t size)
+{
+	const json_t *begun = json_object_get(row, "begun");
+	size_t used = strlen(value_text(begun, VALUE_TIME_MS, buf, size));
+
+	if (json_is_number(begun) && json_is_null(json_object_get(row, "tai"))) {
+		snprintf(buf + used, size - used, "*");
+	}
+}
+
+/* The board's second of a row; of a longer one the first and the last. */
+static void seconds_text(const json_t *row, char *buf, size_t size)
+{
+	long long seconds = value_integer(row, "seconds", 1);
+	long long second = value_integer(row, "second", 0);
+
+	size_t used = (size_t)snprintf(buf, size, "%lld", second);
+
+	if (seconds > 1 && used < size) {
+		snprintf(buf + used, size - used, "-%lld", second + seconds - 1);
+	}
+}
+
+static void member_text(const json_t *object, const char *path, size_t form, char *buf, size_t size)
+{
+	const json_t *value = *path != '\0' ? value_at(object, path) : object;
+
+	switch (form) {
+	case FORM_WORD:
+		value_word(value, value_at(object, "words"), buf, size);
+		break;
+	case FORM_FLOOR:
+		value_floor(value, buf, size);
+		break;
+	case FORM_LOST:
+		snprintf(buf, size, "%lld", value_losses(value, buf, size));
+		break;
+	case FORM_LOSSES:
+		value_losses(value, buf, size);
+		break;
+	case FORM_BEGUN:
+		begun_text(value, buf, size);
+		break;
+	case FORM_SECONDS:
+		seconds_text(value, buf, size);
+		break;
+	default:
+		value_text(value, (enum value_form)form, buf, size);
+		break;
+	}
+}
+
+/* "PATH:FORM|OTHERWISE" as text. */
+static void place_text(const json_t *object, char *place, char *buf, size_t size)
+{
+	char *otherwise = strchr(place, '|');
+	char *form;
+
+	if (otherwise != NULL) {
+		*otherwise++ = '\0';
+	}
+	form = strchr(place, ':');
+	if (form != NULL) {
+		*form++ = '\0';
+	}
+	member_text(object, place, form != NULL ? form_of(form) : VALUE_PLAIN, buf, size);
+	if (otherwise != NULL && strcmp(buf, "-") == 0) {
+		snprintf(buf, size, "%s", otherwise);
+	}
+}
+
+const char *value_fill(const json_t *object, const char *text, char *buf, size_t size)
+{
+	char place[64];
+	size_t used = 0;
+
+	buf[0] = '\0';
+	while (*text != '\0' && used + 1 < size) {
+		size_t plain = strcspn(text, "{");
+		size_t length = strcspn(text + plain, "}");
+
+		snprintf(buf + used, size - used, "%.*s", (int)plain, text);
+		used += strlen(buf + used);
+		text += plain;
+		if (*text == '{') {
+			snprintf(place, sizeof(place), "%.*s", (int)length - 1, text + 1);
+			place_text(object, place, buf + used, size - used);
+			used += strlen(buf + used);
+			text += length + 1;
+		}
+	}
+	return buf;
+}
+
+void value_say(struct writer *w, enum writer_style style, const json_t *object, const char *text)
+{
+	char buf[1024];
+
+	writer_text(w, style, "%s", value_fill(object, text, buf, sizeof(buf)));
+}
+
+void value_line(struct writer *w, enum writer_style style, const json_t *object, const char *text)
+{
+	char buf[1024];
+
+	writer_paragraph(w, 0, style, "%s", value_fill(object, text, buf, sizeof(buf)));
+}
+
+void value_pair(struct writer *w, const char *name, enum writer_style style, const json_t *object,
+		const char *text)
+{
+	char buf[1024];
+
+	writer_pair(w, name, style, "%s", value_fill(object, text, buf, sizeof(buf)));
+}
+
+static enum writer_style painted(enum value_paint paint, const char *text)
+{
+	switch (paint) {
+	case VALUE_BY_WORD:
+		return value_style(text);
+	case VALUE_WARN:
+		return strcmp(text, "0") == 0 || strcmp(text, "-") == 0 ? WRITER_PLAIN
+									: WRITER_WARN;
+	case VALUE_AS_IS:
+		break;
+	}
+	return WRITER_PLAIN;
+}
+
+void value_table(struct writer *w, const json_t *rows, const struct value_column *columns,
+		 const char *empty)
+{
+	const char *headings[WRITER_COLUMNS_MAX];
+	char buf[1024];
+	size_t count = 0;
+	size_t i;
+	const json_t *row;
+
+	for (; count < WRITER_COLUMNS_MAX && columns[count].heading != NULL; count++) {
+		headings[count] = columns[count].heading;
+	}
+	writer_table(w, headings, count);
+	json_array_foreach (rows, i, row) {
+		for (size_t c = 0; c < count; c++) {
+			value_fill(row, columns[c].text, buf, sizeof(buf));
+			writer_cell(w, painted(columns[c].paint, buf), "%s", buf);
+		}
+	}
+	writer_table_end(w, empty);
 }

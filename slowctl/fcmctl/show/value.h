@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * JSON values of the daemon's answers as text. Every reader here takes what is missing, null or of
- * another type for "not known" ("-"): an older daemon, or a newer one, must not end the client.
+ * JSON values of the daemon's answers as text. What is missing, null or of another type is unknown and shown as "-":
+ * the answer of an older or a newer daemon does not end the client.
  */
 #ifndef SLOWCTL_FCMCTL_SHOW_VALUE_H
 #define SLOWCTL_FCMCTL_SHOW_VALUE_H
@@ -45,20 +45,40 @@ void value_word_cell(struct writer *w, const json_t *object, const char *path, c
 /* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
 const char *value_floor(const json_t *object, char *buf, size_t size);
 
-/* Names of losses, as in the ledger. */
-struct value_names {
-	const char *const *name;
-	size_t count;
-};
-extern const struct value_names value_link_losses; /* "link-down", ..., without "good" */
-extern const struct value_names value_drops;	   /* "no-member", ... */
-/* Sum of the counts of `object` under these names (`member`: of their member of that name; NULL: the
- * counts themselves), and which are not 0, as text: "13 crc, 80 alignment", "-". */
-long long value_losses(const json_t *object, const struct value_names *names, const char *member,
-		       char *buf, size_t size);
+/* Sum of the counts of `object` under the names of losses (of a count per block: its "blocks"), and which are
+ * not 0, as text: "13 crc, 80 alignment", "-". */
+long long value_losses(const json_t *object, char *buf, size_t size);
 
 /* Green, yellow, red for the words of the protocol: states of links, clock, commands, severities,
- * verdicts. Plain for a word that is not known. */
+ * verdicts. Plain for another word. Behind the word may stand more: "SENT, open". */
 enum writer_style value_style(const char *word);
+
+/*
+ * `text` with members of `object` in the place of "{PATH}", "{PATH:FORM}" and "{PATH:FORM|OTHERWISE}". FORM is plain
+ * (default), count, time, ms, age, ps, +ps, rate as above; word (of the object's "words"); of objects: floor, lost
+ * and losses (sum and names), and of rows of the ledger begun ('*' behind the system clock's time) and
+ * seconds (of the board). An empty PATH is the object itself. OTHERWISE stands for what is not known, "-" without.
+ * Returns buf; what does not fit is cut.
+ */
+const char *value_fill(const json_t *object, const char *text, char *buf, size_t size);
+/* The same as text, to the end of the line, as a pair (all of writer.h). */
+void value_say(struct writer *w, enum writer_style style, const json_t *object, const char *text);
+void value_line(struct writer *w, enum writer_style style, const json_t *object, const char *text);
+void value_pair(struct writer *w, const char *name, enum writer_style style, const json_t *object,
+		const char *text);
+
+/* A table, a row for each object of `rows`. The list of columns ends with one without heading. */
+enum value_paint {
+	VALUE_AS_IS,   /* plain */
+	VALUE_BY_WORD, /* value_style() */
+	VALUE_WARN,    /* yellow unless it is 0 or "-" */
+};
+struct value_column {
+	const char *heading; /* of writer_table() */
+	const char *text;    /* of value_fill() */
+	enum value_paint paint;
+};
+void value_table(struct writer *w, const json_t *rows, const struct value_column *columns,
+		 const char *empty);
 
 #endif

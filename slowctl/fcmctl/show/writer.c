@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The writer: see writer.h. The text back end ends in a sink (a FILE with ANSI colours, or the
- * full-screen view), the JSON back end in a FILE. Cells of a table are kept until its end.
+ * The writer: see writer.h. Both back ends end in a FILE: text with ANSI colours, or JSON. libsmartcols lays
+ * out the tables.
  */
 #include "slowctl/fcmctl/show/writer.h"
 
 #include <errno.h>
+#include <libsmartcols.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-struct cell {
-	char *text;
-	enum writer_style style;
-};
+#define PAIR_COLUMN 18u /* where the values of pairs begin */
+#define LAST_MIN    16u /* columns that the last one of a table is broken to at least */
 
 struct writer {
 	bool json;
@@ -23,13 +24,14 @@ struct writer {
 	bool colour;
 	bool failed;
 	size_t width;
+	size_t column; /* of the line that is written now */
 	FILE *file;
-	struct writer_sink sink;
-	const char *const *columns;
-	size_t column_count;
-	struct cell *cells;
-	size_t cell_count;
-	size_t cell_room;
+	struct libscols_table *table;
+	struct libscols_line *row;
+	size_t cell;			  /* of the row, the next one */
+	size_t cells[WRITER_COLUMNS_MAX]; /* width of each column */
+	bool spare[WRITER_COLUMNS_MAX];	  /* it can be left out */
+	size_t room;			  /* of the last column */
 };
 
 static const char *const ansi[] = {
@@ -48,68 +50,42 @@ bool writer_wants_colour(FILE *file)
 	return isatty(fileno(file)) && term != NULL && strcmp(term, "dumb") != 0;
 }
 
-static void file_text(void *context, enum writer_style style, const char *text, size_t bytes)
+/* Columns of the terminal that the file is; 100 of another file. */
+static size_t file_width(FILE *file)
 {
-	struct writer *w = context;
-	bool painted = w->colour && style != WRITER_PLAIN && text[0] != '\n';
+	struct winsize size = {0};
+	int fd = fileno(file);
 
-	if ((painted && fputs(ansi[style], w->file) == EOF) ||
-	    fwrite(text, 1, bytes, w->file) != bytes ||
-	    (painted && fputs("\033[0m", w->file) == EOF)) {
-		w->failed = true;
+	return fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+}
+
+static struct writer *create(const struct writer *of)
+{
+	struct writer *w = malloc(sizeof(*w));
+
+	if (w != NULL) {
+		*w = *of;
+		writer_set_width(w, file_width(w->file));
 	}
+	return w;
 }
 
 struct writer *writer_create_text(FILE *file, bool colour)
 {
-	struct writer *w = calloc(1, sizeof(*w));
-
-	if (w != NULL) {
-		w->file = file;
-		w->colour = colour;
-		w->sink = (struct writer_sink){.text = file_text, .context = w};
-	}
-	return w;
-}
-
-struct writer *writer_create_sink(const struct writer_sink *sink)
-{
-	struct writer *w = calloc(1, sizeof(*w));
-
-	if (w != NULL) {
-		w->sink = *sink;
-	}
-	return w;
+	return create(&(struct writer){.file = file, .colour = colour});
 }
 
 struct writer *writer_create_json(FILE *file, bool indent)
 {
-	struct writer *w = calloc(1, sizeof(*w));
-
-	if (w != NULL) {
-		w->file = file;
-		w->json = true;
-		w->indent = indent;
-	}
-	return w;
-}
-
-static void drop_cells(struct writer *w)
-{
-	for (size_t i = 0; i < w->cell_count; i++) {
-		free(w->cells[i].text);
-	}
-	w->cell_count = 0;
+	return create(&(struct writer){.file = file, .json = true, .indent = indent});
 }
 
 void writer_destroy(struct writer *w)
 {
-	if (w == NULL) {
-		return;
+	if (w != NULL) {
+		scols_unref_table(w->table);
+		free(w);
 	}
-	drop_cells(w);
-	free(w->cells);
-	free(w);
 }
 
 bool writer_is_json(const struct writer *w)
@@ -119,7 +95,7 @@ bool writer_is_json(const struct writer *w)
 
 int writer_flush(struct writer *w)
 {
-	if (w->file != NULL && fflush(w->file) != 0) {
+	if (fflush(w->file) != 0) {
 		w->failed = true;
 	}
 	return w->failed ? -EIO : 0;
@@ -226,23 +202,26 @@ __attribute__((format(printf, 2, 0))) static char *format_text(struct writer *w,
 	return text;
 }
 
-static void put(struct writer *w, enum writer_style style, const char *text)
+/* Character cells of so many bytes of UTF-8 text. */
+static size_t cells_of(const char *text, size_t bytes)
 {
-	if (*text != '\0') {
-		w->sink.text(w->sink.context, style, text, strlen(text));
+	size_t cells = 0;
+
+	for (size_t i = 0; i < bytes; i++) {
+		cells += ((unsigned char)text[i] & 0xc0) != 0x80;
 	}
+	return cells;
 }
 
-static void put_blanks(struct writer *w, size_t count)
+static void put(struct writer *w, enum writer_style style, const char *text, size_t bytes)
 {
-	static const char blanks[] = "                                ";
+	bool painted = w->colour && style != WRITER_PLAIN && bytes > 0;
 
-	while (count > 0) {
-		size_t piece = count < sizeof(blanks) - 1 ? count : sizeof(blanks) - 1;
-
-		w->sink.text(w->sink.context, WRITER_PLAIN, blanks, piece);
-		count -= piece;
+	if (fprintf(w->file, "%s%.*s%s", painted ? ansi[style] : "", (int)bytes, text,
+		    painted ? "\033[0m" : "") < 0) {
+		w->failed = true;
 	}
+	w->column = bytes > 0 && text[bytes - 1] == '\n' ? 0 : w->column + cells_of(text, bytes);
 }
 
 void writer_text(struct writer *w, enum writer_style style, const char *format, ...)
@@ -250,14 +229,11 @@ void writer_text(struct writer *w, enum writer_style style, const char *format, 
 	va_list ap;
 	char *text;
 
-	if (w->json) {
-		return;
-	}
 	va_start(ap, format);
-	text = format_text(w, format, ap);
+	text = w->json ? NULL : format_text(w, format, ap);
 	va_end(ap);
 	if (text != NULL) {
-		put(w, style, text);
+		put(w, style, text, strlen(text));
 	}
 	free(text);
 }
@@ -265,53 +241,18 @@ void writer_text(struct writer *w, enum writer_style style, const char *format, 
 void writer_newline(struct writer *w)
 {
 	if (!w->json) {
-		put(w, WRITER_PLAIN, "\n");
+		put(w, WRITER_PLAIN, "\n", 1);
 	}
-}
-
-void writer_heading(struct writer *w, const char *format, ...)
-{
-	va_list ap;
-	char *text;
-
-	if (w->json) {
-		return;
-	}
-	va_start(ap, format);
-	text = format_text(w, format, ap);
-	va_end(ap);
-	if (text != NULL) {
-		put(w, WRITER_BOLD, text);
-		put(w, WRITER_PLAIN, "\n");
-	}
-	free(text);
-}
-
-void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
-		 ...)
-{
-	size_t width = strlen(name);
-	va_list ap;
-	char *text;
-
-	if (w->json) {
-		return;
-	}
-	va_start(ap, format);
-	text = format_text(w, format, ap);
-	va_end(ap);
-	put(w, WRITER_DIM, name);
-	put_blanks(w, width < 17 ? 18 - width : 1);
-	if (text != NULL) {
-		put(w, style, text);
-	}
-	put(w, WRITER_PLAIN, "\n");
-	free(text);
 }
 
 void writer_set_width(struct writer *w, size_t width)
 {
 	w->width = width < 40 ? 40 : width;
+}
+
+size_t writer_width(const struct writer *w)
+{
+	return w->width;
 }
 
 /* Bytes of the longest piece of `text` that fits into `room` cells and ends at a blank; a longer word
@@ -334,132 +275,206 @@ static size_t line_bytes(const char *text, size_t room)
 	return cells > room && end != 0 ? end : i;
 }
 
-void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
-		      ...)
+/* Ends the line, and goes on behind `indent` blanks where the screen ends. */
+__attribute__((format(printf, 4, 0))) static void
+paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format, va_list ap)
 {
-	size_t width = w->width > 0 ? w->width : 100;
-	va_list ap;
-	char *text;
+	char *text = w->json ? NULL : format_text(w, format, ap);
 
-	if (w->json) {
-		return;
-	}
-	va_start(ap, format);
-	text = format_text(w, format, ap);
-	va_end(ap);
 	for (const char *p = text; p != NULL && *p != '\0';) {
-		size_t bytes = line_bytes(p, width > indent + 20 ? width - indent : 20);
+		size_t bytes;
 
-		put_blanks(w, indent);
-		w->sink.text(w->sink.context, style, p, bytes);
-		put(w, WRITER_PLAIN, "\n");
-		p += bytes;
-		p += strspn(p, " ");
+		if (w->column < indent) {
+			writer_text(w, WRITER_PLAIN, "%*s", (int)(indent - w->column), "");
+		}
+		bytes = line_bytes(p, w->width > w->column + 20 ? w->width - w->column : 20);
+		put(w, style, p, bytes);
+		writer_newline(w);
+		p += bytes + strspn(p + bytes, " ");
+	}
+	if (w->column > 0) {
+		writer_newline(w);
 	}
 	free(text);
 }
 
-/* Number of character cells of UTF-8 text. */
-static size_t writer_width(const char *text)
+void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
+		 ...)
 {
-	size_t width = 0;
+	va_list ap;
 
-	for (; *text != '\0'; text++) {
-		width += ((unsigned char)*text & 0xc0) != 0x80;
+	writer_text(w, WRITER_DIM, "%s", name);
+	writer_text(w, WRITER_PLAIN, " ");
+	va_start(ap, format);
+	paragraph(w, PAIR_COLUMN, style, format, ap);
+	va_end(ap);
+}
+
+void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
+		      ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	paragraph(w, indent, style, format, ap);
+	va_end(ap);
+}
+
+void writer_heading(struct writer *w, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	paragraph(w, 0, WRITER_BOLD, format, ap);
+	va_end(ap);
+}
+
+/* ------------------------------------------------------------------ tables, by libsmartcols */
+
+/* Out of memory costs the rest of the table, and the exit code says so. */
+static void check(struct writer *w, int err)
+{
+	w->failed = w->failed || err != 0;
+}
+
+static size_t wrapped_width(const struct libscols_column *column, const char *text, void *context)
+{
+	const struct writer *w = context;
+	size_t cells = cells_of(text, strlen(text));
+
+	(void)column;
+	return cells < w->room ? cells : w->room;
+}
+
+/* Cuts the first line off the text: libsmartcols' own cut is in the middle of a word. */
+static char *wrapped_next(const struct libscols_column *column, char *text, void *context)
+{
+	size_t bytes = text != NULL ? line_bytes(text, scols_column_get_width(column)) : 0;
+
+	(void)context;
+	if (text == NULL || text[bytes] == '\0') {
+		return NULL;
 	}
-	return width;
+	text[bytes] = '\0';
+	return text + bytes + 1;
+}
+
+static const char *paint(const struct writer *w, enum writer_style style)
+{
+	return w->colour && style != WRITER_PLAIN ? ansi[style] : NULL;
 }
 
 void writer_table(struct writer *w, const char *const *columns, size_t count)
 {
-	drop_cells(w);
-	w->columns = columns;
-	w->column_count = count < WRITER_COLUMNS_MAX ? count : WRITER_COLUMNS_MAX;
-}
+	scols_unref_table(w->table);
+	w->row = NULL;
+	w->table = w->json ? NULL : scols_new_table();
+	for (size_t c = 0; w->table != NULL && c < count && c < WRITER_COLUMNS_MAX; c++) {
+		const char *name = columns[c] + (columns[c][0] == '?');
+		bool right = name[0] == '>';
+		bool wraps = !right && c + 1 == count;
+		int flags = right ? SCOLS_FL_RIGHT : wraps ? SCOLS_FL_WRAP : 0;
+		struct libscols_column *column =
+			scols_table_new_column(w->table, name + right, 0, flags);
 
-static bool cell_reserve(struct writer *w)
-{
-	size_t room = w->cell_room == 0 ? 64 : w->cell_room * 2;
-	struct cell *cells;
-
-	if (w->cell_count < w->cell_room) {
-		return true;
+		w->cells[c] = strlen(name + right);
+		w->spare[c] = name != columns[c];
+		check(w, column == NULL || scols_cell_set_color(scols_column_get_header(column),
+								paint(w, WRITER_DIM)) != 0);
+		if (wraps && column != NULL) {
+			scols_column_set_wrapfunc(column, wrapped_width, wrapped_next, w);
+		}
 	}
-	cells = reallocarray(w->cells, room, sizeof(*cells));
-	if (cells == NULL) {
-		w->failed = true;
-		return false;
-	}
-	w->cells = cells;
-	w->cell_room = room;
-	return true;
+	check(w, !w->json && w->table == NULL);
 }
 
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)
 {
 	va_list ap;
 	char *text;
+	size_t cells;
 
-	if (w->json || !cell_reserve(w)) {
+	if (w->table == NULL) {
 		return;
+	}
+	if (w->row == NULL || w->cell == scols_table_get_ncols(w->table)) {
+		w->row = scols_table_new_line(w->table, NULL);
+		w->cell = 0;
 	}
 	va_start(ap, format);
 	text = format_text(w, format, ap);
 	va_end(ap);
-	if (text != NULL) {
-		w->cells[w->cell_count++] = (struct cell){.text = text, .style = style};
-	}
+	cells = text != NULL ? cells_of(text, strlen(text)) : 0;
+	w->cells[w->cell] = cells > w->cells[w->cell] ? cells : w->cells[w->cell];
+	check(w, scols_line_refer_data(w->row, w->cell, text) != 0 ||
+			 scols_cell_set_color(scols_line_get_cell(w->row, w->cell),
+					      paint(w, style)) != 0);
+	w->cell++;
 }
 
-static void put_row(struct writer *w, const struct cell *row, size_t count, const size_t *width)
+/* Width of the visible columns, the last one as narrow as it can be. */
+static size_t fixed_width(const struct writer *w, size_t count, size_t last)
 {
-	for (size_t c = 0; c < count; c++) {
-		bool right = w->columns[c][0] == '>';
-		size_t pad = width[c] - writer_width(row[c].text);
+	size_t used = last;
 
-		put_blanks(w, (c > 0 ? 2 : 0) + (right ? pad : 0));
-		put(w, row[c].style, row[c].text);
-		if (!right && c + 1 < count) {
-			put_blanks(w, pad);
+	for (size_t c = 0; c + 1 < count; c++) {
+		used += scols_column_is_hidden(scols_table_get_column(w->table, c))
+				? 0
+				: w->cells[c] + 2;
+	}
+	return used;
+}
+
+/* Leaves out columns that can be, the last first, until the others fit. */
+static void fit(struct writer *w)
+{
+	size_t count = scols_table_get_ncols(w->table);
+	size_t last = w->cells[count - 1];
+
+	if (scols_column_is_wrap(scols_table_get_column(w->table, count - 1)) && last > LAST_MIN) {
+		last = LAST_MIN;
+	}
+	for (size_t c = count - 1; c-- > 0 && fixed_width(w, count, last) > w->width;) {
+		if (w->spare[c]) {
+			scols_column_set_flags(scols_table_get_column(w->table, c),
+					       SCOLS_FL_HIDDEN);
 		}
 	}
-	put(w, WRITER_PLAIN, "\n");
+	w->room = last;
+	if (fixed_width(w, count, last) < w->width) {
+		w->room += w->width - fixed_width(w, count, last);
+	}
 }
 
-static const char *column_name(const struct writer *w, size_t column)
+/* Widths are counted in UTF-8, whatever the locale. */
+static int print_table(struct writer *w)
 {
-	return w->columns[column] + (w->columns[column][0] == '>');
+	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+	locale_t before = uselocale(utf8);
+	int err = scols_print_table(w->table);
+
+	uselocale(before);
+	if (utf8 != NULL) {
+		freelocale(utf8);
+	}
+	return err;
 }
 
 void writer_table_end(struct writer *w, const char *empty)
 {
-	size_t width[WRITER_COLUMNS_MAX];
-	struct cell head[WRITER_COLUMNS_MAX];
-
-	if (w->json || w->column_count == 0) {
+	if (w->table == NULL) {
 		return;
 	}
-	if (w->cell_count < w->column_count) {
-		put(w, WRITER_DIM, empty);
-		put(w, WRITER_PLAIN, "\n");
-		drop_cells(w);
+	if (w->row == NULL) {
+		writer_text(w, WRITER_DIM, "%s", empty);
+		writer_newline(w);
 		return;
 	}
-	for (size_t c = 0; c < w->column_count; c++) {
-		head[c] = (struct cell){.text = (char *)(uintptr_t)column_name(w, c),
-					.style = WRITER_DIM};
-		width[c] = writer_width(head[c].text);
-	}
-	for (size_t i = 0; i < w->cell_count; i++) {
-		size_t cell = writer_width(w->cells[i].text);
-
-		if (cell > width[i % w->column_count]) {
-			width[i % w->column_count] = cell;
-		}
-	}
-	put_row(w, head, w->column_count, width);
-	for (size_t i = 0; i + w->column_count <= w->cell_count; i += w->column_count) {
-		put_row(w, w->cells + i, w->column_count, width);
-	}
-	drop_cells(w);
+	fit(w);
+	scols_table_enable_colors(w->table, w->colour);
+	scols_table_enable_noencoding(w->table, 1);
+	scols_table_set_stream(w->table, w->file);
+	scols_table_set_termforce(w->table, SCOLS_TERMFORCE_ALWAYS);
+	scols_table_set_termwidth(w->table, w->width);
+	check(w, scols_table_set_column_separator(w->table, "  ") || print_table(w));
 }

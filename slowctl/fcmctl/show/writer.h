@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The writer: the one way from a result to the operator. Two back ends: text (headings, tables, pairs;
- * in colour on a terminal, or into the full-screen view) and JSON (the daemon's result as it came).
- * A command hands over the result and a function that tells it in text; it never asks which back end
- * is there.
+ * The writer: the one way from a result to the operator. Two back ends: text (headings, tables, pairs; in colour
+ * on a terminal) and JSON (the daemon's result as it came). A command hands over the result and a function that
+ * renders it as text; it never asks which back end is there.
  *
  * Text of others (notes, reasons, names) goes through the writer too: control characters become '?',
- * and so do those that turn the direction of the text around them (U+202E), so that no run note can drive
- * the shift's terminal. In JSON they are escaped.
+ * and so do those that change the direction of the text (U+202E), so that no run note can drive
+ * the terminal. In JSON they are escaped.
  */
 #ifndef SLOWCTL_FCMCTL_SHOW_WRITER_H
 #define SLOWCTL_FCMCTL_SHOW_WRITER_H
@@ -21,18 +20,11 @@ enum writer_style { WRITER_PLAIN, WRITER_BOLD, WRITER_GOOD, WRITER_WARN, WRITER_
 
 struct writer;
 
-/* Takes pieces of text; a piece never crosses a line end except as "\n" alone at its end. */
-struct writer_sink {
-	void (*text)(void *context, enum writer_style style, const char *text, size_t bytes);
-	void *context;
-};
-
 /* Whether `file` should get colours: a terminal, NO_COLOR unset or empty, TERM not "dumb". */
 bool writer_wants_colour(FILE *file);
 
 /* `file` stays the caller's. NULL when out of memory. */
 struct writer *writer_create_text(FILE *file, bool colour);
-struct writer *writer_create_sink(const struct writer_sink *sink);
 /* One JSON value a result; `indent` for a person's eyes. */
 struct writer *writer_create_json(FILE *file, bool indent);
 void writer_destroy(struct writer *w);
@@ -54,15 +46,16 @@ void writer_heading(struct writer *w, const char *format, ...)
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));
 
-/* Text broken at blanks to the writer's width, each line behind `indent` blanks. */
+/* Text to the end of the line; where the screen ends it is broken at a blank and goes on behind `indent` blanks. */
 void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
 		      ...) __attribute__((format(printf, 4, 5)));
-/* Columns of the screen (default 100, never less than 40). */
+/* Columns of the screen: those of the terminal that the file is, else 100; never less than 40. */
 void writer_set_width(struct writer *w, size_t width);
+size_t writer_width(const struct writer *w);
 
-/* A table: begin, cells row by row (as many as columns), end; widths are found at the end. A column
- * name that begins with '>' is right-aligned. At most WRITER_COLUMNS_MAX columns. An empty table prints
- * `empty` instead. */
+/* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is
+ * right-aligned; one that begins with '?' is left out where the table would be wider than the screen. The last column is broken over several lines where the table would be wider than the screen.
+ * An empty table prints `empty` instead. */
 #define WRITER_COLUMNS_MAX 16u
 void writer_table(struct writer *w, const char *const *columns, size_t count);
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)

@@ -1,6 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call tests,test_ctl_time test_ctl_writer test_ctl_plot test_ctl_histogram test_ctl_args test_monitor test_ctl_job \
-    test_advice,\
-    ,\
-    slowctl/fcmctl))
+$(eval $(call tests,test_monitor test_ctl_job test_advice,,slowctl/fcmctl))
 $(eval $(call tests,test_record_dump,tests/unit/rig/record_rig.c tests/unit/rig/floor_rig.c,slowctl/fcmctl))

@@ -16,18 +16,11 @@
 
 static char shown[32768];
 
-static void collect(void *context, enum writer_style style, const char *text, size_t bytes)
-{
-	(void)context;
-	(void)style;
-	strncat(shown, text, bytes);
-}
-
 /* rows: "[[seconds behind T, value], ..]" */
 static const char *plot(const char *rows, const char *more, double from, double to, bool utf8)
 {
-	const struct writer_sink sink = {.text = collect};
-	struct writer *w = writer_create_sink(&sink);
+	FILE *file = fmemopen(shown, sizeof(shown), "w");
+	struct writer *w = writer_create_text(file, false);
 	json_t *array = json_loads(rows, 0, NULL), *list = json_array(), *pair;
 	json_t *result = json_loads(more, 0, NULL);
 	struct plot_frame frame = {T + from, T + to, 55, utf8}; /* 40 cells */
@@ -42,9 +35,9 @@ static const char *plot(const char *rows, const char *more, double from, double 
 						"value", json_array_get(pair, 1), "setpoint"));
 	}
 	json_object_set_new(result, "rows", list);
-	shown[0] = '\0';
 	plot_history(w, result, &frame);
 	writer_destroy(w);
+	fclose(file);
 	json_decref(array);
 	json_decref(result);
 	return shown;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl top: the status screen, again every second, with the last events below it. On a terminal full
- * screen (ncurses), else one screen after the other.
+ * fcmctl top: the status screen and the last events, every second. On a terminal full screen (ncurses), else one
+ * screen after the other.
  *
- * The renderers of status and event write into a page (lines of styled bytes); the page is then shown
- * through a window of the terminal's size that can be moved.
+ * The renderers of status and event write into memory, as to a terminal with colours; full screen shows a part of
+ * that text, which the keys move.
  */
 #include <errno.h>
 #include <locale.h>
@@ -15,94 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 #define EVENTS_SHOWN 10
-
-struct line {
-	char *text;
-	unsigned char *style; /* enum writer_style, one a byte of text */
-	size_t bytes, room;
-};
-
-struct page {
-	struct line *line;
-	size_t count, room;
-};
-
-static struct line *page_last(struct page *p, bool fresh)
-{
-	size_t room = p->room == 0 ? 64 : p->room * 2;
-	struct line *lines;
-
-	if (!fresh && p->count > 0) {
-		return &p->line[p->count - 1];
-	}
-	if (p->count == p->room) {
-		lines = reallocarray(p->line, room, sizeof(*lines));
-		if (lines == NULL) {
-			return NULL;
-		}
-		memset(lines + p->room, 0, (room - p->room) * sizeof(*lines));
-		p->line = lines;
-		p->room = room;
-	}
-	p->line[p->count].bytes = 0;
-	return &p->line[p->count++];
-}
-
-static bool line_reserve(struct line *l, size_t bytes)
-{
-	size_t room = bytes * 2;
-	char *text;
-	unsigned char *style;
-
-	if (bytes <= l->room) {
-		return true;
-	}
-	text = realloc(l->text, room);
-	if (text == NULL) {
-		return false;
-	}
-	l->text = text;
-	style = realloc(l->style, room);
-	if (style == NULL) {
-		return false; /* `room` stays: the longer text is harmless */
-	}
-	l->style = style;
-	l->room = room;
-	return true;
-}
-
-static void page_text(void *context, enum writer_style style, const char *text, size_t bytes)
-{
-	struct page *p = context;
-	struct line *l;
-
-	if (bytes == 1 && *text == '\n') {
-		(void)page_last(p, true);
-		return;
-	}
-	l = page_last(p, p->count == 0);
-	if (l == NULL || !line_reserve(l, l->bytes + bytes)) {
-		return; /* out of memory: what is there is shown */
-	}
-	memcpy(l->text + l->bytes, text, bytes);
-	memset(l->style + l->bytes, (int)style, bytes);
-	l->bytes += bytes;
-}
-
-static void page_fini(struct page *p)
-{
-	for (size_t i = 0; i < p->room; i++) {
-		free(p->line[i].text);
-		free(p->line[i].style);
-	}
-	free(p->line);
-}
 
 /* What one round learnt. */
 struct round {
@@ -173,51 +91,75 @@ static int exit_of_round(const struct round *r)
 
 /* --- full screen --- */
 
-static int attribute(unsigned char style)
+/* Of the number of an ANSI sequence "\033[...m" of the writer. */
+static int attribute(int code)
 {
-	switch ((enum writer_style)style) {
-	case WRITER_BOLD:
+	switch (code) {
+	case 1:
 		return (int)A_BOLD;
-	case WRITER_GOOD:
-		return COLOR_PAIR(1);
-	case WRITER_WARN:
-		return COLOR_PAIR(2);
-	case WRITER_BAD:
-		return COLOR_PAIR(3) | (int)A_BOLD;
-	case WRITER_DIM:
+	case 2:
 		return (int)A_DIM;
-	case WRITER_PLAIN:
-		break;
+	case 31:
+		return COLOR_PAIR(3);
+	case 32:
+		return COLOR_PAIR(1);
+	case 33:
+		return COLOR_PAIR(2);
+	default:
+		return (int)A_NORMAL;
 	}
-	return (int)A_NORMAL;
 }
 
-static void draw_line(int row, const struct line *l)
+/* The attributes of a sequence such as "\033[1;31m"; behind it. */
+static const char *take_sequence(const char *text, int *ret_attributes)
 {
-	size_t at = 0;
+	*ret_attributes = 0;
+	do {
+		char *end;
+
+		*ret_attributes |= attribute((int)strtol(text + 1, &end, 10));
+		text = end > text + 1 ? end : text + 1;
+	} while (*text == ';' || *text == '[');
+	return text + (*text == 'm');
+}
+
+/* Stops at the right border. */
+static void draw_line(int row, const char *text, size_t bytes)
+{
+	const char *end = text + bytes;
+	int attributes = (int)A_NORMAL;
 
 	move(row, 0);
-	while (at < l->bytes) {
-		size_t end = at;
+	while (text < end && getcury(stdscr) == row) {
+		const char *sequence = memchr(text, '\033', (size_t)(end - text));
 
-		while (end < l->bytes && l->style[end] == l->style[at]) {
-			end++;
-		}
-		attrset(attribute(l->style[at]));
-		addnstr(l->text + at, (int)(end - at)); /* stops at the right border */
-		if (getcury(stdscr) != row) {
-			break;
-		}
-		at = end;
+		attrset(attributes);
+		addnstr(text, (int)((sequence != NULL ? sequence : end) - text));
+		text = sequence != NULL ? take_sequence(sequence + 1, &attributes) : end;
 	}
 	attrset((int)A_NORMAL);
 }
 
-static void draw(const struct page *p, size_t top, bool paused)
+static size_t count_lines(const char *page)
+{
+	size_t lines = 0;
+
+	for (; (page = strchr(page, '\n')) != NULL; page++) {
+		lines++;
+	}
+	return lines;
+}
+
+static void draw(const char *page, size_t top, bool paused)
 {
 	erase();
-	for (int row = 0; row < LINES - 1 && top + (size_t)row < p->count; row++) {
-		draw_line(row, &p->line[top + (size_t)row]);
+	for (size_t n = 0; *page != '\0' && n < top + (size_t)LINES - 1; n++) {
+		size_t bytes = strcspn(page, "\n");
+
+		if (n >= top) {
+			draw_line((int)(n - top), page, bytes);
+		}
+		page += bytes + (page[bytes] == '\n');
 	}
 	attrset((int)A_REVERSE);
 	mvaddnstr(LINES - 1, 0,
@@ -279,31 +221,33 @@ static double monotonic_s(void)
 }
 
 /* Show the page and take keys until the next round is due. */
-static void show_until(const struct page *p, double due, struct view *v)
+static void show_until(const char *page, double due, struct view *v)
 {
 	while (!v->quit && !ctl_interrupted()) {
 		double left = due - monotonic_s();
 		int key;
 
-		draw(p, v->top, v->paused);
+		draw(page, v->top, v->paused);
 		if (!v->paused && left <= 0.0) {
 			return;
 		}
 		timeout(v->paused || left > 0.2 ? 200 : (int)(left * 1000.0) + 1);
 		key = getch();
 		if (key != ERR) {
-			take_key(key, p->count, v);
+			take_key(key, count_lines(page), v);
 		}
 	}
 }
 
 static int full_screen_round(struct ctl *ctl, double interval, struct view *v)
 {
-	struct page page = {0};
-	struct writer_sink sink = {.text = page_text, .context = &page};
-	struct writer *w = writer_create_sink(&sink);
+	char *page = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&page, &size);
+	struct writer *w = memory != NULL ? writer_create_text(memory, true) : NULL;
 	double due = monotonic_s() + interval;
 	struct round r;
+	int err;
 
 	if (w == NULL) {
 		return -ENOMEM;
@@ -311,11 +255,14 @@ static int full_screen_round(struct ctl *ctl, double interval, struct view *v)
 	writer_set_width(w, COLS > 0 ? (size_t)COLS : 80);
 	round_ask(ctl, &r);
 	round_render(ctl, w, &r);
-	show_until(&page, due, v);
-	round_fini(&r);
 	writer_destroy(w);
-	page_fini(&page);
-	return 0;
+	err = fclose(memory) != 0 ? -ENOMEM : 0;
+	if (err == 0) {
+		show_until(page, due, v);
+	}
+	round_fini(&r);
+	free(page);
+	return err;
 }
 
 static int full_screen(struct ctl *ctl, double interval, double rounds)
@@ -424,9 +371,8 @@ const struct ctl_command ctl_top_commands[] = {
 		.summary = "the status, live",
 		.help = "The screen of fcmctl status and the last events, again every second, full "
 			"screen on a\nterminal: q quits, space pauses, arrows move. Elsewhere one "
-			"screen "
-			"after the other. It waits\nfor a daemon that is away.\n"
-			"With --once or --count, exits as status does.",
+			"screen after the other. It waits\nfor a daemon that is not running.\nWith "
+			"--once or --count, exits as status does.",
 		.options = CTL_BIT(CTL_ONCE) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_INTERVAL),
 		.run = top_run,
 	},

@@ -9,25 +9,37 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 static void render_head(struct writer *w, const json_t *s)
 {
-	char time[40];
-	char up[40];
+	char text[160];
 
-	writer_text(w, WRITER_BOLD, "FCM-Server, board %lld", value_integer(s, "board", 0));
+	value_say(w, WRITER_BOLD, s, "FCM-Server, board {board}");
 	if (*value_string(s, "name", "") != '\0') {
-		writer_text(w, WRITER_BOLD, " (%s)", value_string(s, "name", ""));
+		value_say(w, WRITER_BOLD, s, " ({name})");
 	}
-	writer_text(w, WRITER_PLAIN, ", version %s, up %s, ", value_string(s, "version", "?"),
-		    value_text(value_at(s, "uptime_s"), VALUE_AGE, up, sizeof(up)));
-	writer_text(w, WRITER_PLAIN, "%s UTC",
-		    value_text(value_at(s, "time"), VALUE_TIME, time, sizeof(time)));
-	writer_newline(w);
+	writer_paragraph(w, 2, WRITER_PLAIN, "%s",
+			 value_fill(s, ", version {version|?}, up {uptime_s:age}, {time:time} UTC",
+				    text, sizeof(text)));
+}
+
+/* The name of a line of the screen, and its text. */
+static void begin_line(struct writer *w, const char *name)
+{
+	writer_text(w, WRITER_DIM, "%-10s", name);
+}
+
+/* A line that is broken where the screen ends. */
+static void put_line(struct writer *w, const char *name, const json_t *object, const char *text)
+{
+	char buf[512];
+
+	begin_line(w, name);
+	writer_paragraph(w, 10, WRITER_PLAIN, "%s", value_fill(object, text, buf, sizeof(buf)));
 }
 
 static void render_reason(struct writer *w, const json_t *reason, double now)
@@ -105,131 +117,99 @@ static void render_reasons(struct writer *w, const json_t *s)
 static void render_clock(struct writer *w, const json_t *clock)
 {
 	const char *state = value_string(clock, "state", "?");
-	char uncertainty[64] = "";
 	char words[96];
-	char age[48];
-	char pps[48];
+	char inputs[160];
 
-	if (json_is_integer(value_at(clock, "uncertainty_ns"))) {
-		snprintf(uncertainty, sizeof(uncertainty), ", +-%lld ns",
-			 value_integer(clock, "uncertainty_ns", 0));
-	}
-	value_text(value_at(clock, "gpsd.age_s"), VALUE_AGE, age, sizeof(age));
-	value_text(value_at(clock, "pps.age_s"), VALUE_AGE, pps, sizeof(pps));
-	writer_text(w, WRITER_DIM, "clock     ");
+	begin_line(w, "clock");
 	writer_text(w, value_style(state), "%s", state);
-	writer_text(w, WRITER_PLAIN, "%s%s; gpsd %s ago, PPS %s ago",
-		    ctl_clock_words(clock, words, sizeof(words)), uncertainty, age, pps);
-	writer_newline(w);
+	value_fill(clock,
+		   json_is_integer(value_at(clock, "uncertainty_ns"))
+			   ? ", +-{uncertainty_ns} ns; gpsd {gpsd.age_s:age} ago, PPS "
+			     "{pps.age_s:age} ago"
+			   : "; gpsd {gpsd.age_s:age} ago, PPS {pps.age_s:age} ago",
+		   inputs, sizeof(inputs));
+	writer_paragraph(w, 10, WRITER_PLAIN, "%s%s", ctl_clock_words(clock, words, sizeof(words)),
+			 inputs);
 }
 
 static void render_run(struct writer *w, const json_t *run)
 {
-	long long number = value_integer(run, "number", 0);
-	char since[40];
-
-	writer_text(w, WRITER_DIM, "run       ");
-	if (number == 0) {
-		writer_text(w, WRITER_PLAIN, "none (data flow as run 0)");
-	} else {
-		writer_text(w, WRITER_PLAIN, "%lld since %s UTC  %s", number,
-			    value_text(value_at(run, "since"), VALUE_TIME, since, sizeof(since)),
-			    value_string(run, "note", ""));
-	}
-	writer_newline(w);
+	put_line(w, "run", run,
+		 value_integer(run, "number", 0) == 0 ? "none (data flow as run 0)"
+						      : "{number} since {since:time} UTC  {note|}");
 }
 
 /* Only while one is going on: what it costs, and how long it can. */
 static void render_recording(struct writer *w, const json_t *recording)
 {
-	long long let_go = value_integer(recording, "let_go_frames", 0);
-	char since[40];
-	char lasts[40];
+	char text[256];
+	char let_go[64] = "";
 
 	if (!value_true(recording, "active")) {
 		return;
 	}
-	writer_text(w, WRITER_DIM, "recording ");
-	writer_text(w, WRITER_PLAIN, "%s since %s UTC, %.1f GB by now, room for %s more",
-		    value_string(recording, "name", "?"),
-		    value_text(value_at(recording, "since"), VALUE_TIME, since, sizeof(since)),
-		    value_number(recording, "bytes") / 1e9,
-		    value_text(value_at(recording, "lasts_s"), VALUE_AGE, lasts, sizeof(lasts)));
-	if (let_go > 0) {
-		writer_text(w, WRITER_WARN, "; %lld cells let go", let_go);
+	if (value_integer(recording, "let_go_frames", 0) > 0) {
+		value_fill(recording, "; {let_go_frames} cells let go", let_go, sizeof(let_go));
 	}
-	writer_newline(w);
+	begin_line(w, "recording");
+	writer_paragraph(
+		w, 10, *let_go != '\0' ? WRITER_WARN : WRITER_PLAIN, "%s, %.1f GB by now%s",
+		value_fill(recording, "{name} since {since:time} UTC, room for {lasts_s:age} more",
+			   text, sizeof(text)),
+		value_number(recording, "bytes") / 1e9, let_go);
 }
 
 static void render_store(struct writer *w, const json_t *s)
 {
 	const char *state = value_string(s, "store.state", "?");
 	bool ok = strcmp(state, "ok") == 0 || strcmp(state, "well") == 0;
-	char lag[48];
-	char tick[48];
+	char text[160];
 
-	value_text(value_at(s, "store.lag_s"), VALUE_AGE, lag, sizeof(lag));
-	value_text(value_at(s, "capture.tick_age_s"), VALUE_AGE, tick, sizeof(tick));
-	writer_text(w, WRITER_DIM, "inside    ");
+	begin_line(w, "inside");
 	writer_text(w, ok ? WRITER_PLAIN : WRITER_BAD, "store %s", state);
-	writer_text(w, WRITER_PLAIN,
-		    ", %lld rows queued, lag %s; capture's last tick %s ago; commands %lld open, "
-		    "%lld unknown",
-		    value_integer(s, "store.queued", 0), lag, tick,
-		    value_integer(s, "commands.open", 0), value_integer(s, "commands.unknown", 0));
-	writer_newline(w);
+	writer_paragraph(
+		w, 10, WRITER_PLAIN, "%s",
+		value_fill(s,
+			   ", {store.queued} rows queued, lag {store.lag_s:age}; capture's "
+			   "last tick {capture.tick_age_s:age} ago",
+			   text, sizeof(text)));
+	put_line(w, "commands", s, "{commands.open} open, {commands.unknown} unknown");
 }
 
 static void render_data(struct writer *w, const json_t *data)
 {
-	const char *monitors = value_string(data, "monitors", "");
-	const char *key = value_string(data, "public_key", "");
-
-	if (!json_is_object(data)) {
-		return;
+	if (json_is_object(data)) {
+		put_line(w, "data", data,
+			 *value_string(data, "public_key", "")
+				 ? "consumers at {reserved|?}, monitors at {monitors|no address}; "
+				   "encrypted, its key {public_key}"
+				 : "consumers at {reserved|?}, monitors at {monitors|no address}");
 	}
-	writer_text(w, WRITER_DIM, "data      ");
-	writer_text(w, WRITER_PLAIN, "consumers at %s, monitors %s%s%s%s",
-		    value_string(data, "reserved", "?"), *monitors ? "at " : "nowhere", monitors,
-		    *key ? "; encrypted, its key " : "", key);
-	writer_newline(w);
 }
 
 /* Only where control is on the network. */
 static void render_network(struct writer *w, const json_t *s)
 {
-	const json_t *n = value_at(s, "control.network");
-	long long role = value_integer(s, "control.refused_role", 0);
-
-	if (!json_is_object(n)) {
-		return;
+	if (json_is_object(value_at(s, "control.network"))) {
+		put_line(w, "network", value_at(s, "control"),
+			 "control at {network.endpoint|?}: {network.keys} keys, "
+			 "{network.connections} connected; refused: {network.refused} connections, "
+			 "{refused_role} requests by role, {network.refused_rate} by rate; "
+			 "{network.bad_messages} bad messages");
 	}
-	writer_text(w, WRITER_DIM, "network   ");
-	writer_text(w, WRITER_PLAIN,
-		    "control at %s: %lld keys, %lld connected; refused: %lld connections, "
-		    "%lld requests by role, %lld by rate; %lld bad messages",
-		    value_string(n, "endpoint", "?"), value_integer(n, "keys", 0),
-		    value_integer(n, "connections", 0), value_integer(n, "refused", 0), role,
-		    value_integer(n, "refused_rate", 0), value_integer(n, "bad_messages", 0));
-	writer_newline(w);
 }
 
 /* As whom the daemon knows us, and so what we may. */
 static void render_you(struct writer *w, const json_t *s)
 {
-	const json_t *you = value_at(s, "you");
-
-	if (!json_is_object(you)) {
-		return;
+	if (json_is_object(value_at(s, "you"))) {
+		put_line(
+			w, "you", s,
+			value_true(s, "control.roles")
+				? "{you.who|?}, {you.role|?}"
+				: "{you.who|?}, {you.role|?} as all who may use the control socket "
+				  "(no expert_group, no reader_group)");
 	}
-	writer_text(w, WRITER_DIM, "you       ");
-	writer_text(w, WRITER_PLAIN, "%s, %s%s", value_string(you, "who", "?"),
-		    value_string(you, "role", "?"),
-		    value_true(s, "control.roles")
-			    ? ""
-			    : " as all who may use the control socket (no expert_group, no "
-			      "reader_group)");
-	writer_newline(w);
 }
 
 /* Floors whose silence timer is `timer`: "tower1.floor1 (120 s), tower1.floor2 (60 s)"; returns how many. */
@@ -265,104 +245,85 @@ static void render_silence(struct writer *w, const json_t *floors)
 		     {"off", "off", true},
 		     {"none", "not in the FCM", true},
 		     {"unknown", "unknown", false}};
-	bool some = false, stays = false;
+	bool stays = false;
+	char text[800] = "";
+	size_t used = 0;
 
 	if (json_array_size(floors) == 0) {
 		return;
 	}
-	writer_text(w, WRITER_DIM, "silence   ");
+	begin_line(w, "silence");
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
 		char names[320];
 		size_t count = timers_text(floors, kinds[n].timer, names, sizeof(names));
 		bool all = count == json_array_size(floors) && n > 0;
 
-		if (count > 0) {
-			writer_text(w, WRITER_PLAIN, "%s%s: %s", some ? "; " : "timer ",
-				    kinds[n].words, all ? "all floors" : names);
-			some = true;
+		if (count > 0 && used < sizeof(text)) {
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s",
+						 used > 0 ? "; " : "timer ", kinds[n].words,
+						 all ? "all floors" : names);
 			stays = stays || kinds[n].stays;
 		}
 	}
-	if (stays) {
-		writer_text(w, WRITER_PLAIN,
-			    "; without it the HV stays as it is when the shore falls silent");
-	}
-	writer_newline(w);
+	writer_paragraph(w, 10, WRITER_PLAIN, "%s%s", text,
+			 stays ? "; without it the HV stays as it is when the shore falls silent"
+			       : "");
 }
 
-static const json_t *phase_of(const json_t *s, long long link)
+/* The links, each with its phase in it. A new reference. */
+static json_t *links_with_phase(const json_t *s)
 {
-	size_t i;
+	json_t *links = json_deep_copy(value_at(s, "links"));
+	json_t *link;
 	const json_t *phase;
+	size_t i, n;
 
-	json_array_foreach (value_at(s, "phases"), i, phase) {
-		if (value_integer(phase, "link", -1) == link) {
-			return phase;
+	json_array_foreach (links, i, link) {
+		json_array_foreach (value_at(s, "phases"), n, phase) {
+			if (value_integer(phase, "link", -1) == value_integer(link, "link", -1)) {
+				json_object_set(link, "phase", (json_t *)(uintptr_t)phase);
+			}
 		}
 	}
-	return NULL;
+	return links;
 }
 
 static void render_links(struct writer *w, const json_t *s)
 {
-	static const char *const columns[] = {">link",	     "state",	  "floor",     ">frames/s",
-					      ">bytes/s",    ">hits/s",	  ">lost",     ">ring",
-					      ">last frame", ">phase ps", ">moved ps", "re-lock"};
-	size_t i;
-	const json_t *link;
+	static const struct value_column columns[] = {
+		{">link", "{link}"},
+		{"state", "{state}", VALUE_BY_WORD},
+		{"floor", "{:floor}"},
+		{">frames/s", "{frames_per_s:rate}"},
+		{"?>bytes/s", "{bytes_per_s:rate}"},
+		{">hits/s", "{hits_per_s:rate}"},
+		{">lost", "{cells:lost}", VALUE_WARN},
+		{"?>ring", "{ring.used}/{ring.depth}"},
+		{">last", "{age_s:age}"},
+		{"?>phase ps", "{phase.phase_ps:ps}"},
+		{">moved ps", "{phase.difference_ps:+ps}"},
+		{"re-lock", "{phase.last.verdict}", VALUE_BY_WORD},
+		{0}};
+	json_t *links = links_with_phase(s);
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(s, "links"), i, link) {
-		const char *state = value_string(link, "state", "?");
-		const json_t *phase = phase_of(s, value_integer(link, "link", -1));
-		const char *verdict = value_string(phase, "last.verdict", "-");
-		char names[128];
-		char floor[48];
-		long long lost = value_losses(value_at(link, "cells"), &value_link_losses, NULL,
-					      names, sizeof(names));
-
-		value_cell(w, link, "link", VALUE_COUNT);
-		writer_cell(w, value_style(state), "%s", state);
-		writer_cell(w, WRITER_PLAIN, "%s", value_floor(link, floor, sizeof(floor)));
-		value_cell(w, link, "frames_per_s", VALUE_RATE);
-		value_cell(w, link, "bytes_per_s", VALUE_RATE);
-		value_cell(w, link, "hits_per_s", VALUE_RATE);
-		writer_cell(w, lost > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", lost);
-		writer_cell(w, WRITER_PLAIN, "%lld/%lld", value_integer(link, "ring.used", 0),
-			    value_integer(link, "ring.depth", 0));
-		value_cell(w, link, "age_s", VALUE_AGE);
-		value_cell(w, phase, "phase_ps", VALUE_PS);
-		value_cell(w, phase, "difference_ps", VALUE_PS_SIGNED);
-		writer_cell(w, value_style(verdict), "%s", verdict);
-	}
-	writer_table_end(w, "no links");
+	value_table(w, links, columns, "no links");
+	json_decref(links);
 }
 
 static void render_groups(struct writer *w, const json_t *s)
 {
-	static const char *const columns[] = {"group",		 ">members",   ">blocks offered",
-					      ">acknowledged",	 ">in flight", ">waiting",
-					      ">blocks dropped", ">oldest"};
-	size_t i;
-	const json_t *group;
+	static const struct value_column columns[] = {{"group", "{group}"},
+						      {">members", "{members}"},
+						      {">offered", "{offered}"},
+						      {">acknowledged", "{acknowledged}"},
+						      {">in flight", "{in_flight}"},
+						      {"?>waiting", "{waiting}"},
+						      {">dropped", "{dropped:lost}", VALUE_WARN},
+						      {">oldest", "{oldest_s:age}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(s, "groups"), i, group) {
-		long long members = value_integer(group, "members", 0);
-		char names[128];
-		long long dropped = value_losses(value_at(group, "dropped"), &value_drops, "blocks",
-						 names, sizeof(names));
-
-		writer_cell(w, WRITER_PLAIN, "%s", value_string(group, "group", "?"));
-		writer_cell(w, members > 0 ? WRITER_PLAIN : WRITER_BAD, "%lld", members);
-		value_cell(w, group, "offered", VALUE_COUNT);
-		value_cell(w, group, "acknowledged", VALUE_COUNT);
-		value_cell(w, group, "in_flight", VALUE_COUNT);
-		value_cell(w, group, "waiting", VALUE_COUNT);
-		writer_cell(w, dropped > 0 ? WRITER_WARN : WRITER_PLAIN, "%lld", dropped);
-		value_cell(w, group, "oldest_s", VALUE_AGE);
-	}
-	writer_table_end(w, "no groups of reserved consumers are configured");
+	value_table(w, value_at(s, "groups"), columns,
+		    "no groups of reserved consumers are configured");
 }
 
 void ctl_status_render(struct writer *w, const json_t *s)
@@ -394,7 +355,7 @@ static void render_known_hops(struct writer *w, const json_t *hops)
 	size_t i;
 	const json_t *hop;
 
-	writer_text(w, WRITER_DIM, "lost      ");
+	begin_line(w, "lost");
 	writer_text(w, WRITER_PLAIN, "%s",
 		    some		  ? "in the 10 minutes before, frames:"
 		    : json_is_array(hops) ? "nothing in the 10 minutes before"
@@ -432,7 +393,7 @@ static void render_known(struct writer *w, const json_t *known)
 	if (json_is_object(value_at(known, "run"))) {
 		render_run(w, value_at(known, "run"));
 	}
-	writer_text(w, WRITER_DIM, "state     ");
+	begin_line(w, "state");
 	json_array_foreach (value_at(known, "states"), i, state) {
 		writer_text(w, WRITER_PLAIN, "%s%s %s", i > 0 ? ", " : "",
 			    value_string(state, "name", "?"), value_string(state, "state", "?"));
@@ -440,7 +401,7 @@ static void render_known(struct writer *w, const json_t *known)
 	writer_text(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
 	writer_newline(w);
 	if (open != 0) {
-		writer_text(w, WRITER_DIM, "commands  ");
+		begin_line(w, "commands");
 		if (open > 0) {
 			writer_text(w, WRITER_WARN, "%lld left open", open);
 		}
@@ -531,10 +492,9 @@ const struct ctl_command ctl_status_commands[] = {
 		.summary = "is everything well, and what to do if not",
 		.help = "Prints what is red (or a warning), each with what to do, then clock, run, "
 			"links and\nconsumers. Counts of frames run since the daemon started; "
-			"'moved' "
-			"is the phase against\nthe link's reference.\n\n"
-			"Exit 0 well (warnings are well), 1 red, 3 no daemon answers: then it says "
-			"since when,\nand what the database knew last.",
+			"'moved' is the phase against\nthe link's reference.\n\nExit 0 well "
+			"(warnings are well), 1 red, 3 the daemon does not answer: then it shows "
+			"since\nwhen, and the last known state from the database.",
 		.run = status_run,
 	},
 	{0},

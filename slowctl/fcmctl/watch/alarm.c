@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 #define SILENT_S 20.0 /* the daemon gives a sign of life every 5 s */
 
@@ -54,12 +54,12 @@ static const char *state_words(const json_t *alarm)
 	const char *standing = value_string(alarm, "standing", "?");
 
 	if (strcmp(standing, "latched") == 0) {
-		return "over, not seen";
+		return "cleared, not acknowledged";
 	}
 	if (strcmp(standing, "raised") != 0) {
-		return "does not stand";
+		return "cleared";
 	}
-	return value_true(alarm, "new") ? "new" : "stands";
+	return value_true(alarm, "new") ? "new" : "active";
 }
 
 static void render_alarm(struct writer *w, const json_t *alarm)
@@ -106,7 +106,7 @@ static void render_all(struct writer *w, const json_t *alarms)
 		render_alarm(w, alarm);
 	}
 	if (json_array_size(alarms) == 0) {
-		writer_text(w, WRITER_GOOD, "no alarm stands, none is paused");
+		writer_text(w, WRITER_GOOD, "no alarm is active, none is paused");
 		writer_newline(w);
 	}
 }
@@ -114,12 +114,6 @@ static void render_all(struct writer *w, const json_t *alarms)
 static void render_list(struct writer *w, const json_t *result)
 {
 	render_all(w, value_at(result, "alarms"));
-}
-
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	(void)args;
-	return ctl_show(ctl, "alarm.list", NULL, render_list);
 }
 
 /* --- to change --- */
@@ -136,7 +130,7 @@ static void render_done(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
 			    is_dealt ? dealt : state_words(alarm),
 			    is_dealt && strcmp(value_string(alarm, "standing", ""), "over") == 0
-				    ? "; it does not stand"
+				    ? "; it is not active"
 				    : "");
 		writer_newline(w);
 	}
@@ -146,19 +140,8 @@ static int change(struct ctl *ctl, const char *op, json_t *what, const struct ct
 {
 	struct ctl_request request = {
 		.op = op, .args = what, .doing = ctl->doing, .look = "alarm list"};
-	json_t *result = NULL;
-	int code;
 
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
-	}
-	ctl_put_dry(args, what);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_done);
-	}
-	json_decref(result);
-	return code;
+	return ctl_change(ctl, args, &request, render_done, NULL);
 }
 
 static json_t *names_of(const struct ctl_args *args)
@@ -213,10 +196,10 @@ static void render_change(struct writer *w, const json_t *news)
 	writer_text(w, value_style(severity), "%-13s", change);
 	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
 	ctl_alarm_dealt(alarm, dealt, sizeof(dealt));
-	writer_text(w, WRITER_PLAIN, "  %s%s%s%s%s", strcmp(change, "over") == 0 ? "last: " : "",
-		    value_string(alarm, "text", ""), *dealt != '\0' ? " (" : "", dealt,
-		    *dealt != '\0' ? ")" : "");
-	writer_newline(w);
+	writer_paragraph(w, 11, WRITER_PLAIN, "  %s%s%s%s%s",
+			 strcmp(change, "over") == 0 ? "last: " : "",
+			 value_string(alarm, "text", ""), *dealt != '\0' ? " (" : "", dealt,
+			 *dealt != '\0' ? ")" : "");
 	if (*value_string(alarm, "action", "") != '\0' && value_true(alarm, "new")) {
 		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
 	}
@@ -278,8 +261,7 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 		answer = NULL;
 		told = told && ctl_is_away(err);
 		if (!told && !ctl_interrupted()) {
-			ctl_remark("the daemon is away: what happens now is not seen here; waiting "
-				   "for it");
+			ctl_remark("the daemon is not running; waiting for it");
 			told = true;
 		}
 		nanosleep(&pause, NULL);
@@ -294,27 +276,24 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.noun = "alarm",
 		.verb = "list",
 		.arguments = "",
-		.summary = "what stands, and who has seen it; what is paused",
-		.help = "The reasons of status, each with its name OBJECT/CODE, and "
-			"what is paused\nthough it does not stand. New: nobody has acknowledged "
-			"it.",
-		.run = list_run,
+		.summary = "what is active, and who has acknowledged it; what is paused",
+		.help = "The reasons of status, each with its name OBJECT/CODE, and what is "
+			"paused\nthough it is not active. New: not acknowledged.",
+		.op = "alarm.list",
+		.render = render_list,
 	},
 	{
 		.noun = "alarm",
 		.verb = "ack",
 		.arguments = "ALARM...",
-		.summary = "say that you have seen it",
-		.help = "It stands as before, and status stays red; it is no longer new, and says "
-			"who has seen\nit. What comes in addition, or again after it was over, is "
-			"new. One that latches and is\nover goes. ALARM is OBJECT/CODE, or OBJECT "
-			"for "
-			"all of it and below it; * stays between\ndots.\n\n"
-			"  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
-			"  fcmctl alarm ack floor3",
+		.summary = "acknowledge it: say that you have seen it",
+		.help = "It stays active, and status stays red; it is no longer new, and shows who "
+			"has\nacknowledged it. What comes in addition, or again after it had "
+			"cleared, is new. One that\nlatches and has cleared is removed. ALARM is "
+			"OBJECT/CODE, or OBJECT for all of it and below it; * stays "
+			"between\ndots.\n\n  fcmctl alarm ack floor3/hv-trip --reason 'clearing it "
+			"at daylight'\n  fcmctl alarm ack floor3",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 64,
 		.run = ack_run,
 	},
 	{
@@ -325,12 +304,9 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.help = "Until then it is listed, but status is not red because of it. At most 24 "
 			"h; the reason\nis for the others. It may come before what it is for, then "
 			"the name has to be whole. A\npause of a warning does not cover it when it "
-			"becomes an alarm.\n\n"
-			"  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is "
-			"exchanged'",
+			"becomes an alarm.\n\n  fcmctl alarm pause link2/link-dark --for 2h "
+			"--reason 'fibre is exchanged'",
 		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = pause_run,
 	},
 	{
@@ -340,8 +316,6 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.summary = "end a pause before its time",
 		.help = "From now on it counts again.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 64,
 		.run = resume_run,
 	},
 	{
@@ -349,11 +323,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.verb = "watch",
 		.arguments = "",
 		.summary = "each change as it comes, until Ctrl-C",
-		.help = "First all there is, then a line for each that began, became worse, is "
-			"over, was\nacknowledged or paused. Goes on after a restart of the daemon, "
-			"with all there is.\nWith --json an object a line, and a sign of life "
-			"every "
-			"5 s.",
+		.help = "First all that is active, then a line for each that began, became worse, "
+			"cleared, was\nacknowledged or paused. Goes on after a restart of the "
+			"daemon, with all that is active.\nWith --json an object a line, and a "
+			"sign of life every 5 s.",
 		.run = watch_run,
 	},
 	{0},

@@ -252,18 +252,13 @@ const struct ctl_command ctl_history_commands[] = {
 		.summary = "what a parameter was: a plot, a table, CSV",
 		.help = "On a terminal a plot of the newest 60 samples, or of all --since; what is "
 			"not known is left\nopen. Elsewhere, or with --rows, a table of them. "
-			"--csv "
-			"and --json are for programs. Old samples\nare rolled up: the value is "
-			"their "
-			"mean, with the least and the greatest. Answers while the\ndaemon is away, "
-			"too.\n\n"
-			"  fcmctl history floor3.om2.hv --since 1d\n"
-			"  fcmctl history floor3.om2.hv --since 2026-11-01 --to 2026-11-02 --csv "
-			"> hv.csv",
+			"--csv and --json are for programs. Old samples\nare rolled up: the value "
+			"is their mean, with the least and the greatest. Also answers while\nthe "
+			"daemon is not running.\n\n  fcmctl history floor3.om2.hv --since 1d\n  "
+			"fcmctl history floor3.om2.hv --since 2026-11-01 --to 2026-11-02 --csv > "
+			"hv.csv",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT) |
 			   CTL_BIT(CTL_PLOT) | CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_CSV),
-		.min_words = 1,
-		.max_words = 1,
 		.run = history_run,
 	},
 	{0},

@@ -62,6 +62,34 @@ static void test_table(void **state)
 		    "nothing\n");
 }
 
+/* A long text is broken at blanks within its column; a longer word stays whole. */
+static void test_table_too_wide(void **state)
+{
+	static const char *const names[] = {"code", ">n", "text"};
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+
+	(void)state;
+	writer_set_width(w, 40);
+	writer_table(w, names, 3);
+	writer_cell(w, WRITER_PLAIN, "crc");
+	writer_cell(w, WRITER_PLAIN, "5");
+	writer_cell(w, WRITER_PLAIN, "damaged frames from floor 3 of this string");
+	writer_cell(w, WRITER_PLAIN, "link-dark");
+	writer_cell(w, WRITER_PLAIN, "12");
+	writer_cell(w, WRITER_PLAIN, "abcdefghijklmnopqrstuvwxyzabcdefghijkl");
+	writer_cell(w, WRITER_PLAIN, "slow");
+	writer_cell(w, WRITER_PLAIN, "0");
+	writer_cell(w, WRITER_PLAIN, "short");
+	writer_table_end(w, "nothing");
+	paper_check(&p, w,
+		    "code        n  text\n"
+		    "crc         5  damaged frames from floor\n"
+		    "               3 of this string\n"
+		    "link-dark  12  abcdefghijklmnopqrstuvwxyzabcdefghijkl\n"
+		    "slow        0  short\n");
+}
+
 static void test_colour(void **state)
 {
 	struct paper p;
@@ -282,10 +310,51 @@ static void test_paths(void **state)
 	json_decref(o);
 }
 
+/* Members of an object within a text, columns of a table. */
+static void test_fill(void **state)
+{
+	static const struct value_column list[] = {
+		{">link", "{link}", VALUE_AS_IS},
+		{"state", "{state}", VALUE_BY_WORD},
+		{">lost", "{cells:lost}", VALUE_WARN},
+		{"what", "{cells:losses}", VALUE_AS_IS},
+		{0},
+	};
+	json_t *o = json_loads(
+		"{\"ring\":{\"used\":3},\"age_s\":0.25,\"tower\":1,\"floor\":7,\"x\":null,"
+		"\"words\":[\"off\",\"on\"],\"power\":1,\"links\":[{\"link\":2,\"state\":\"up\","
+		"\"cells\":{\"good\":5,\"crc\":13,\"alignment\":2,\"slow\":{\"blocks\":4}}},"
+		"{\"link\":3,\"state\":\"dark\",\"cells\":{}}]}",
+		0, NULL);
+	char buf[128];
+	struct paper p;
+	struct writer *w;
+
+	(void)state;
+	assert_non_null(o);
+	assert_string_equal(
+		value_fill(o, "{ring.used} of {ring.depth}, {age_s:age} ago", buf, sizeof(buf)),
+		"3 of -, 0.2 s ago");
+	assert_string_equal(value_fill(o, "{:floor} {x|?}{y|} {power:word}", buf, sizeof(buf)),
+			    "tower1.floor7 ? on");
+	assert_string_equal(value_fill(o, "{ring.used}{age_s:age}", buf, 4), "30."); /* cut */
+	w = paper_text(&p, true);
+	value_table(w, value_at(o, "links"), list, "no links");
+	value_table(w, NULL, list, "no links");
+	paper_check(
+		&p, w,
+		"\033[2mlink\033[0m  \033[2mstate\033[0m  \033[2mlost\033[0m  \033[2mwhat\033[0m\n"
+		"   2  \033[32mup   \033[0m  \033[33m  19\033[0m  13 crc, 2 alignment, 4 slow\n"
+		"   3  \033[1;31mdark \033[0m     0  -\n"
+		"\033[2mno links\033[0m\n");
+	json_decref(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table_too_wide),
 		cmocka_unit_test(test_colour),
 		cmocka_unit_test(test_wants_colour),
 		cmocka_unit_test(test_foreign_text),
@@ -296,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_fill),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

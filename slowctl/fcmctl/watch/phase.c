@@ -12,22 +12,16 @@
 
 static void render_reference(struct writer *w, const json_t *p)
 {
-	char a[48];
-	char b[48];
-
 	if (!json_is_object(value_at(p, "reference"))) {
 		writer_pair(w, "reference", WRITER_WARN, "none yet");
 		return;
 	}
-	writer_pair(w, "reference", WRITER_PLAIN, "%s ps, made %s UTC",
-		    value_text(value_at(p, "reference.phase_ps"), VALUE_PS, a, sizeof(a)),
-		    value_text(value_at(p, "reference.time"), VALUE_TIME, b, sizeof(b)));
-	writer_pair(w, "its round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
-		    value_integer(p, "reference.rtt_frames", 0),
-		    value_integer(p, "reference.rtt_bytes", 0),
-		    value_integer(p, "reference.rtt_bits", 0));
-	writer_pair(w, "moved", WRITER_PLAIN, "%s ps from the reference",
-		    value_text(value_at(p, "difference_ps"), VALUE_PS_SIGNED, a, sizeof(a)));
+	value_pair(w, "reference", WRITER_PLAIN, p,
+		   "{reference.phase_ps:ps} ps, made {reference.time:time} UTC");
+	value_pair(w, "its round trip", WRITER_PLAIN, p,
+		   "{reference.rtt_frames} frames, {reference.rtt_bytes} bytes, "
+		   "{reference.rtt_bits} bits");
+	value_pair(w, "moved", WRITER_PLAIN, p, "{difference_ps:+ps} ps from the reference");
 }
 
 static void render_verdicts(struct writer *w, const json_t *p)
@@ -37,16 +31,15 @@ static void render_verdicts(struct writer *w, const json_t *p)
 	long long passes = value_integer(p, "passes", 0);
 	long long slips = value_integer(p, "slips", 0);
 	long long jumps = value_integer(p, "jumps", 0);
-	char a[48] = "";
-	char b[48];
-	char c[48];
+	char by[48] = "";
+	char moved[96];
 
 	if (slip != 0) {
-		snprintf(a, sizeof(a), " by %lld x 1.25 ns", slip);
+		snprintf(by, sizeof(by), " by %lld x 1.25 ns", slip);
 	}
-	writer_pair(w, "last verdict", value_style(verdict), "%s%s, %s ps, %s ago", verdict, a,
-		    value_text(value_at(p, "last.difference_ps"), VALUE_PS_SIGNED, b, sizeof(b)),
-		    value_text(value_at(p, "last.age_s"), VALUE_AGE, c, sizeof(c)));
+	writer_pair(w, "last verdict", value_style(verdict), "%s%s, %s", verdict, by,
+		    value_fill(p, "{last.difference_ps:+ps} ps, {last.age_s:age} ago", moved,
+			       sizeof(moved)));
 	/* Not judged are locks that made the reference or had too few samples; a step inside one is. */
 	writer_pair(w, "locks", WRITER_PLAIN,
 		    "%lld; judged %lld: %lld passed, %lld slipped, %lld jumped; %lld drifts",
@@ -56,40 +49,25 @@ static void render_verdicts(struct writer *w, const json_t *p)
 
 static void render_phase(struct writer *w, const json_t *p)
 {
-	char a[48];
-	char b[48];
-	char c[48];
-
 	writer_heading(w, "Link %lld%s", value_integer(p, "link", -1),
 		       value_true(p, "locked") ? "" : "  NOT LOCKED");
-	writer_pair(w, "phase now", WRITER_PLAIN, "%s ps",
-		    value_text(value_at(p, "phase_ps"), VALUE_PS, a, sizeof(a)));
-	writer_pair(w, "last sample", WRITER_PLAIN, "%s ago",
-		    value_text(value_at(p, "age_s"), VALUE_AGE, a, sizeof(a)));
-	writer_pair(w, "last 10 min", WRITER_PLAIN,
-		    "mean %s ps, sigma %s, peak to peak %s (%lld samples)",
-		    value_text(value_at(p, "mean_ps"), VALUE_PS, a, sizeof(a)),
-		    value_text(value_at(p, "sigma_ps"), VALUE_PS, b, sizeof(b)),
-		    value_text(value_at(p, "peak_to_peak_ps"), VALUE_PS, c, sizeof(c)),
-		    value_integer(p, "samples", 0));
+	value_pair(w, "phase now", WRITER_PLAIN, p, "{phase_ps:ps} ps");
+	value_pair(w, "last sample", WRITER_PLAIN, p, "{age_s:age} ago");
+	value_pair(w, "last 10 min", WRITER_PLAIN, p,
+		   "mean {mean_ps:ps} ps, sigma {sigma_ps:ps}, peak to peak {peak_to_peak_ps:ps} "
+		   "({samples} samples)");
 	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
 		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s in the last minute of this lock",
 			    value_number(p, "slope_ps_per_s"));
 	}
-	writer_pair(w, "round trip", WRITER_PLAIN, "%lld frames, %lld bytes, %lld bits",
-		    value_integer(p, "round_trip.frames", 0),
-		    value_integer(p, "round_trip.bytes", 0),
-		    value_integer(p, "round_trip.bits", 0));
+	value_pair(w, "round trip", WRITER_PLAIN, p,
+		   "{round_trip.frames} frames, {round_trip.bytes} bytes, {round_trip.bits} bits");
 	render_reference(w, p);
 	render_verdicts(w, p);
-	writer_pair(w, "TDEV 1/10/100 s", WRITER_PLAIN, "%s / %s / %s ps",
-		    value_text(value_at(p, "tdev_ps.1"), VALUE_PS, a, sizeof(a)),
-		    value_text(value_at(p, "tdev_ps.10"), VALUE_PS, b, sizeof(b)),
-		    value_text(value_at(p, "tdev_ps.100"), VALUE_PS, c, sizeof(c)));
-	writer_pair(w, "MTIE 1/10/100 s", WRITER_PLAIN, "%s / %s / %s ps",
-		    value_text(value_at(p, "mtie_ps.1"), VALUE_PS, a, sizeof(a)),
-		    value_text(value_at(p, "mtie_ps.10"), VALUE_PS, b, sizeof(b)),
-		    value_text(value_at(p, "mtie_ps.100"), VALUE_PS, c, sizeof(c)));
+	value_pair(w, "TDEV 1/10/100 s", WRITER_PLAIN, p,
+		   "{tdev_ps.1:ps} / {tdev_ps.10:ps} / {tdev_ps.100:ps} ps");
+	value_pair(w, "MTIE 1/10/100 s", WRITER_PLAIN, p,
+		   "{mtie_ps.1:ps} / {mtie_ps.10:ps} / {mtie_ps.100:ps} ps");
 }
 
 static void render_histogram(struct writer *w, const json_t *p)
@@ -127,43 +105,26 @@ static void render_show(struct writer *w, const json_t *result)
 
 static void render_events(struct writer *w, const json_t *events)
 {
-	static const char *const columns[] = {"time (UTC)", "verdict", ">slip", ">moved ps",
-					      ">mean ps",   "who",     "reason"};
-	size_t i;
-	const json_t *e;
+	static const struct value_column columns[] = {
+		{"time (UTC)", "{time:time}"}, {"verdict", "{verdict}", VALUE_BY_WORD},
+		{">slip", "{slip:count}"},     {">moved ps", "{difference_ps:+ps}"},
+		{">mean ps", "{mean_ps:ps}"},  {"who", "{who}"},
+		{"reason", "{reason}"},	       {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (events, i, e) {
-		const char *verdict = value_string(e, "verdict", "?");
-
-		value_cell(w, e, "time", VALUE_TIME);
-		writer_cell(w, value_style(verdict), "%s", verdict);
-		value_cell(w, e, "slip", VALUE_COUNT);
-		value_cell(w, e, "difference_ps", VALUE_PS_SIGNED);
-		value_cell(w, e, "mean_ps", VALUE_PS);
-		value_cell(w, e, "who", VALUE_PLAIN);
-		value_cell(w, e, "reason", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no verdicts in this time");
+	value_table(w, events, columns, "no verdicts in this time");
 }
 
 static void render_rows(struct writer *w, const json_t *rows)
 {
-	static const char *const columns[] = {"time (UTC)", ">mean ps", ">sigma ps",
-					      ">min ps",    ">max ps",	">samples"};
-	size_t i;
-	const json_t *row;
+	static const struct value_column columns[] = {{"time (UTC)", "{time:time}"},
+						      {">mean ps", "{mean_ps:ps}"},
+						      {">sigma ps", "{sigma_ps:ps}"},
+						      {">min ps", "{min_ps:+ps}"},
+						      {">max ps", "{max_ps:+ps}"},
+						      {">samples", "{samples:count}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (rows, i, row) {
-		value_cell(w, row, "time", VALUE_TIME);
-		value_cell(w, row, "mean_ps", VALUE_PS);
-		value_cell(w, row, "sigma_ps", VALUE_PS);
-		value_cell(w, row, "min_ps", VALUE_PS_SIGNED);
-		value_cell(w, row, "max_ps", VALUE_PS_SIGNED);
-		value_cell(w, row, "samples", VALUE_COUNT);
-	}
-	writer_table_end(w, "no samples in this time");
+	value_table(w, rows, columns, "no samples in this time");
 }
 
 static void render_history(struct writer *w, const json_t *result)
@@ -177,36 +138,22 @@ static void render_history(struct writer *w, const json_t *result)
 
 static void render_accept(struct writer *w, const json_t *result)
 {
-	char phase[32];
-
-	writer_text(w, WRITER_PLAIN,
-		    "link %lld: the reference is now %s ps, %lld frames, %lld bytes, %lld bits",
-		    value_integer(result, "link", -1),
-		    value_text(value_at(result, "phase_ps"), VALUE_PS, phase, sizeof(phase)),
-		    value_integer(result, "rtt_frames", 0), value_integer(result, "rtt_bytes", 0),
-		    value_integer(result, "rtt_bits", 0));
-	writer_newline(w);
+	value_line(w, WRITER_PLAIN, result,
+		   "link {link}: the reference is now {phase_ps:ps} ps, {rtt_frames} frames, "
+		   "{rtt_bytes} bytes, {rtt_bits} bits");
 }
 
 static void render_trials(struct writer *w, const json_t *trials)
 {
-	static const char *const columns[] = {">trial", "time (UTC)", "verdict",
-					      ">slip",	">moved ps",  ">mean ps"};
-	size_t i;
-	const json_t *t;
+	static const struct value_column columns[] = {{">trial", "{trial:count}"},
+						      {"time (UTC)", "{time:time}"},
+						      {"verdict", "{verdict}", VALUE_BY_WORD},
+						      {">slip", "{slip:count}"},
+						      {">moved ps", "{difference_ps:+ps}"},
+						      {">mean ps", "{mean_ps:ps}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (trials, i, t) {
-		const char *verdict = value_string(t, "verdict", "?");
-
-		value_cell(w, t, "trial", VALUE_COUNT);
-		value_cell(w, t, "time", VALUE_TIME);
-		writer_cell(w, value_style(verdict), "%s", verdict);
-		value_cell(w, t, "slip", VALUE_COUNT);
-		value_cell(w, t, "difference_ps", VALUE_PS_SIGNED);
-		value_cell(w, t, "mean_ps", VALUE_PS);
-	}
-	writer_table_end(w, "no trials");
+	value_table(w, trials, columns, "no trials");
 }
 
 /* A trial without a lock in time has no verdict of the phase: it counts as failed. */
@@ -220,8 +167,6 @@ static void render_soak(struct writer *w, const json_t *result)
 {
 	size_t trials = json_array_size(value_at(result, "trials"));
 	bool well = soak_is_well(result);
-	char a[32];
-	char b[32];
 
 	writer_heading(w, "Phase soak of link %lld", value_integer(result, "link", -1));
 	render_trials(w, value_at(result, "trials"));
@@ -232,11 +177,8 @@ static void render_soak(struct writer *w, const json_t *result)
 		    value_integer(result, "slips", 0), value_integer(result, "jumps", 0),
 		    value_integer(result, "failed", 0));
 	writer_newline(w);
-	writer_text(
-		w, WRITER_PLAIN, "moved %s ps on average, sigma %s ps",
-		value_text(value_at(result, "mean_difference_ps"), VALUE_PS_SIGNED, a, sizeof(a)),
-		value_text(value_at(result, "sigma_ps"), VALUE_PS, b, sizeof(b)));
-	writer_newline(w);
+	value_line(w, WRITER_PLAIN, result,
+		   "moved {mean_difference_ps:+ps} ps on average, sigma {sigma_ps:ps} ps");
 	if (json_is_number(value_at(result, "slip_probability_95"))) {
 		writer_text(w, WRITER_PLAIN, "probability of a slip: below %.2g (95 %% confidence)",
 			    value_number(result, "slip_probability_95"));
@@ -279,7 +221,6 @@ static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct ctl_request request = {
 		.op = "phase.accept", .doing = "phase accept", .look = "phase show"};
-	json_t *result = NULL;
 	int link;
 	int code = ctl_link_number(ctl, args->word[0], &link);
 
@@ -291,26 +232,19 @@ static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 				"say why the new phase is right: --reason 'fibre re-plugged'",
 				"phase accept needs --reason");
 	}
-	request.args = json_pack("{s:i,s:s}", "link", link, "reason", args->text[CTL_REASON]);
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_accept);
-	}
-	json_decref(result);
-	return code;
+	request.args = json_pack("{s:i}", "link", link);
+	return ctl_change(ctl, args, &request, render_accept, NULL);
 }
 
 static void soak_progress(void *context, const json_t *p)
 {
 	const struct ctl *ctl = context;
-	char moved[32];
+	char text[160];
 
 	if (ctl->terminal) {
-		ctl_remark("trial %lld of %lld: %s, %s ps", value_integer(p, "trial", 0),
-			   value_integer(p, "of", 0), value_string(p, "verdict", "?"),
-			   value_text(value_at(p, "difference_ps"), VALUE_PS_SIGNED, moved,
-				      sizeof(moved)));
+		ctl_remark("%s",
+			   value_fill(p, "trial {trial} of {of}: {verdict}, {difference_ps:+ps} ps",
+				      text, sizeof(text)));
 	}
 }
 
@@ -337,14 +271,12 @@ static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	if (strcmp(with, "reset") != 0 && strcmp(with, "align") != 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "--with reset or --with align",
-				"--with '%.40s' will not do", with);
+				"--with: '%.40s' is invalid", with);
 	}
 	request.args = json_pack("{s:i,s:i,s:f,s:s}", "link", link, "trials", trials, "interval_s",
 				 interval, "command", with);
-	ctl_put_dry(args, request.args);
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, render_soak);
+	code = ctl_change(ctl, args, &request, render_soak, &result);
+	if (result != NULL) {
 		code = soak_is_well(result) ? CTL_DONE : CTL_NOT;
 	}
 	json_decref(result);
@@ -360,9 +292,7 @@ const struct ctl_command ctl_phase_commands[] = {
 		.help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this "
 			"lock, slope of\nthe last minute, round trip, the reference and the last "
 			"verdict; TDEV and MTIE over 1, 10\nand 100 s. Of one LINK also the "
-			"histogram of all samples since the last lock.\n\n"
-			"  fcmctl phase show 2",
-		.max_words = 1,
+			"histogram of all samples since the last lock.\n\n  fcmctl phase show 2",
 		.run = show_run,
 	},
 	{
@@ -371,13 +301,10 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK",
 		.summary = "verdicts and seconds of a link's phase",
 		.help = "The verdicts on re-locks (with who and why for an accepted reference), "
-			"and one "
-			"row a\nsecond, the newest 60 of each. Answers while the daemon is away, "
-			"too.\n\n"
-			"  fcmctl phase history 2 --since 1h --limit 3600",
+			"and one row a\nsecond, the newest 60 of each. Also answers while the "
+			"daemon is not running.\n\n  fcmctl phase history 2 --since 1h --limit "
+			"3600",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.min_words = 1,
-		.max_words = 1,
 		.run = history_run,
 	},
 	{
@@ -386,13 +313,10 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK --reason TEXT",
 		.summary = "make the present phase the reference",
 		.help = "Later re-locks are judged against it. Kept in the journal with who and "
-			"why. Do "
-			"this only\nwhen the new phase is known to be right (fibre exchanged, "
-			"floor "
-			"replaced): it ends the\ncomparison with all earlier data.",
+			"why. Do this only\nwhen the new phase is known to be right (fibre "
+			"exchanged, floor replaced): it ends the\ncomparison with all earlier "
+			"data.",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = accept_run,
 	},
 	{
@@ -401,17 +325,12 @@ const struct ctl_command ctl_phase_commands[] = {
 		.arguments = "LINK",
 		.summary = "reset and align many times: does the phase stay?",
 		.help = "A trial: reset the link, wait for lock and verdict. Data of this link are "
-			"lost "
-			"meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 when "
-			"all trials "
-			"passed, 1 otherwise.\n\n"
-			"  fcmctl phase soak 2                           20 trials, one every 10 "
-			"s\n"
-			"  fcmctl phase soak 2 --trials 4320 > soak.txt  the 12 hours' test",
+			"lost meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 "
+			"when all trials passed, 1 otherwise.\n\n  fcmctl phase soak "
+			"2                           20 trials, one every 10 s\n  fcmctl phase "
+			"soak 2 --trials 4320 > soak.txt  the 12 hours' test",
 		.options = CTL_BIT(CTL_TRIALS) | CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_WITH) |
 			   CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = soak_run,
 	},
 	{0},

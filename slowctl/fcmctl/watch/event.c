@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fcmctl event: what happened. */
+#include <stdio.h>
+#include <string.h>
+
+#include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
+
+void ctl_event_render(struct writer *w, const json_t *result)
+{
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {"severity", "{severity}", VALUE_BY_WORD},
+						      {"object/code", "{object}/{code}"},
+						      {"text", "{text}{advice|}"},
+						      {0}};
+	json_t *events = json_deep_copy(value_at(result, "events"));
+	size_t i;
+	json_t *e;
+
+	json_array_foreach (events, i, e) {
+		if (*value_string(e, "action", "") != '\0') {
+			json_object_set_new(e, "advice",
+					    json_sprintf("  -> %s", value_string(e, "action", "")));
+		}
+	}
+	value_table(w, events, columns, "no events");
+	json_decref(events);
+}
+
+/* That no event is newer has no meaning without a daemon that records them. */
+static void say_end(const struct ctl *ctl)
+{
+	char since[96];
+
+	writer_text(ctl->out, WRITER_WARN, "-- the daemon is not running%s; nothing later is known",
+		    ctl_away_since_text(ctl, since, sizeof(since)));
+	writer_newline(ctl->out);
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	int code = ctl_show(ctl, "event.list", ctl_filter(args, 30), ctl_event_render);
+
+	if (code == CTL_DONE && ctl->client == NULL) { /* the database has answered */
+		say_end(ctl);
+	}
+	return code;
+}
+
+const struct ctl_command ctl_event_commands[] = {
+	{
+		.noun = "event",
+		.verb = "list",
+		.arguments = "",
+		.summary = "what happened, newest first",
+		.help = "Alarms, restarts, changes of state, each with what to do. The newest 30. "
+			"Also\nanswers while the daemon is not running.",
+		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_SINCE),
+		.run = list_run,
+	},
+	{0},
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What several commands of this room show. */
+#ifndef SLOWCTL_FCMCTL_WATCH_SCREENS_H
+#define SLOWCTL_FCMCTL_WATCH_SCREENS_H
+
+#include "slowctl/fcmctl/core/ctl.h"
+
+/* The status screen, for status and top; `result` as of op status. */
+void ctl_status_render(struct writer *w, const json_t *result);
+/* The status while the daemon is not running: `err` of ctl_connect(). NULL: out of memory. */
+json_t *ctl_status_away(const struct ctl *ctl, int err);
+void ctl_status_render_away(struct writer *w, const json_t *result);
+/* Whether the pause of an alarm, or of a reason of status, covers its present severity. */
+bool ctl_alarm_paused(const json_t *alarm);
+/* "acknowledged by anna: ...; paused until ... by ...: ...", "" without either. Returns buf. */
+const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
+/* Recent events, for top and event list. */
+void ctl_event_render(struct writer *w, const json_t *result);
+/* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
+const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
+
+#endif

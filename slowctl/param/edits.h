@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How far a mistyped word is from a known one, for "did you mean". */
+#ifndef SLOWCTL_PARAM_EDITS_H
+#define SLOWCTL_PARAM_EDITS_H
+
+#include <limits.h>
+
+#define EDITS_MAX 63u
+
+/* The edits (insert, delete, replace a letter, swap two neighbours) that make `b` of `a`; UINT_MAX: one of them has
+ * more than EDITS_MAX bytes. */
+unsigned edits(const char *a, const char *b);
+
+#endif
