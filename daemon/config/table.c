@@ -138,7 +138,7 @@ const struct option config_options[] = {
 		 "encrypted; empty: nowhere."},
 	{KEY(network, key_file), TEXT("/etc/fcm-server/network-%N.key"),
 	 .help = "The daemon's secret key for control and data, owned by its user, mode 600; "
-		 "fcmctl key server FILE makes it."},
+		 "make one: fcmctl key server FILE."},
 	{KEY(network, allow_list), TEXT("/etc/fcm-server/network-%N.allow"),
 	 .help = "Which key has which role: lines of NAME ROLE PUBLICKEY; a reload reads it "
 		 "again."},

@@ -27,7 +27,7 @@ struct sc_trouble journal_trouble(int result)
 		{-ETIMEDOUT, {"the disk does not answer", "Look at the disk: dmesg, iostat."}},
 		{-EPROTONOSUPPORT,
 		 {"it is of another version or program",
-		  "Move it away (with its -wal and -shm); fcmctl status has the command."}},
+		  "Move it away (with its -wal and -shm); fcmctl status shows the command."}},
 		{-ENOBUFS, {"too many rows wait for a slow disk", "Is the disk slow? iostat."}},
 	};
 

@@ -133,8 +133,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 			       "%s is no database of FCM-Server", path);
 	}
 	if (is.application_id != ROWS_APPLICATION || is.version < 1 || is.version > ROWS_SCHEMA) {
-		return sc_fail(error, -EPROTONOSUPPORT, "schema",
-			       "Use the fcmctl of the version that made it.",
+		return sc_fail(error, -EPROTONOSUPPORT, "schema", "Use that version's own program.",
 			       "database %s is of another version of FCM-Server, or of another "
 			       "program: its schema is %d, not %d of this version",
 			       path, is.version, ROWS_SCHEMA);

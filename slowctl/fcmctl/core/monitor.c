@@ -113,6 +113,10 @@ int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 		return CTL_DONE;
 	}
 	refusal = fcmdata_refusal(m->data);
+	if (strncmp(refusal, "version", strlen("version")) == 0) {
+		return ctl_fail(ctl, CTL_NOT, "refused", "use the fcmctl of the daemon's version",
+				"%s: %s", m->endpoint, refusal);
+	}
 	return ctl_fail(ctl, CTL_NOT, "refused",
 			strncmp(refusal, "key-refused", strlen("key-refused")) == 0
 				? "a line of fcmctl key make NAME monitor in its allow list, then "

@@ -19,7 +19,6 @@
 #include "daemon/data/owner_page.h"
 #include "daemon/publish/hello.h"
 #include "driver/nanet3.h"
-#include "slowctl/fcmctl/record/message.h"
 #include "tdm/le.h"
 #include "tdm/recording.h"
 #include "tests/system/truth_read.h"
@@ -201,24 +200,6 @@ static void test_damaged_version(void **state)
 	assert_int_equal(fcmdata_check(TOPIC, strlen(TOPIC), header->at, header->length,
 				       payload->at, payload->length, &b),
 			 FCMDATA_HEADER_CRC);
-}
-
-static void test_block_is_read_by_fcmctl(void **state)
-{
-	static const char *const names[] = {"block.header", "block-grown.header",
-					    "block-next.header"};
-	const char *why = NULL;
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
-		const struct bytes *payload = golden("block.payload"), *header = golden(names[i]);
-		struct message m;
-
-		assert_int_equal(message_read(TOPIC, strlen(TOPIC), header->at, header->length,
-					      payload->at, payload->length, &m, &why),
-				 i < 2 ? 0 : -EBADMSG);
-	}
-	assert_non_null(strstr(why, "another version"));
 }
 
 /* ---- HELLO and WELCOME ---- */
@@ -521,7 +502,6 @@ int main(void)
 		cmocka_unit_test(test_block_is_read),
 		cmocka_unit_test(test_block_of_another_length),
 		cmocka_unit_test(test_damaged_version),
-		cmocka_unit_test(test_block_is_read_by_fcmctl),
 		cmocka_unit_test(test_hello),
 		cmocka_unit_test(test_welcome_is_written),
 		cmocka_unit_test(test_segment_is_written),

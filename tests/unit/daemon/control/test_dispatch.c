@@ -460,7 +460,7 @@ static void test_schema(void **state)
 	json_array_foreach (operations, n, op) {
 		assert_string_equal(json_string_value(json_object_get(op, "op")), ops[n].name);
 	}
-	op = json_array_get(operations, 5);
+	op = json_array_get(operations, 6);
 	assert_string_equal(json_string_value(json_object_get(op, "role")), "operator");
 	schema = json_loads("{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{"
 			    "\"name\":{\"description\":\"a "
