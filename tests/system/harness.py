@@ -23,8 +23,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 class Bench:
-    def __init__(self, bin_dir, tests_dir, base, name, sanitized):
-        self.bin, self.tests, self.name, self.sanitized = bin_dir, tests_dir, name, sanitized
+    def __init__(self, args, base, name):
+        self.bin, self.tests, self.sanitized, self.update = args.bin, args.tests, args.sanitized, args.update
+        self.name = name
         self.base, self.passed, self.failed, self.stations = base, 0, 0, []
         self.reports = 0  # of sanitizers
 
@@ -132,6 +133,7 @@ def main(cases):
     p.add_argument("--bin", default="build/bin")
     p.add_argument("--tests", default="build/tests")
     p.add_argument("--sanitized", action="store_true")
+    p.add_argument("--update", action="store_true", help="write transcripts instead of comparing them")
     p.add_argument("case", nargs="*")
     args = p.parse_args()
     passed = failed = skipped = 0
@@ -155,7 +157,7 @@ def main(cases):
 def run_case(case, args):
     print(f"== {os.path.basename(sys.argv[0])}: {case.__name__}: {(case.__doc__ or '').strip()}", flush=True)
     base = tempfile.mkdtemp(prefix="fcm-")
-    bench = Bench(args.bin, args.tests, base, case.__name__, args.sanitized)
+    bench = Bench(args, base, case.__name__)
     try:
         case(bench)
     except Exception:  # a case that raises has failed, the others go on
