@@ -184,8 +184,9 @@ check: ## set up, build, lint and pass all tests
 	@$(MAKE) --no-print-directory check-unit
 	@$(MAKE) --no-print-directory check-system
 
-check-unit: $(unit_tests) ## the cmocka unit tests
-	@rc=0; for t in $(unit_tests); do echo "== $${t##*/}"; $(TEST_ENV) $$t || rc=1; done; exit $$rc
+check-unit: $(unit_tests) ## the cmocka unit tests, four at a time: some wait
+	@printf '%s\n' $(unit_tests) | xargs -P4 -I{} sh -c \
+	    'out=$$($(TEST_ENV) {} 2>&1); rc=$$?; printf "== %s\n%s\n" {} "$$out"; exit $$rc'
 
 check-system: all tests-build ## real processes: daemon, emulator, gpsd, consumers; TEST=name for one
 	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests $(TEST)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Run the system tests and add up their closing lines: the heavy ones one after the other, then the others three
-at a time, each with its output in one piece."""
+"""Run the system tests and add up their closing lines: the heavy ones one after the other, beside them the others,
+each with its output in one piece."""
 import argparse
 import concurrent.futures
 import glob
@@ -16,49 +16,42 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LIGHT = ("alarms", "engine", "hostile_daemon", "fault_floors", "runs", "safe_disk", "plan", "silence", "fault_clock", "board_away", "fault_links",
          "store_faults", "network", "command_faults", "control_attack", "consumer_attack", "dissector", "history", "serial", "transcripts", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "bench_set", "command_book")
-LANES = 3
+LANES = 4  # of which the heavy ones have one
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time.
 LONG = ("alarms", "attack", "engine", "command_faults", "hostile_daemon", "store_faults")
 
 
 class Result:
     def __init__(self, name):
-        self.name, self.seconds, self.closing, self.code = name, 0, None, None
+        self.name, self.seconds, self.cpu, self.closing, self.code = name, 0, 0, None, None
 
 
-def run(path, args, tell):
-    """One test file; `tell` gets its lines as they come."""
+def run(path, args):
+    """One test file, and what it printed."""
     result = Result(os.path.basename(path)[5:-3])
     argv = [sys.executable, path, "--bin", args.bin, "--tests", args.tests]
     begin = time.monotonic()
     with subprocess.Popen(argv + (["--sanitized"] if args.sanitized else []), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as child:
-        for line in child.stdout:
-            tell(line)
-            found = re.fullmatch(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\n?", line)
-            result.closing = found or result.closing
-    result.seconds, result.code = time.monotonic() - begin, child.returncode
+        text = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    for found in re.finditer(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", text, re.M):
+        result.closing = found
+    result.seconds, result.cpu, result.code = time.monotonic() - begin, usage.ru_utime + usage.ru_stime, child.returncode
+    print(text, end="", flush=True)
     return result
 
 
-def run_quietly(path, args):
-    lines = []
-    return run(path, args, lines.append), "".join(lines)
-
-
 def results(paths, args):
-    """Of the heavy ones, then of the light ones, as they end."""
+    """As they end. The first lane begins with the heavy ones, one after the other."""
     light = [os.path.join(HERE, f"test_{name}.py") for name in LIGHT]
-    for path in paths:
-        if path not in light:
-            yield run(path, args, lambda line: print(line, end="", flush=True))
+    jobs = [[path for path in paths if path not in light], *([path] for path in light if path in paths)]
     # Instrumented, no program is light.
     with concurrent.futures.ThreadPoolExecutor(1 if args.sanitized else LANES) as lanes:
-        running = [lanes.submit(run_quietly, path, args) for path in light if path in paths]
+        running = [lanes.submit(lambda job: [run(path, args) for path in job], job) for job in jobs]
         for done in concurrent.futures.as_completed(running):
-            result, text = done.result()
-            print(text, end="", flush=True)
-            yield result
+            yield from done.result()
 
 
 def wanted(name, args):
@@ -78,7 +71,7 @@ def main():
     passed = failed = skipped = 0
     slowest = []
     for r in results(paths, args):
-        slowest.append((r.seconds, r.name))
+        slowest.append((r.seconds, r.cpu, r.name))
         if r.closing:
             passed += int(r.closing[1])
             failed += int(r.closing[2])
@@ -86,7 +79,7 @@ def main():
         if not r.closing or (r.code != 0 and int(r.closing[2]) == 0):
             failed += 1
             print(f"FAILED  {r.name}: exit {r.code}, {'no' if not r.closing else 'a'} closing line")
-    print("time: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(slowest, reverse=True)))
+    print("time: " + ", ".join(f"{name} {seconds:.0f} s ({cpu:.0f} of CPU)" for seconds, cpu, name in sorted(slowest, reverse=True)))
     print(f"system: {passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or not passed else 0
 
