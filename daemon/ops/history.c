@@ -117,10 +117,16 @@ static int ask_history(struct query *q, const struct question *n, json_t **ret_j
 	return query_history(q, n->what, since(n), arg_ns(n->args, "until", 0), limit(n), ret_json);
 }
 
+/* The parameter is the dictionary's: one that was never sampled nor set has an empty history. */
 static void tell_history(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
 	struct param *p;
 
+	if ((r == -ENODATA || r == -ENOENT) && !error->code[0]) {
+		answer = json_pack("{s:s, s:n, s:n, s:[], s:[]}", "name", n->what, "words", "before",
+				   "rows", "sets");
+		r = answer ? 0 : -ENOMEM;
+	}
 	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {
 		json_object_set_new(answer, "unit", json_string(p->kind->unit));
 		json_object_set_new(answer, "kept", json_boolean(p->kind->history_s > 0));

@@ -34,6 +34,7 @@ MASKS = (
     (r"127\.0\.0\.1:\d+", "HOST:PORT"),
     (r"(?<=version )\d+\.\d+\.\d+|(?<=fcm-server )\d+\.\d+\.\d+", "VERSION"),
     (rf"\b{SPAN}\b", "SPAN"),
+    (r"(?m)\(command \d+\)$", "(command N)"),
     # What is lost before all links are aligned, and whether the clock is late, depends on who began first.
     (r"(?m)^(TIME|link) .*(link-down|alignment|clock-acquiring|machine-late) .*\n?", ""),
     (r"\b\d+ +(\d+ link-down, )?\d+ alignment", "LOST"),
@@ -59,7 +60,7 @@ MASKS = (
     (r"(?m)^ *\d+ ps  .*\n?", ""),  # a histogram's lines
 )
 # The rows below a header with one of these count what flows: behind the name every number is masked.
-COUNTING = re.compile(r"offered|in flight|frames/s|hits/s|credit|connections|cells|first frame|first begun|mean ps|set to$")
+COUNTING = re.compile(r"offered|in flight|frames/s|hits/s|blocks/s|bytes/s|credit|connections|cells|first frame|first begun|mean ps|set to$")
 
 
 class Stage:
@@ -89,8 +90,9 @@ class Stage:
 
     def run(self, *args):
         env = {k: v for k, v in os.environ.items() if not k.startswith("FCM_")}
-        # A zone far from UTC and a colourless terminal: neither may matter.
-        env.update(FCM_DIR=self.st.dir, TZ="America/New_York", TERM="dumb", LC_ALL="C.UTF-8", LOGNAME="anna")
+        # A zone far from UTC and a colourless terminal: neither may matter. Lines as long as they are: where they are
+        # broken depends on what is masked.
+        env.update(FCM_DIR=self.st.dir, TZ="America/New_York", TERM="dumb", LC_ALL="C.UTF-8", COLUMNS="1000")
         r = subprocess.run([self.st.program("fcmctl"), *(a.replace("LASTJOB", self.job) for a in args)], capture_output=True,
                            text=True, stdin=subprocess.DEVNULL, timeout=60, check=False, env=env,
                            cwd=os.path.join(TRANSCRIPTS, "files"))
@@ -109,6 +111,11 @@ class Stage:
             # However many rows of what was measured.
             if not (counting and lines and line == lines[-1]):
                 lines.append(line)
+        # Commands of a pattern end in any order.
+        for n in range(1, len(lines)):
+            while n and all(" DONE in SPAN: " in line for line in lines[n - 1:n + 1]) and lines[n - 1] > lines[n]:
+                lines[n - 1:n + 1] = lines[n], lines[n - 1]
+                n -= 1
         return "\n".join(lines).replace(getpass.getuser(), "anna")
 
     def play(self, folder):

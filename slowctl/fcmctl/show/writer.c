@@ -50,13 +50,17 @@ bool writer_wants_colour(FILE *file)
 	return isatty(fileno(file)) && term != NULL && strcmp(term, "dumb") != 0;
 }
 
-/* Columns of the terminal that the file is; 100 of another file. */
+/* Columns of the terminal that the file is; of another file COLUMNS of the environment, or 100. */
 static size_t file_width(FILE *file)
 {
+	const char *columns = getenv("COLUMNS");
 	struct winsize size = {0};
-	int fd = fileno(file);
+	int fd = fileno(file), wanted = columns != NULL ? atoi(columns) : 0;
 
-	return fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+	if (fd >= 0 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+		return size.ws_col;
+	}
+	return wanted > 0 && wanted <= 10000 ? (size_t)wanted : 100;
 }
 
 static struct writer *create(const struct writer *of)
