@@ -36,7 +36,7 @@ MASKS = (
     (rf"\b{SPAN}\b", "SPAN"),
     (r"(?m)\(command \d+\)$", "(command N)"),
     # What is lost before all links are aligned, and whether the clock is late, depends on who began first.
-    (r"(?m)^(TIME|link) .*(link-down|alignment|clock-acquiring|machine-late) .*\n?", ""),
+    (r"(?m)^(.*  )?(link-down|alignment|clock-acquiring|machine-late)  .*\n?", ""),
     (r"\b\d+ +(\d+ link-down, )?\d+ alignment", "LOST"),
     (r"(?m)^( +)\d+ (link-down|alignment) of(?:.*\n?)*?(?=^\S|\Z)", r"\1LOST\n"),
     (r"\d+ frames, [\d.]+ MB; \d+ cells without data, \d+ let go", "N frames, N MB; N cells without data, N let go"),
@@ -56,7 +56,7 @@ MASKS = (
     (r"(?m)^2\| fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
     (r"(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
-    (r"(?m)^(link-down|frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
+    (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
     (r"(?m)^ *\d+ ps  .*\n?", ""),  # a histogram's lines
 )
 # The rows below a header with one of these count what flows: behind the name every number is masked.
