@@ -36,7 +36,7 @@ MASKS = (
     (rf"\b{SPAN}\b", "SPAN"),
     (r"(?m)\(command \d+\)$", "(command N)"),
     # What is lost before all links are aligned, and whether the clock is late, depends on who began first.
-    (r"(?m)^(.*  )?(link-down|alignment|clock-acquiring|machine-late)  .*\n?", ""),
+    (r"(?m)^(.*  )?(\S*/)?(link-down|alignment|clock-acquiring|machine-late)  .*\n?", ""),
     (r"\b\d+ +(\d+ link-down, )?\d+ alignment", "LOST"),
     (r"(?m)^( +)\d+ (link-down|alignment) of(?:.*\n?)*?(?=^\S|\Z)", r"\1LOST\n"),
     (r"\d+ frames, [\d.]+ MB; \d+ cells without data, \d+ let go", "N frames, N MB; N cells without data, N let go"),
