@@ -123,8 +123,8 @@ static void tell_history(struct question *n, int r, json_t *answer, const struct
 	struct param *p;
 
 	if ((r == -ENODATA || r == -ENOENT) && !error->code[0]) {
-		answer = json_pack("{s:s, s:n, s:n, s:[], s:[]}", "name", n->what, "words", "before",
-				   "rows", "sets");
+		answer = json_pack("{s:s, s:n, s:n, s:[], s:[]}", "name", n->what, "words",
+				   "before", "rows", "sets");
 		r = answer ? 0 : -ENOMEM;
 	}
 	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {

@@ -128,9 +128,9 @@ static const char *take_board(void *settings, const char *arg)
 #define AT(field)   .at = offsetof(struct emu_options, field)
 #define TEXT(field) .kind = OPTION_TEXT, AT(field)
 #define WHOLE(field, from, to, text)                                                               \
-	.kind = OPTION_WHOLE, AT(field), .low = from, .high = to, .wants = text
+	.kind = OPTION_WHOLE, AT(field), .low = (from), .high = (to), .wants = (text)
 #define NUMBER(field, from, to, text)                                                              \
-	.kind = OPTION_NUMBER, AT(field), .low = from, .high = to, .wants = text
+	.kind = OPTION_NUMBER, AT(field), .low = (from), .high = (to), .wants = (text)
 #define SEA .marked = true /* of what a recording replaces: not with --play */
 
 static const struct option_entry entries[] = {

@@ -31,7 +31,7 @@ int samples_make(struct samples samples[PERF_MODES], size_t room);
 void samples_free(struct samples samples[PERF_MODES]);
 /* The modes that are measured. */
 #define for_each_mode(o, m)                                                                        \
-	for (enum perf_mode m = PERF_INTERRUPT; m < PERF_MODES; m++)                               \
+	for (enum perf_mode m = PERF_INTERRUPT; (m) < PERF_MODES; (m)++)                           \
 		if ((o)->modes[m])
 
 /* sizes.c: one_size() for each power of two of the range, or of the one that was asked for, in bytes; both

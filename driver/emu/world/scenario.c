@@ -442,7 +442,7 @@ int scenario_load(const char *path, struct scenario *ret_scenario, char *error, 
 	} else if (ferror(file) || memchr(text, '\0', size)) {
 		err = -EINVAL;
 	}
-	if (err == 0) {
+	if (text != NULL && err == 0) {
 		text[size] = '\0';
 		err = scenario_parse(path, text, ret_scenario, error, error_size);
 	} else {
