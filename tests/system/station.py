@@ -263,9 +263,9 @@ class Station:
             return s.connect_ex(self.path("control.sock")) == 0
 
     def ctl(self, *args, timeout=60):
-        """fcmctl as a user types it: (exit code, stdout, stderr)."""
+        """fcmctl as a user types it, no line broken: (exit code, stdout, stderr)."""
         r = subprocess.run([self.program("fcmctl"), "--dir", self.dir, "--database", self.database, *args], capture_output=True, text=True,
-                           timeout=timeout, stdin=subprocess.DEVNULL, check=False)
+                           timeout=timeout, stdin=subprocess.DEVNULL, check=False, env=dict(os.environ, COLUMNS="1000"))
         return r.returncode, r.stdout, r.stderr
 
     def ask(self, *args, timeout=60, codes=(0, 1)):

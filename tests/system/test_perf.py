@@ -62,7 +62,7 @@ def bandwidth(t):
         row, = csv.DictReader(io.StringIO(done.stdout))
         t.equal("CSV", (row["size_bytes"], row["mode"], set(row)), ("1024", "polling", set(rows[0])))
         done = perf(t, "bandwidth", emulator.where, "--size", "16M", "--count", "10")
-        t.check("a packet that never fits is said so", done.returncode == 1 and "take smaller sizes" in done.stderr,
+        t.check("a packet that never fits is said so", done.returncode == 1 and "use smaller sizes" in done.stderr,
                 done.stderr)
 
 
