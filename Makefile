@@ -200,6 +200,9 @@ check-attack: all tests-build ## an intruder on a running station: its doors, it
 lint: all ## format, rooms, clang-tidy, cppcheck, manual pages, units, hardening
 	@B=$(B) tests/lint/lint.sh
 
+analyze: all ## lint, with clang's analyzer at its full depth: minutes
+	@B=$(B) NODES=225000 tests/lint/lint.sh
+
 asan: ## unit and system tests under the address and undefined-behaviour sanitizers
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 B=build/asan SANITIZE="$(asan_flags)" CFLAGS="-O1 -g" all tests-build
@@ -335,6 +338,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all rooms help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all rooms help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The real kernel module in a real kernel, the board emulated: boots guests one after another and counts.
+"""The real kernel module in a real kernel, the board emulated: boots guests, as many at a time as there are cores, and
+counts.
 
     run_vm.py --build DIR --cache DIR [--debug] [--only TEST] [--seconds N] [BOOT ...]
 
@@ -13,6 +14,7 @@ Everything of a boot stays in DIR/vm/BOOT: console (the kernel's log), tap, out.
 out), emu.log, initramfs.cpio.
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import shlex
@@ -77,22 +79,20 @@ STOCK = ("driver", "swiotlb", "high-memory", "quarantine", "recover", "daemon", 
 DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
 
 
-class Runner:
+class Kernel:
+    """What all boots share: the kernel, and the module built for it."""
     def __init__(self, options):
         self.o = options
-        self.passed = self.failed = self.skipped = 0
-        self.failures = []
         self.module = {}
         if options.debug:
-            self.kernel = image.debug_kernel(options.cache)
+            self.image = image.debug_kernel(options.cache)
             self.headers = os.path.join(os.path.abspath(options.cache), "debug", "build")
             self.release = "debug"
         else:
             self.release = image.headers_release()
-            self.kernel = image.stock_kernel(options.cache, self.release)
+            self.image = image.stock_kernel(options.cache, self.release)
             self.headers = f"/lib/modules/{self.release}/build"
 
-    # -- what goes into the guest
     def build_module(self, flags):
         """nanet3.ko for this kernel, once a set of flags."""
         if flags not in self.module:
@@ -110,12 +110,32 @@ class Runner:
             self.module[flags] = os.path.join(out, "nanet3.ko")
         return self.module[flags]
 
-    def initramfs(self, boot, path):
+
+class Run:
+    """One boot: its guest, what it passed and failed."""
+    def __init__(self, name, kernel, options):
+        self.name, self.kernel, self.o = name, kernel, options
+        self.boot = BOOTS[name]
+        self.directory = os.path.join(options.build, "vm", name + ("-debug" if options.debug else ""))
+        self.passed = self.failed = self.skipped = 0
+        self.failures = []
+        self.child = None
+
+    def say(self, text):
+        """Guests run side by side: a line says whose it is."""
+        for line in text.rstrip().split("\n"):
+            print(f"{self.name}: {line.rstrip()}", flush=True)
+
+    def prepare(self):
+        """What goes into the guest."""
+        boot = self.boot
+        os.makedirs(self.directory, exist_ok=True)
+        module = self.kernel.build_module(boot.kernel_flags)
         if boot.plan == "systemd":
-            fs = image_systemd.Root(self.o.cache, self.o.build, self.release, self.build_module(boot.kernel_flags))
+            fs = image_systemd.Root(self.o.cache, self.o.build, self.kernel.release, module)
         else:
             fs = image.Initramfs()
-            fs.file(self.build_module(boot.kernel_flags), "vm/nanet3.ko")
+            fs.file(module, "vm/nanet3.ko")
         fs.file(os.path.join(HERE, "init"), fs.INIT, 0o755)
         fs.file(os.path.join(HERE, "plans", boot.plan + ".sh"), "vm/plan")
         fs.text("vm/environment", f"DEBUG={int(self.o.debug)}\nSECONDS_TO_RUN={self.o.seconds}\n"
@@ -134,10 +154,10 @@ class Runner:
             for name in DRIVER_TESTS if boot.plan != "bench" else ():
                 where = "tests" if name.startswith("test_") else "vm/bin"
                 fs.program(os.path.join(self.o.build, where, name), "vm/" + name)
-        fs.write(path)
+        fs.write(f"{self.directory}/initramfs.cpio")
 
-    # -- one boot
-    def command(self, boot, directory, slower):
+    def command(self, slower):
+        boot, directory = self.boot, self.directory
         speed = self.o.speed or str(float(boot.speed) * (0.5 if self.o.debug else 1) * slower)
         append = f"{APPEND} {boot.append}"
         if self.o.debug:  # with ACPI, injected failures hit bugs of ACPI's own; and it boots 7 s sooner
@@ -152,101 +172,102 @@ class Runner:
         monitor = ["-monitor", f"unix:{directory}/monitor,server=on,wait=off"]
         # A hung QEMU ignores SIGTERM.
         return ["timeout", "-k", "3", str(boot.limit / slower + self.o.seconds), *emulator, "--", *QEMU, *boot.qemu,
-                *serial, *monitor, "-kernel", self.kernel, "-initrd", f"{directory}/initramfs.cpio", "-append", append]
+                *serial, *monitor, "-kernel", self.kernel.image, "-initrd", f"{directory}/initramfs.cpio",
+                "-append", append]
 
-    def run(self, name):
-        boot = BOOTS[name]
-        directory = os.path.join(self.o.build, "vm", name + ("-debug" if self.o.debug else ""))
-        os.makedirs(directory, exist_ok=True)
-        self.initramfs(boot, f"{directory}/initramfs.cpio")
-        print(f"== {name}{' (debug kernel)' if self.o.debug else ''}", flush=True)
+    def run(self):
         started = time.monotonic()
-        guest = self.boot(self.command(boot, directory, 1), directory)
+        guest = self.follow(self.command(1))
         if guest.too_slow and guest.failed:
-            print("   host too slow: once more, at half the pace", flush=True)
-            guest = self.boot(self.command(boot, directory, 0.5), directory)
+            self.say("host too slow: once more, at half the pace")
+            guest = self.follow(self.command(0.5))
         self.passed += guest.passed
         self.skipped += guest.skipped
         for failure in guest.failures:
-            self.fail(name, failure)
-        self.judge_log(name, boot, directory)
-        if boot.judge == "truth" and guest.done:
-            self.judge_truth(name, directory)
-        print(f"   {time.monotonic() - started:.0f} s, {guest.passed} passed, {guest.failed} failed", flush=True)
+            self.fail(failure)
+        self.judge_log()
+        if self.boot.judge == "truth" and guest.done:
+            self.judge_truth()
+        self.say(f"== {time.monotonic() - started:.0f} s, {guest.passed} passed, {guest.failed} failed")
 
-    def boot(self, command, directory):
+    def stop(self):
+        if self.child and self.child.poll() is None:
+            os.killpg(self.child.pid, signal.SIGKILL)
+            self.child.wait()
+
+    def follow(self, command):
         guest = report.Guest()
-        print(f"   {shlex.join(command)}", flush=True)
-        for leftover in os.listdir(directory):
-            if leftover != "initramfs.cpio" and not os.path.isdir(os.path.join(directory, leftover)):
-                os.unlink(os.path.join(directory, leftover))
-        with open(f"{directory}/emu.log", "wb") as log:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                     start_new_session=True)
+        self.say(shlex.join(command))
+        for leftover in os.listdir(self.directory):
+            path = os.path.join(self.directory, leftover)
+            if leftover != "initramfs.cpio" and not os.path.isdir(path):
+                os.unlink(path)
+        with open(f"{self.directory}/emu.log", "wb") as log:
+            self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                          start_new_session=True)
         try:
-            with open_when_there(f"{directory}/tap", child) as tap:
-                self.follow(guest, tap, child, directory)
+            with open_when_there(f"{self.directory}/tap", self.child) as tap:
+                self.follow_tap(guest, tap)
         finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-        if child.returncode in (124, 137):
+            self.stop()
+        if self.child.returncode in (124, 137):
             guest.failures.append(f"hung: ended by its limit, in {guest.program or 'init'}")
             guest.failed += 1
         guest.end()
         return guest
 
-    def follow(self, guest, tap, child, directory):
+    def follow_tap(self, guest, tap):
         """Lines of the TAP port as they come, until the machine is off."""
         rest = ""
         while True:
-            ended = child.poll() is not None
+            ended = self.child.poll() is not None
             text = tap.read()
             *lines, rest = (rest + text).split("\n")
             for line in lines:
                 guest.line(line)
                 if line.startswith("# monitor: "):
-                    tell_monitor(f"{directory}/monitor", line[11:].strip())
+                    tell_monitor(f"{self.directory}/monitor", line[11:].strip())
                 if self.o.verbose or not re.match(r"ok |1\.\.|# (begin|end) |#? *$", line):
-                    print("   " + line.rstrip(), flush=True)
+                    self.say(line)
             if ended and not text:
                 return
             if not text:
                 time.sleep(0.1)
 
     # -- judgements
-    def ok(self, boot, what, good, why=""):
+    def ok(self, what, good, why=""):
         if good:
             self.passed += 1
             if self.o.verbose:
-                print(f"   ok - {boot}: {what}")
+                self.say(f"ok - {what}")
         else:
-            self.fail(boot, f"{what}{': ' if why else ''}{why}")
+            self.fail(f"{what}{': ' if why else ''}{why}")
 
-    def fail(self, boot, what):
+    def fail(self, what):
         self.failed += 1
-        self.failures.append(f"{boot}: {what}")
+        self.failures.append(f"{self.name}: {what}")
 
-    def judge_log(self, name, boot, directory):
+    def judge_log(self):
+        boot = self.boot
         try:
-            with open(f"{directory}/console", errors="replace") as f:
+            with open(f"{self.directory}/console", errors="replace") as f:
                 log = f.read()
         except OSError:
             log = ""
         if boot.must_report:
-            self.ok(name, f"the net catches the seeded bug ({boot.must_report})",
-                    re.search(boot.must_report, log))
+            self.ok(f"the net catches the seeded bug ({boot.must_report})", re.search(boot.must_report, log))
             return
         found = report.kernel_reports(log, boot.meant)
-        self.ok(name, "the kernel's log has no report", "Linux version" in log and not found,
+        self.ok("the kernel's log has no report", "Linux version" in log and not found,
                 "; ".join(found[:3]) or "no log")
 
-    def judge_truth(self, name, directory):
+    def judge_truth(self):
         """What the guest's consumers recorded, frame by frame against what the floors sent."""
+        directory = self.directory
         with tarfile.open(f"{directory}/out.tar", ignore_zeros=True) as t:
             t.extractall(directory)
         records = sorted(os.path.join(directory, f) for f in os.listdir(directory) if f.endswith(".rec"))
-        self.ok(name, "consumers recorded", len(records) > 0)
+        self.ok("consumers recorded", len(records) > 0)
         if not records:
             return
         r = subprocess.run([os.path.join(self.o.build, "bin", "truth-compare"), "--ledger", f"{directory}/station.db",
@@ -254,8 +275,20 @@ class Runner:
         with open(f"{directory}/compare.txt", "w") as f:
             f.write(r.stdout + r.stderr)
         if self.o.verbose or r.returncode:
-            print(r.stdout + r.stderr)
-        self.ok(name, "every delivered frame is the truth's, every other is named", r.returncode == 0)
+            self.say(r.stdout + r.stderr)
+        self.ok("every delivered frame is the truth's, every other is named", r.returncode == 0)
+
+
+def run_all(runs):
+    """A guest keeps one core busy: as many at a time as there are cores."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as lanes:
+        try:
+            for done in [lanes.submit(run.run) for run in runs]:
+                done.result()
+        finally:  # ended in the middle of a boot, it must not leave a guest behind
+            lanes.shutdown(wait=False, cancel_futures=True)
+            for run in runs:
+                run.stop()
 
 
 def tell_monitor(path, command):
@@ -289,20 +322,22 @@ def main():
     for name in o.boots:
         if name not in BOOTS:
             p.error(f"no boot {name}; there are {', '.join(BOOTS)}")
-    # Ended in the middle of a boot, it must not leave the guest behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.makedirs(o.cache, exist_ok=True)
     try:
-        runner = Runner(o)
-        for name in o.boots or (DEBUG if o.debug else STOCK):
-            runner.run(name)
+        kernel = Kernel(o)
+        runs = [Run(name, kernel, o) for name in o.boots or (DEBUG if o.debug else STOCK)]
+        for run in runs:
+            run.prepare()
     except image.ImageError as e:
         sys.exit(f"vm: {e}")
-    for failure in runner.failures:
-        print(f"FAILED {failure}")
-    skipped = f", {runner.skipped} skipped" if runner.skipped else ""
-    print(f"{runner.passed} passed, {runner.failed} failed{skipped}")
-    sys.exit(0 if runner.passed > 0 and runner.failed == 0 else 1)
+    run_all(runs)
+    for run in runs:
+        for failure in run.failures:
+            print(f"FAILED {failure}")
+    passed, failed, skipped = (sum(getattr(run, what) for run in runs) for what in ("passed", "failed", "skipped"))
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    sys.exit(0 if passed > 0 and failed == 0 else 1)
 
 
 if __name__ == "__main__":
