@@ -41,7 +41,7 @@ SHOWS = {
     "fcmctl ledger show": r"(?m)^BALANCED ",
     "fcmctl data tail": r"(?s)( pmt run .*){10}",
     "fcmctl record start": r"recordings/",
-    "tshark -i lo -f 'tcp portrange 5710-5749' -B 256 -c 2000 -w": r"\A\Z",
+    "tshark -i lo -f 'tcp portrange 5710-5749' -B 256 -c 500 -w": r"\A\Z",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -o": r"(?m)^ +Hit: PMT 1, .*charge \d{4}",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y '": r"",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y fcm": r"(?m)(^pmt\.T01\.F0[1-4]\t\d{12,}\t\d+\t0$[^$]*){3}",
