@@ -9,10 +9,12 @@ import argparse
 import collections
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
 import tempfile
+import time
 import traceback
 
 sys.dont_write_bytecode = True
@@ -126,6 +128,12 @@ def after_beginning(ledger):
     return rest
 
 
+def long(case):
+    """A case that takes minutes: run when it is named, and by `make check-long`."""
+    case.long = True
+    return case
+
+
 def main(cases):
     # Whoever was started in the background of a shell ignores SIGINT, and its children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -134,13 +142,17 @@ def main(cases):
     p.add_argument("--tests", default="build/tests")
     p.add_argument("--sanitized", action="store_true")
     p.add_argument("--update", action="store_true", help="write transcripts instead of comparing them")
+    p.add_argument("--long", action="store_true", help="the cases that take minutes, and only those")
     p.add_argument("case", nargs="*")
     args = p.parse_args()
     passed = failed = skipped = 0
+    times = []
     for case in cases:
-        if args.case and case.__name__ not in args.case:
+        if case.__name__ not in args.case if args.case else getattr(case, "long", False) != args.long:
             continue
+        begin, used = time.monotonic(), cpu_s()
         bench = run_case(case, args)
+        times.append(f"{case.__name__} {time.monotonic() - begin:.0f} s ({cpu_s() - used:.0f} of CPU)")
         if bench.too_slow:
             print("  host too slow: the emulator fell behind by more than the rings hold; once more", flush=True)
             bench = run_case(case, args)
@@ -150,8 +162,15 @@ def main(cases):
             continue
         passed += bench.passed
         failed += bench.failed
+    print("time: " + ", ".join(times))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(1 if failed or not passed else 0)
+
+
+def cpu_s():
+    """Of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def run_case(case, args):

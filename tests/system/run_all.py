@@ -17,7 +17,8 @@ LIGHT = ("alarms", "engine", "hostile_daemon", "fault_floors", "runs", "safe_dis
          "store_faults", "network", "command_faults", "control_attack", "consumer_attack", "dissector", "history", "serial", "transcripts", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "bench_set", "command_book")
 LANES = 4  # of which the heavy ones have one
-# Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time.
+# Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time. Of other files
+# single cases are long: harness.long() marks them.
 LONG = ("alarms", "attack", "engine", "command_faults", "hostile_daemon", "store_faults")
 
 
@@ -26,10 +27,21 @@ class Result:
         self.name, self.seconds, self.cpu, self.closing, self.code = name, 0, 0, None, None
 
 
+def name_of(path):
+    return os.path.basename(path)[5:-3]
+
+
+def has_long_cases(path):
+    with open(path) as f:
+        return "\n@harness.long\n" in f.read()
+
+
 def run(path, args):
     """One test file, and what it printed."""
-    result = Result(os.path.basename(path)[5:-3])
+    result = Result(name_of(path))
     argv = [sys.executable, path, "--bin", args.bin, "--tests", args.tests]
+    if args.long and result.name not in LONG:
+        argv.append("--long")
     begin = time.monotonic()
     with subprocess.Popen(argv + (["--sanitized"] if args.sanitized else []), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True) as child:
@@ -54,8 +66,10 @@ def results(paths, args):
             yield from done.result()
 
 
-def wanted(name, args):
-    return name in args.names if args.names else (name in LONG) == args.long
+def wanted(path, args):
+    if args.names:
+        return name_of(path) in args.names
+    return name_of(path) in LONG or has_long_cases(path) if args.long else name_of(path) not in LONG
 
 
 def main():
@@ -67,7 +81,7 @@ def main():
     p.add_argument("names", nargs="*", help="test_NAME.py to run; none = all but the long ones")
     args = p.parse_args()
     paths = [path for path in sorted(glob.glob(os.path.join(HERE, "test_*.py")))
-             if wanted(os.path.basename(path)[5:-3], args)]
+             if wanted(path, args)]
     passed = failed = skipped = 0
     slowest = []
     for r in results(paths, args):

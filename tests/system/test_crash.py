@@ -155,6 +155,7 @@ def all_consumers_killed(t):
             all(x["frames"] > 0 for x in drops), drops[:3])
 
 
+@harness.long
 def daemon_killed_in_commands(t):
     """kill -9 in the middle of commands, at random and at named points: none executed twice, none lost, none left open"""
     crash.campaign(t, 6 if t.sanitized else 12, 7)

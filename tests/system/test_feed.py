@@ -138,6 +138,7 @@ def readers_and_one_that_stalls(t):
                                                                           in ("trigger", "acoustic")], [])
 
 
+@harness.long
 def readers_that_come_again(t):
     """readers that stall, are dropped and come again: an event a minute and floor, which tells how many there were"""
     base = free_base_port()

@@ -472,6 +472,7 @@ def stopped(bench, st):
                 before)
 
 
+@harness.long
 def under_load(bench):
     """a long batch under full data load, and no data is lost"""
     count = int(os.environ.get("FCM_BATCH", "600"))

@@ -127,6 +127,7 @@ def ended_while_the_database_is_held(t):
     judged(t, st, book)
 
 
+@harness.long
 def changes_among_all_troubles(t):
     """twenty changes of `make runs`: faults of board, links, daemon and database"""
     runs.campaign(t, 8 if t.sanitized else 20, 5)
