@@ -2,7 +2,7 @@
 /* The main thread's handle: words and commands on links that another handle owns. */
 #include <errno.h>
 
-#include "daemon/station/watch.h"
+#include "daemon/capture/watch.h"
 #include "tests/unit/rig/privilege.h"
 #include "tests/unit/rig/socket_rig.h"
 

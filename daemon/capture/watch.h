@@ -7,8 +7,8 @@
  * When the board goes away, watch_poll() says -ENODEV until it is back, and tries to open it twice a
  * second.
  */
-#ifndef DAEMON_STATION_WATCH_H
-#define DAEMON_STATION_WATCH_H
+#ifndef DAEMON_CAPTURE_WATCH_H
+#define DAEMON_CAPTURE_WATCH_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See runs_rig.h. */
-#include "tests/unit/daemon/station/runs_rig.h"
+#include "tests/unit/daemon/capture/runs_rig.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /*
  * The main thread's look at the board. See watch.h; the registers are in driver/nanet3.h.
  */
-#include "daemon/station/watch.h"
+#include "daemon/capture/watch.h"
 
 #include <errno.h>
 #include <stdlib.h>

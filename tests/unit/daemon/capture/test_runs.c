@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "daemon/data/ack_tracker.h"
-#include "tests/unit/daemon/station/runs_rig.h"
+#include "tests/unit/daemon/capture/runs_rig.h"
 
 static const char *const names[TROUBLES] = {
 	"none",	  "kill",    "kill, new rings", "kill, a page damaged", "kill, reboot",

@@ -6,15 +6,15 @@
  *
  * Pages survive with the board's rings, rows with the disk, blocks with the consumers.
  */
-#ifndef TESTS_UNIT_DAEMON_STATION_RUNS_RIG_H
-#define TESTS_UNIT_DAEMON_STATION_RUNS_RIG_H
+#ifndef TESTS_UNIT_DAEMON_CAPTURE_RUNS_RIG_H
+#define TESTS_UNIT_DAEMON_CAPTURE_RUNS_RIG_H
 
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/capture/run_border.h"
-#include "daemon/station/run_state.h"
+#include "daemon/capture/run_state.h"
 
 #define RIG_LINKS   3u
 #define RIG_SLICES  8192u

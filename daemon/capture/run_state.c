@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* See run_state.h. */
-#include "daemon/station/run_state.h"
+#include "daemon/capture/run_state.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * A client is answered within RUN_ANSWER_NS, if necessary with what is known then; the change continues. A change that
  * took effect is put into the journal again until it is written; until then capture keeps it in the owner pages.
  */
-#ifndef DAEMON_STATION_RUN_STATE_H
-#define DAEMON_STATION_RUN_STATE_H
+#ifndef DAEMON_CAPTURE_RUN_STATE_H
+#define DAEMON_CAPTURE_RUN_STATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
