@@ -574,7 +574,7 @@ static void on_100ms(evutil_socket_t fd, short what, void *arg)
 	runs_tick(arg);
 	questions_tick(arg);
 	view_judge(arg);
-	serial_tick(arg);
+	ops_tick(arg);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */

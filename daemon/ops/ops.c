@@ -110,7 +110,7 @@ static void op_link_command(struct control_request *rq, json_t *args, void *cont
 	int link;
 
 	if (link_arg(context, rq, args, &link)) {
-		links_reset(context, (unsigned)link, *command, rq, args);
+		relock_reset(context, (unsigned)link, *command, rq, args);
 	}
 }
 
@@ -199,9 +199,9 @@ static void op_phase_soak(struct control_request *rq, json_t *args, void *contex
 	int link;
 
 	if (link_arg(context, rq, args, &link)) {
-		links_soak(context, (unsigned)link, align ? link_align : link_reset,
-			   (unsigned)arg_int(args, "trials", 0), arg_number(args, "interval_s", 0),
-			   rq, args);
+		relock_soak(context, (unsigned)link, align ? link_align : link_reset,
+			    (unsigned)arg_int(args, "trials", 0), arg_number(args, "interval_s", 0),
+			    rq, args);
 	}
 }
 
@@ -311,10 +311,19 @@ static void on_stop(struct station *s)
 	snapshots_stop(s);
 	safing_stop(s);
 	serial_stop(s);
+	relock_stop(s);
 }
 
 void ops_start(struct station *s)
 {
-	s->ops = (struct station_ops){
-		.progress = safing_progress, .stored = snapshots_stored, .stop = on_stop};
+	s->ops = (struct station_ops){.progress = safing_progress,
+				      .stored = snapshots_stored,
+				      .judged = relock_judged,
+				      .stop = on_stop};
+}
+
+void ops_tick(struct station *s)
+{
+	relock_tick(s);
+	serial_tick(s);
 }

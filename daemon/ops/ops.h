@@ -63,7 +63,19 @@ void snapshots_stop(struct station *s);
 void safing_progress(struct station *s, const struct engine_out *out);
 void safing_stop(struct station *s);
 
-/* serial.c: all sessions end. */
+/* --- relock.c --- */
+
+#define SOAK_TRIALS_MAX 10000u
+void relock_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
+		  json_t *args);
+void relock_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
+		 double interval_s, struct control_request *rq, json_t *args);
+void relock_judged(struct station *s, unsigned link, const struct phase_judgement *j);
+void relock_tick(struct station *s);
+void relock_stop(struct station *s);
+
+/* serial.c: sessions whose clients are gone are closed; all sessions end. */
+void serial_tick(struct station *s);
 void serial_stop(struct station *s);
 
 #endif

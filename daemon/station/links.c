@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The links as the main thread sees them: registers ten times a second, phase and its verdicts, resets
- * and the soak, rates and recent losses.
+ * The links as the main thread sees them: registers ten times a second, phase and its verdicts, rates
+ * and recent losses.
  */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "daemon/station/station.h"
-
-#define RELOCK_LIMIT_NS 10000000000ull
 
 static void on_board_event(const struct nanet3_event *event, void *context);
 
@@ -109,8 +106,6 @@ void links_stop(struct station *s)
 	watch_destroy(s->watch);
 	s->watch = NULL;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		json_decref(s->link[link].relock.results);
-		s->link[link].relock.results = NULL;
 		phase_destroy(s->link[link].phase);
 		s->link[link].phase = NULL;
 	}
@@ -181,8 +176,6 @@ static void sample_phase(struct station *s, unsigned link, uint64_t now)
 
 /* --- verdicts --- */
 
-static void relock_end(struct station *s, unsigned link, const struct phase_judgement *j);
-
 static void judge(struct station *s, unsigned link)
 {
 	struct phase_judgement j;
@@ -207,216 +200,9 @@ static void judge(struct station *s, unsigned link)
 		  "phase", (int)link, LOG_ID_PHASE, "link %u: %s%s%.0d, %.1f ps from the reference",
 		  link, phase_verdict_name(j.verdict), j.verdict == PHASE_SLIP ? " " : "",
 		  j.verdict == PHASE_SLIP ? j.slip : 0, j.difference_ps);
-	if (j.verdict != PHASE_DRIFT) {
-		relock_end(s, link, &j);
+	if (j.verdict != PHASE_DRIFT && s->ops.judged) {
+		s->ops.judged(s, link, &j);
 	}
-}
-
-static json_t *judgement_json(const struct phase_judgement *j)
-{
-	return json_pack("{s:s,s:i,s:o,s:o}", "verdict", phase_verdict_name(j->verdict), "slip",
-			 j->slip, "difference_ps", json_number_or_null(j->difference_ps), "mean_ps",
-			 json_number_or_null(j->mean_ps));
-}
-
-static void soak_end(struct relock *k, unsigned link)
-{
-	unsigned judged = k->passes + k->slips + k->jumps;
-	double mean = judged ? k->sum_ps / judged : NAN;
-	double variance = judged > 1 ? (k->sum2_ps - judged * mean * mean) / (judged - 1) : NAN;
-	/* No slip in n trials bounds its probability below 1 - 0.05^(1/n) (95 %). */
-	double bound = judged && k->slips == 0 ? 1 - pow(0.05, 1.0 / judged) : NAN;
-
-	control_answer(k->rq, json_pack("{s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o}", "link", (int)link,
-					"trials", k->results, "passes", k->passes, "slips",
-					k->slips, "jumps", k->jumps, "failed", k->failed,
-					"mean_difference_ps", json_number_or_null(mean), "sigma_ps",
-					json_number_or_null(variance >= 0 ? sqrt(variance) : NAN),
-					"slip_probability_95", json_number_or_null(bound)));
-	memset(k, 0, sizeof(*k));
-}
-
-static void soak_trial_end(struct relock *k, unsigned link, const struct phase_judgement *j)
-{
-	json_t *trial = j ? judgement_json(j)
-			  : json_pack("{s:s,s:i,s:n,s:n}", "verdict", "FAILED", "slip", 0,
-				      "difference_ps", "mean_ps");
-	json_t *said;
-	char text[96];
-
-	k->waiting = false;
-	k->trial++;
-	if (!j) {
-		k->failed++;
-	} else {
-		k->passes += j->verdict == PHASE_PASS || j->verdict == PHASE_FIRST;
-		k->slips += j->verdict == PHASE_SLIP;
-		k->jumps += j->verdict == PHASE_JUMP;
-		k->sum_ps += j->difference_ps;
-		k->sum2_ps += j->difference_ps * j->difference_ps;
-	}
-	snprintf(text, sizeof(text), "trial %u of %u: %s", k->trial, k->trials,
-		 j ? phase_verdict_name(j->verdict) : "FAILED: not locked and judged within 10 s");
-	json_object_set_new(trial, "trial", json_integer(k->trial));
-	json_object_set_new(trial, "time", json_time(now_utc_ns()));
-	json_array_append(k->results, trial);
-	said = json_deep_copy(trial);
-	json_object_set_new(said, "of", json_integer(k->trials));
-	json_object_set_new(said, "text", json_string(text));
-	json_decref(trial);
-	control_progress(k->rq, said);
-	if (k->trial == k->trials) {
-		soak_end(k, link);
-	}
-}
-
-static void relock_end(struct station *s, unsigned link, const struct phase_judgement *j)
-{
-	struct relock *k = &s->link[link].relock;
-	double took_s = (double)(now_mono_ns() - k->began_ns) / 1e9;
-	json_t *result;
-	char hint[64];
-
-	if (!k->rq) {
-		return;
-	}
-	if (k->trials) {
-		if (k->waiting) {
-			soak_trial_end(k, link, j);
-		}
-		return;
-	}
-	if (!j) {
-		snprintf(hint, sizeof(hint), "fcmctl link show %u tells light, lock and counters",
-			 link);
-		control_fail(k->rq, "failed", hint, NULL,
-			     links_other_floor(s, link)
-				     ? "link %u: another floor than configured is on it, its phase "
-				       "is not judged"
-				     : "link %u was not locked and judged within 10 s",
-			     link);
-	} else {
-		result = judgement_json(j);
-		json_object_set_new(result, "link", json_integer(link));
-		json_object_set_new(result, "took_s", json_real(took_s));
-		control_answer(k->rq, result);
-	}
-	memset(k, 0, sizeof(*k));
-}
-
-static void begin_trial(struct station *s, unsigned link)
-{
-	struct relock *k = &s->link[link].relock;
-
-	k->began_ns = now_mono_ns();
-	k->next_ns += k->interval_ns;
-	k->waiting = true;
-	if (watch_link_command(s->watch, link, k->command) < 0) {
-		soak_trial_end(k, link, NULL);
-	}
-}
-
-/* Time-outs, and the next trial of a soak. */
-static void relock_tick(struct station *s, unsigned link)
-{
-	struct relock *k = &s->link[link].relock;
-	uint64_t now = now_mono_ns();
-
-	if (!k->rq) {
-		return;
-	}
-	if (k->trials && !control_alive(k->rq)) {
-		soak_end(k, link); /* into the void: nobody reads on */
-		return;
-	}
-	if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
-		relock_end(s, link, NULL);
-	} else if (k->trials && !k->waiting && now >= k->next_ns) {
-		begin_trial(s, link);
-	}
-}
-
-static bool may_relock(struct station *s, unsigned link, struct control_request *rq)
-{
-	if (!s->link[link].enabled) {
-		control_fail(rq, "refused", "give it a floor in the configuration", NULL,
-			     "link %u is not configured", link);
-		return false;
-	}
-	if (s->link[link].relock.rq) {
-		control_fail(rq, "refused", "wait for it, or end that client", NULL,
-			     "link %u: a reset, align or soak is under way", link);
-		return false;
-	}
-	return true;
-}
-
-/* Answered if it is only asked. */
-static bool relock_dry(const struct station *s, unsigned link, struct control_request *rq,
-		       const json_t *args, const char *doing)
-{
-	if (control_is_dry(args) && !s->board_present) {
-		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
-			     "link %u: there is no board", link);
-		return true;
-	}
-	return control_dry(rq, args, "would %s: its frames are lost until it is locked again",
-			   doing);
-}
-
-void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		 json_t *args)
-{
-	const char *verb = command & NANET3_LINK_RESET ? "reset" : "align";
-	const char *reason = json_string_value(json_object_get(args, "reason"));
-	struct relock *k = &s->link[link].relock;
-	char text[256], object[8];
-	int r;
-
-	if (!may_relock(s, link, rq)) {
-		return;
-	}
-	snprintf(text, sizeof(text), "%s link %u", verb, link);
-	if (relock_dry(s, link, rq, args, text)) {
-		return;
-	}
-	snprintf(object, sizeof(object), "link%u", link);
-	snprintf(text, sizeof(text), "%s by %s: %s", verb, control_peer(rq)->who,
-		 reason ? reason : "no reason given");
-	store_put_event(s->store, "info", verb, object, text, "", now_utc_ns());
-	log_event(LOG_NOTICE, "link", (int)link, LOG_ID_LINK, "link %u: %s", link, text);
-	r = watch_link_command(s->watch, link, command);
-	if (r < 0) {
-		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
-			     "link %u: the board did not take it: %s", link, strerror(-r));
-		return;
-	}
-	*k = (struct relock){.rq = rq, .began_ns = now_mono_ns(), .command = command};
-	control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
-}
-
-void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		double interval_s, struct control_request *rq, json_t *args)
-{
-	struct relock *k = &s->link[link].relock;
-	char doing[80];
-
-	if (!may_relock(s, link, rq)) {
-		return;
-	}
-	snprintf(doing, sizeof(doing), "%s link %u %u times, every %.10g s",
-		 command & NANET3_LINK_RESET ? "reset" : "align", link, trials, interval_s);
-	if (relock_dry(s, link, rq, args, doing)) {
-		return;
-	}
-	*k = (struct relock){
-		.rq = rq,
-		.command = command,
-		.trials = trials,
-		.interval_ns = (uint64_t)(interval_s * 1e9),
-		.next_ns = now_mono_ns(),
-		.results = json_array(),
-	};
 }
 
 /* --- the clockwork --- */
@@ -534,7 +320,6 @@ void links_tick(struct station *s)
 			phase_lose(l->phase);
 		}
 		judge(s, link);
-		relock_tick(s, link);
 		if (phase_take_row(l->phase, &row)) {
 			store_put_phase_row(s->store, link, &row, now_utc_ns());
 		}

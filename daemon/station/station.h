@@ -4,7 +4,7 @@
  * engine, ledger) do not know each other; here they meet. One struct, one thread, a file for each
  * kind of event, from where it comes to who cares:
  *
- *   links.c     registers and board events -> phase, link state, resets, soak
+ *   links.c     registers and board events -> phase, link state
  *   reports.c   what capture reports -> store, engine, clock, run
  *   runs.c      runs: clients, capture, journal
  *   timing.c    gpsd, PPS, system clock -> clock -> labels for capture
@@ -58,25 +58,14 @@
 /* Few beginnings of a link wait to be settled; one so many older than the last has lost its session. */
 #define STATION_SESSIONS 32u
 
-/* A request that waits for a re-lock to be judged: link.reset, link.align, a trial of a soak. */
-struct relock {
-	struct control_request *rq; /* NULL: nobody waits */
-	uint64_t began_ns;
-	uint32_t command; /* NANET3_LINK_* */
-	/* soak: */
-	unsigned trials, trial;
-	uint64_t interval_ns, next_ns;
-	bool waiting; /* for this trial's judgement */
-	json_t *results;
-	unsigned passes, slips, jumps, failed;
-	double sum_ps, sum2_ps;
-};
+/* A request that waits for a link's lock and verdict. */
+struct relock;
 
 struct station_link {
 	bool enabled;
 	struct phase *phase;
-	uint64_t phase_put_ns; /* heard_ns of what the parameters have */
-	struct relock relock;
+	uint64_t phase_put_ns;		 /* heard_ns of what the parameters have */
+	struct relock *relock;		 /* NULL: nobody waits */
 	struct capture_link_status data; /* capture's last word */
 	double frames_per_s, bytes_per_s, hits_per_s;
 	struct rates rates;
@@ -157,6 +146,8 @@ struct safing;
 /* What the operations (ops/) want to hear; set by ops_start(). */
 struct station_ops {
 	void (*progress)(struct station *s, const struct engine_out *out);
+	/* Not of a drift. */
+	void (*judged)(struct station *s, unsigned link, const struct phase_judgement *j);
 	void (*stored)(struct station *s, const struct store_done *done); /* rows of snapshots */
 	void (*stop)(struct station *s); /* while clients can still be answered */
 };
@@ -270,11 +261,6 @@ void links_restore(struct station *s, const struct store_past *past);
 void links_stop(struct station *s);
 void links_tick(struct station *s);   /* 10 times a second */
 void links_second(struct station *s); /* once a second: rates, loss window */
-void links_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		 json_t *args);
-#define SOAK_TRIALS_MAX 10000u
-void links_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		double interval_s, struct control_request *rq, json_t *args);
 enum link_state links_state(const struct station *s, unsigned link);
 const char *link_state_name(enum link_state state); /* "off", "dark", ... */
 /* Another floor than configured names itself on the link. */
@@ -420,8 +406,7 @@ extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 /* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
 bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
 		     const struct sc_error *error);
-/* Serial sessions whose clients are gone are closed. */
-void serial_tick(struct station *s);
+void ops_tick(struct station *s); /* 10 times a second */
 
 /* The links that are enabled, one bit each. */
 static inline unsigned station_links(const struct station *s)

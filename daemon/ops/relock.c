@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * link.reset, link.align and phase.soak: the board is told to lock a link again; the request is answered when the phase
+ * has been judged, at the latest after RELOCK_LIMIT_NS. A soak is many such trials. One request for each link.
+ */
+#include "daemon/ops/ops.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RELOCK_LIMIT_NS 10000000000ull
+
+/* A request that waits. */
+struct relock {
+	struct control_request *rq;
+	uint64_t began_ns;
+	uint32_t command; /* NANET3_LINK_* */
+	/* soak: */
+	unsigned trials, trial;
+	uint64_t interval_ns, next_ns;
+	bool waiting; /* for this trial's judgement */
+	json_t *results;
+	unsigned passes, slips, jumps, failed;
+	double sum_ps, sum2_ps;
+};
+
+/* Its request has been answered. */
+static void forget(struct station *s, unsigned link)
+{
+	json_decref(s->link[link].relock->results);
+	free(s->link[link].relock);
+	s->link[link].relock = NULL;
+}
+
+void relock_stop(struct station *s)
+{
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].relock) {
+			forget(s, link);
+		}
+	}
+}
+
+static json_t *judgement_json(const struct phase_judgement *j)
+{
+	return json_pack("{s:s,s:i,s:o,s:o}", "verdict", phase_verdict_name(j->verdict), "slip",
+			 j->slip, "difference_ps", json_number_or_null(j->difference_ps), "mean_ps",
+			 json_number_or_null(j->mean_ps));
+}
+
+static void soak_end(struct station *s, unsigned link)
+{
+	struct relock *k = s->link[link].relock;
+	unsigned judged = k->passes + k->slips + k->jumps;
+	double mean = judged ? k->sum_ps / judged : NAN;
+	double variance = judged > 1 ? (k->sum2_ps - judged * mean * mean) / (judged - 1) : NAN;
+	/* No slip in n trials bounds its probability below 1 - 0.05^(1/n) (95 %). */
+	double bound = judged && k->slips == 0 ? 1 - pow(0.05, 1.0 / judged) : NAN;
+
+	control_answer(k->rq, json_pack("{s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o}", "link", (int)link,
+					"trials", json_incref(k->results), "passes", k->passes,
+					"slips", k->slips, "jumps", k->jumps, "failed", k->failed,
+					"mean_difference_ps", json_number_or_null(mean), "sigma_ps",
+					json_number_or_null(variance >= 0 ? sqrt(variance) : NAN),
+					"slip_probability_95", json_number_or_null(bound)));
+	forget(s, link);
+}
+
+static void soak_trial_end(struct station *s, unsigned link, const struct phase_judgement *j)
+{
+	struct relock *k = s->link[link].relock;
+	json_t *trial = j ? judgement_json(j)
+			  : json_pack("{s:s,s:i,s:n,s:n}", "verdict", "FAILED", "slip", 0,
+				      "difference_ps", "mean_ps");
+	json_t *said;
+	char text[96];
+
+	k->waiting = false;
+	k->trial++;
+	if (!j) {
+		k->failed++;
+	} else {
+		k->passes += j->verdict == PHASE_PASS || j->verdict == PHASE_FIRST;
+		k->slips += j->verdict == PHASE_SLIP;
+		k->jumps += j->verdict == PHASE_JUMP;
+		k->sum_ps += j->difference_ps;
+		k->sum2_ps += j->difference_ps * j->difference_ps;
+	}
+	snprintf(text, sizeof(text), "trial %u of %u: %s", k->trial, k->trials,
+		 j ? phase_verdict_name(j->verdict) : "FAILED: not locked and judged within 10 s");
+	json_object_set_new(trial, "trial", json_integer(k->trial));
+	json_object_set_new(trial, "time", json_time(now_utc_ns()));
+	json_array_append(k->results, trial);
+	said = json_deep_copy(trial);
+	json_object_set_new(said, "of", json_integer(k->trials));
+	json_object_set_new(said, "text", json_string(text));
+	json_decref(trial);
+	control_progress(k->rq, said);
+	if (k->trial == k->trials) {
+		soak_end(s, link);
+	}
+}
+
+/* `j` NULL: not in time. */
+void relock_judged(struct station *s, unsigned link, const struct phase_judgement *j)
+{
+	struct relock *k = s->link[link].relock;
+	json_t *result;
+	char hint[64];
+
+	if (!k) {
+		return;
+	}
+	if (k->trials) {
+		if (k->waiting) {
+			soak_trial_end(s, link, j);
+		}
+		return;
+	}
+	if (!j) {
+		snprintf(hint, sizeof(hint), "fcmctl link show %u tells light, lock and counters",
+			 link);
+		control_fail(k->rq, "failed", hint, NULL,
+			     links_other_floor(s, link)
+				     ? "link %u: another floor than configured is on it, its phase "
+				       "is not judged"
+				     : "link %u was not locked and judged within 10 s",
+			     link);
+	} else {
+		result = judgement_json(j);
+		json_object_set_new(result, "link", json_integer(link));
+		json_object_set_new(result, "took_s",
+				    json_real((double)(now_mono_ns() - k->began_ns) / 1e9));
+		control_answer(k->rq, result);
+	}
+	forget(s, link);
+}
+
+static void begin_trial(struct station *s, unsigned link)
+{
+	struct relock *k = s->link[link].relock;
+
+	k->began_ns = now_mono_ns();
+	k->next_ns += k->interval_ns;
+	k->waiting = true;
+	if (watch_link_command(s->watch, link, k->command) < 0) {
+		soak_trial_end(s, link, NULL);
+	}
+}
+
+/* Time-outs, and the next trial of a soak. */
+static void tick(struct station *s, unsigned link)
+{
+	struct relock *k = s->link[link].relock;
+	uint64_t now = now_mono_ns();
+
+	if (k->trials && !control_alive(k->rq)) {
+		soak_end(s, link); /* its client is gone */
+		return;
+	}
+	if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
+		relock_judged(s, link, NULL);
+	} else if (k->trials && !k->waiting && now >= k->next_ns) {
+		begin_trial(s, link);
+	}
+}
+
+void relock_tick(struct station *s)
+{
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		if (s->link[link].relock) {
+			tick(s, link);
+		}
+	}
+}
+
+static bool may_relock(struct station *s, unsigned link, struct control_request *rq)
+{
+	if (!s->link[link].enabled) {
+		control_fail(rq, "refused", "give it a floor in the configuration", NULL,
+			     "link %u is not configured", link);
+		return false;
+	}
+	if (s->link[link].relock) {
+		control_fail(rq, "refused", "wait for it, or end that client", NULL,
+			     "link %u: a reset, align or soak is under way", link);
+		return false;
+	}
+	return true;
+}
+
+/* Answered if it is only asked. */
+static bool relock_dry(const struct station *s, unsigned link, struct control_request *rq,
+		       const json_t *args, const char *doing)
+{
+	if (control_is_dry(args) && !s->board_present) {
+		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
+			     "link %u: there is no board", link);
+		return true;
+	}
+	return control_dry(rq, args, "would %s: its frames are lost until it is locked again",
+			   doing);
+}
+
+static bool wait_for_lock(struct station *s, unsigned link, const struct relock *request)
+{
+	struct relock *k = malloc(sizeof(*k));
+
+	if (!k) {
+		control_fail(request->rq, "internal", "fcmctl status", NULL, "out of memory");
+		json_decref(request->results);
+		return false;
+	}
+	*k = *request;
+	s->link[link].relock = k;
+	return true;
+}
+
+void relock_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
+		  json_t *args)
+{
+	const char *verb = command & NANET3_LINK_RESET ? "reset" : "align";
+	const char *reason = arg_text(args, "reason");
+	char text[256], object[8];
+	int r;
+
+	if (!may_relock(s, link, rq)) {
+		return;
+	}
+	snprintf(text, sizeof(text), "%s link %u", verb, link);
+	if (relock_dry(s, link, rq, args, text)) {
+		return;
+	}
+	snprintf(object, sizeof(object), "link%u", link);
+	snprintf(text, sizeof(text), "%s by %s: %s", verb, control_peer(rq)->who,
+		 reason ? reason : "no reason given");
+	store_put_event(s->store, "info", verb, object, text, "", now_utc_ns());
+	log_event(LOG_NOTICE, "link", (int)link, LOG_ID_LINK, "link %u: %s", link, text);
+	r = watch_link_command(s->watch, link, command);
+	if (r < 0) {
+		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
+			     "link %u: the board did not take it: %s", link, strerror(-r));
+		return;
+	}
+	if (wait_for_lock(
+		    s, link,
+		    &(struct relock){.rq = rq, .began_ns = now_mono_ns(), .command = command})) {
+		control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
+	}
+}
+
+void relock_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
+		 double interval_s, struct control_request *rq, json_t *args)
+{
+	char doing[80];
+
+	if (!may_relock(s, link, rq)) {
+		return;
+	}
+	snprintf(doing, sizeof(doing), "%s link %u %u times, every %.10g s",
+		 command & NANET3_LINK_RESET ? "reset" : "align", link, trials, interval_s);
+	if (relock_dry(s, link, rq, args, doing)) {
+		return;
+	}
+	wait_for_lock(s, link,
+		      &(struct relock){
+			      .rq = rq,
+			      .command = command,
+			      .trials = trials,
+			      .interval_ns = (uint64_t)(interval_s * 1e9),
+			      .next_ns = now_mono_ns(),
+			      .results = json_array(),
+		      });
+}
