@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Operations on station, links, phase, consumers, runs and recordings; and the list of all tables. What a daemon offers:
+ * Operations on station, links, phase, consumers and runs; and the list of all tables. What a daemon offers:
  * `ops.list`.
  */
 #include "daemon/ops/ops.h"
@@ -262,15 +262,6 @@ static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 		{"interval_s", ARG_NUMBER, true, 0, 86400, .unit = "s",                            \
 		 .about = "between two trials"},                                                   \
 		{"command", ARG_TEXT, .words = "align|reset", .about = "else reset"}, DRY_RUN)
-#define RECORDING                                                                                  \
-	CONTROL_ARGS({"links", ARG_INTS, false, 0, NANET3_LINKS - 1,                               \
-		      .about = "else those of [record] links"},                                    \
-		     {"name", ARG_TEXT, .max = RECORD_NAME - 1,                                    \
-		      .about = "letters, digits and . _ - only; else the time"},                   \
-		     {"note", ARG_TEXT, .max = 159, .about = "for recording.json"},                \
-		     {"seconds", ARG_NUMBER, false, 1, 31536000, .unit = "s",                      \
-		      .about = "for so long; else until record.stop"},                             \
-		     DRY_RUN)
 
 static const struct control_op station_ops[] = {
 	{"info", ACCESS_READER, op_info, "the daemon: version, board, files, endpoints",
@@ -296,15 +287,12 @@ static const struct control_op station_ops[] = {
 	{"run.start", ACCESS_OPERATOR, op_run_start, "begin a run",
 	 CONTROL_ARGS({"note", ARG_TEXT, .max = 159, .about = "for the journal"}, DRY_RUN)},
 	{"run.stop", ACCESS_OPERATOR, op_run_stop, "end the run", CONTROL_ARGS(DRY_RUN)},
-	{"record.start", ACCESS_OPERATOR, records_op_start, "record links to disk", RECORDING},
-	{"record.stop", ACCESS_OPERATOR, records_op_stop, "end the recording",
-	 CONTROL_ARGS(DRY_RUN)},
-	{"record.list", ACCESS_READER, records_op_list, "where recordings are"},
 	{0},
 };
 
-const struct control_op *const station_op_tables[] = {
-	station_ops, param_ops, history_ops, alarm_ops, serial_ops, snapshot_ops, safe_ops, NULL};
+const struct control_op *const station_op_tables[] = {station_ops,  record_ops, param_ops,
+						      history_ops,  alarm_ops,	serial_ops,
+						      snapshot_ops, safe_ops,	NULL};
 
 static void on_stop(struct station *s)
 {

@@ -27,8 +27,8 @@
 	CONTROL_ARG("names", ARG_TEXTS, required, required, 256,                                   \
 		    .about = "names of parameters, or patterns: floor3.*")
 
-extern const struct control_op param_ops[], history_ops[], snapshot_ops[], safe_ops[], serial_ops[],
-	alarm_ops[];
+extern const struct control_op record_ops[], param_ops[], history_ops[], snapshot_ops[], safe_ops[],
+	serial_ops[], alarm_ops[];
 
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
@@ -40,6 +40,8 @@ void ask_database(struct control_request *rq, json_t *args, void *context);
 json_t *status_links(struct station *s, int wanted,
 		     json_t *(*item)(struct station *s, unsigned link));
 json_t *status_reference(const struct phase_reference *r);
+/* record.c */
+json_t *status_record(struct station *s);
 
 /* --- param.c --- */
 

@@ -367,7 +367,7 @@ json_t *status_json(struct station *s)
 			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		records_status(s), "control", network_status_json(s), "silence",
+		status_record(s), "control", network_status_json(s), "silence",
 		status_links(s, QUERY_ALL, silence_json), "data", "reserved",
 		publisher_reserved_endpoint(s->publisher), "monitors",
 		publisher_monitor_endpoint(s->publisher), "public_key", status_data_key(s));

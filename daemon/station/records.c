@@ -87,7 +87,7 @@ void records_stop(struct station *s)
 
 /* ----------------------------------------------------------------------------------- operators */
 
-static void links_text(unsigned links, char *text, size_t size)
+void records_links_text(unsigned links, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -116,33 +116,7 @@ static const char *since(const struct recorder_event *e)
 	return e->resumed ? "since the daemon's start " : "";
 }
 
-static bool take_links(struct station *s, struct control_request *rq, json_t *links,
-		       unsigned *ret_links)
-{
-	unsigned there = station_links(s), wanted = 0;
-	json_t *j;
-	size_t n;
-
-	json_array_foreach (links, n, j) {
-		json_int_t link = json_integer_value(j);
-
-		if (!(there >> link & 1)) {
-			control_fail(rq, "usage", "fcmctl link list shows those that there are",
-				     NULL, "no such link to record");
-			return false;
-		}
-		wanted |= 1u << link;
-	}
-	*ret_links = wanted ? wanted : s->config.record.links & there;
-	if (*ret_links == 0) {
-		control_fail(rq, "usage", "fcmctl record start --links 0", NULL,
-			     "none of the links of [record] links is configured");
-	}
-	return *ret_links != 0;
-}
-
-/* One order at a time. */
-static bool busy(struct station *s, struct control_request *rq)
+bool records_busy(struct station *s, struct control_request *rq)
 {
 	if (s->records.rq) {
 		control_fail(rq, "refused", "repeat it in a moment", NULL,
@@ -169,56 +143,10 @@ static void ordered(struct station *s, struct control_request *rq, int e)
 	control_peer_words(control_peer(rq), s->records.who, sizeof(s->records.who));
 }
 
-/* What the disk says to it is not tried. */
-static void start_dry(struct station *s, struct control_request *rq, const json_t *args,
-		      const struct record_spec *spec, double for_s)
+void records_order_start(struct station *s, struct control_request *rq,
+			 const struct record_spec *spec)
 {
-	struct recorder_status v;
-	char links[32], span[40] = "until it is stopped";
-
-	recorder_get_status(s->recorder, &v);
-	if (v.active) {
-		control_fail(rq, "refused", "fcmctl record stop", NULL, "recording %s is going on",
-			     v.spec.name);
-		return;
-	}
-	if (for_s > 0) {
-		snprintf(span, sizeof(span), "for %.10g s", for_s);
-	}
-	links_text(spec->links, links, sizeof(links));
-	control_dry(rq, args, "would record links %s %s%s%s", links, span,
-		    *spec->name ? ", as " : "", spec->name);
-}
-
-void records_op_start(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	struct record_spec spec = {.begun_ns = now_utc_ns()};
-	const char *name = arg_text(args, "name"), *note = arg_text(args, "note");
-	double for_s = arg_number(args, "seconds", 0);
-
-	if (busy(s, rq) || !take_links(s, rq, json_object_get(args, "links"), &spec.links)) {
-		return;
-	}
-	snprintf(spec.name, sizeof(spec.name), "%s", name ? name : "");
-	snprintf(spec.note, sizeof(spec.note), "%s", note ? note : "");
-	if (*spec.name && !record_dir_name_ok(spec.name)) {
-		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
-			     "a recording cannot have that name: it is a directory's");
-		return;
-	}
-	if (record_dir_name_is_box(spec.name)) {
-		control_fail(rq, "usage", "another name", NULL,
-			     "only black boxes have names that begin with " RECORD_BOX);
-		return;
-	}
-	if (control_is_dry(args)) {
-		start_dry(s, rq, args, &spec, for_s);
-		return;
-	}
-	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
-	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
-	ordered(s, rq, recorder_order_start(s->recorder, next_order(s), &spec));
+	ordered(s, rq, recorder_order_start(s->recorder, next_order(s), spec));
 }
 
 /* Somebody knows that the disk has stopped a recording. */
@@ -234,50 +162,18 @@ static void seen(struct station *s, const char *who)
 	s->records.failed = false;
 }
 
-static void stop_dry(struct station *s, struct control_request *rq, const json_t *args)
+void records_order_stop(struct station *s, struct control_request *rq)
 {
 	struct recorder_status v;
 
-	recorder_get_status(s->recorder, &v);
-	if (v.active) {
-		control_dry(rq, args, "would end recording %s", v.spec.name);
-	} else if (s->records.failed) {
-		control_dry(rq, args, "would take note that the disk has stopped recording %s",
-			    s->records.failure.spec.name);
-	} else {
-		control_fail(rq, "refused", "fcmctl record list", NULL, "no recording is going on");
-	}
-}
-
-void records_op_stop(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	struct recorder_status v;
-
-	if (control_is_dry(args)) {
-		stop_dry(s, rq, args);
-		return;
-	}
 	recorder_get_status(s->recorder, &v);
 	if (s->records.failed && !v.active) { /* the disk has done it already */
 		seen(s, control_peer(rq)->who);
 		control_answer(rq, counts_json(s, &s->records.failure));
-	} else if (!busy(s, rq)) {
+	} else if (!records_busy(s, rq)) {
 		ordered(s, rq,
 			recorder_order_stop(s->recorder, next_order(s), control_peer(rq)->who));
 	}
-}
-
-/* What lies there is read by who wants to know: on a disk that is stuck he waits, not we. */
-void records_op_list(struct control_request *rq, json_t *args, void *context)
-{
-	struct station *s = context;
-	struct recorder_status v;
-
-	(void)args;
-	recorder_get_status(s->recorder, &v);
-	control_answer(rq, json_pack("{s:s,s:o}", "directory", s->records.directory, "active",
-				     v.active ? json_string(v.spec.name) : json_null()));
 }
 
 /* ------------------------------------------------------------------------- what the recorder says */
@@ -298,7 +194,7 @@ static void on_started(struct station *s, const struct recorder_event *e, bool r
 {
 	char links[32], text[400];
 
-	links_text(e->spec.links, links, sizeof(links));
+	records_links_text(e->spec.links, links, sizeof(links));
 	snprintf(text, sizeof(text), "%s %s, links %s%s%s",
 		 resumed ? "goes on, begun by" : "begun by", rq ? s->records.who : e->spec.who,
 		 links, *e->spec.note ? ": " : "", e->spec.note);
@@ -457,29 +353,7 @@ void records_alarm(struct station *s, unsigned link, const char *code, const cha
 	}
 }
 
-/* ----------------------------------------------------------------------------------------- status */
-
-json_t *records_status(struct station *s)
-{
-	struct recorder_status v;
-	double left;
-
-	recorder_get_status(s->recorder, &v);
-	v.box_failed += s->records.boxes_unasked;
-	left = v.active && v.bytes_per_s > 0 ? (double)v.free_bytes / v.bytes_per_s : -1;
-	return json_pack(
-		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",
-		"active", v.active, "name", v.active ? json_string(v.spec.name) : json_null(),
-		"note", v.active ? v.spec.note : "", "who", v.active ? v.spec.who : "", "links",
-		record_links_json(v.active ? v.spec.links : 0), "since",
-		v.active ? json_time(v.spec.begun_ns) : json_null(), "until",
-		v.active ? json_time(v.spec.until_ns) : json_null(), "bytes",
-		(json_int_t)v.counts.bytes, "frames", (json_int_t)v.counts.frames, "gap_frames",
-		(json_int_t)v.counts.gaps, "let_go_frames", (json_int_t)v.counts.let_go,
-		"bytes_per_s", v.bytes_per_s, "free_bytes", (json_int_t)v.free_bytes, "lasts_s",
-		left >= 0 ? json_real(left) : json_null(), "black_boxes", "kept", (int)v.boxes,
-		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
-}
+/* --------------------------------------------------------------------------------- the judge's view */
 
 void records_view(struct station *s, struct judge_recorder *ret_view)
 {

@@ -314,11 +314,14 @@ int records_start(struct station *s);  /* before capture */
 void records_finish(void *station);    /* when capture's thread has ended */
 void records_stop(struct station *s);  /* when nobody uses the tap any more */
 void records_drain(struct station *s); /* what the recorder says */
-json_t *records_status(struct station *s);
-/* The operations record.start, record.stop, record.list; `context` is the station. */
-void records_op_start(struct control_request *rq, json_t *args, void *context);
-void records_op_stop(struct control_request *rq, json_t *args, void *context);
-void records_op_list(struct control_request *rq, json_t *args, void *context);
+/* One order at a time. True: refused, answered. */
+bool records_busy(struct station *s, struct control_request *rq);
+/* `rq` is answered when the recorder has carried it out. */
+void records_order_start(struct station *s, struct control_request *rq,
+			 const struct record_spec *spec);
+void records_order_stop(struct station *s, struct control_request *rq);
+/* "0, 2" */
+void records_links_text(unsigned links, char *text, size_t size);
 /* An alarm of a link has begun: a black box. */
 void records_alarm(struct station *s, unsigned link, const char *code, const char *text);
 /* What of it is a reason. */
