@@ -563,6 +563,7 @@ static void on_10ms(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	detector_tick(arg);
+	waiters_tick(arg);
 }
 
 static void on_100ms(evutil_socket_t fd, short what, void *arg)

@@ -300,11 +300,18 @@ static void on_stop(struct station *s)
 	safing_stop(s);
 	serial_stop(s);
 	relock_stop(s);
+	waiters_stop(s);
+}
+
+static void on_progress(struct station *s, const struct engine_out *out)
+{
+	safing_progress(s, out);
+	waiters_progress(s, out);
 }
 
 void ops_start(struct station *s)
 {
-	s->ops = (struct station_ops){.progress = safing_progress,
+	s->ops = (struct station_ops){.progress = on_progress,
 				      .stored = snapshots_stored,
 				      .judged = relock_judged,
 				      .stop = on_stop};

@@ -65,6 +65,19 @@ void snapshots_stop(struct station *s);
 void safing_progress(struct station *s, const struct engine_out *out);
 void safing_stop(struct station *s);
 
+/* --- waiters.c --- */
+
+/* The client of `rq` waits for the end of command `id` (to_end), or for its journal row. */
+void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
+/* Answer a refusal of engine_submit() when it is known whether the journal has it, with its number
+ * if so. `id` 0: at once. `code`: of schemas/control.md. */
+void waiters_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
+		     const struct sc_error *error);
+/* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
+void waiters_repeat(struct station *s, const struct engine_command_view *view);
+void waiters_progress(struct station *s, const struct engine_out *out);
+void waiters_stop(struct station *s);
+
 /* --- relock.c --- */
 
 #define SOAK_TRIALS_MAX 10000u

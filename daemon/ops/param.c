@@ -165,7 +165,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 			  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id) < 0) {
 		return false;
 	}
-	detector_refused(s, id, rq, "refused", error);
+	waiters_refused(s, id, rq, "refused", error);
 	return true;
 }
 
@@ -358,12 +358,12 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	}
 	r = r ? r : engine_submit(s->engine, &a.request, now, &id, &error);
 	if (r < 0) {
-		detector_refused(s, id, rq, code_of(r), &error);
+		waiters_refused(s, id, rq, code_of(r), &error);
 	} else {
-		detector_wait(s, id, rq, !arg_false(args, "wait"));
+		waiters_wait(s, id, rq, !arg_false(args, "wait"));
 	}
 	if (r == 1 && engine_command(s->engine, id, &view)) {
-		detector_repeat(s, &view);
+		waiters_repeat(s, &view);
 	}
 }
 
@@ -399,7 +399,7 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 	if (r < 0) {
 		refuse_command(rq, r, &error, (uint64_t)id);
 	} else if (stop) {
-		detector_wait(s, stop, rq, true);
+		waiters_wait(s, stop, rq, true);
 	} else {
 		control_answer(rq, json_pack("{s:I}", "command", (json_int_t)id));
 	}

@@ -11,8 +11,7 @@
  *   lifecycle.c      our own start and stop -> events
  *   restore.c   what the database knows of those before us -> everything that goes on with it
  *   shore.c     the shore's own parameters
- *   detector.c  engine <-> board words, journal, waiting clients
- *   command_json.c  a command, from memory
+ *   detector.c  engine <-> board words, journal
  *   view.c      everything -> the judge (alarms/) -> events, black boxes
  *   alarm_hands.c  what operators did about alarms -> database, events, those who watch
  *   records.c   the recorder: orders to it, black boxes for alarms, what it says
@@ -344,20 +343,8 @@ void detector_stop(struct station *s);
 void detector_tick(struct station *s);
 /* Carry out all that the engine has put out. Once a turn of the main loop. */
 void detector_drain(struct station *s);
-/* The client of `rq` waits for the end of command `id` (wait), or for its journal row. */
-void detector_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
-/* Answer a refusal of engine_submit() when it is known whether the journal has it, with its number
- * if so. `id` 0: at once. `code`: of schemas/control.md. */
-void detector_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
-		      const struct sc_error *error);
 void detector_second(struct station *s);
-/* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
-void detector_repeat(struct station *s, const struct engine_command_view *view);
 void detector_stored(struct station *s); /* done rows of the store */
-
-/* command_json.c: as in schemas/control.md; for a command that a previous daemon began only its
- * present state. */
-json_t *command_json(struct station *s, const struct engine_command_view *v);
 
 /* status.c: objects of schemas/control.md; new references */
 json_t *status_json(struct station *s);
@@ -409,7 +396,8 @@ extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 /* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
 bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
 		     const struct sc_error *error);
-void ops_tick(struct station *s); /* 10 times a second */
+void ops_tick(struct station *s);     /* 10 times a second */
+void waiters_tick(struct station *s); /* every 10 ms */
 
 /* The links that are enabled, one bit each. */
 static inline unsigned station_links(const struct station *s)
