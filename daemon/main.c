@@ -20,6 +20,7 @@
 
 #include "daemon/station/alarm_hands.h"
 #include "daemon/net/listener.h"
+#include "daemon/ops/ops.h"
 #include "daemon/station/station.h"
 
 #define GRACE_MS   3000u

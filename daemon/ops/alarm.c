@@ -3,7 +3,7 @@
  * The operations on alarms, by name: OBJECT/CODE, or OBJECT alone for all its alarms. A name that matches no alarm is an
  * error, so that a typing mistake is noticed. Only a pause may name an alarm that is not active yet, and then in full.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <stdio.h>

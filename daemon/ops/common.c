@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What several files of operations use, see ops.h. */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)
 {

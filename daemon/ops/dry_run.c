@@ -3,7 +3,7 @@
  * Dry runs: what a command would do. The engine's own checks, then the answer in words. Nothing is journaled, nothing
  * is sent. A plan asks this for each of its rows.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #define ASK(...)                                                                                   \
 	.data = &(const struct question)                                                           \

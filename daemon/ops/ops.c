@@ -3,7 +3,7 @@
  * Operations on station, links, phase, consumers and runs; and the list of all tables. What a daemon offers:
  * `ops.list`.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <stdio.h>

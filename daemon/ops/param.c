@@ -3,7 +3,7 @@
  * Parameters: values, and the sets and actions that are given to the engine. Who may set what is decided here, what may
  * be set by the engine.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* record.start, record.stop, record.list: what is asked for; the recorder carries it out (station/records.c). */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * link.reset, link.align and phase.soak: the board is told to lock a link again; the request is answered when the phase
  * has been judged, at the latest after RELOCK_LIMIT_NS. A soak is many such trials. One request for each link.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * The operation `safe`: high voltage down, then power off (slowctl/safe/safe.h does it). It goes on when its client
  * goes away; its beginning and its end are events, its commands are in the journal.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * one at a time for each channel of a floor), serial.write. Down: pieces of 30 bytes through the board's TX ring,
  * one a frame. Up, the bytes are in the floor's instrument blocks as always; a monitor receives them.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Snapshots: the set values of now, stored in the database under a name that every operator can use. The values are
  * written first, then the row that makes them a snapshot; the client is answered when that row is on the disk.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <math.h>

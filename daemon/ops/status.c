@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Status for operators: the objects of schemas/control.md. Every value has its age. Why status is red: alarms/. */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <math.h>
 #include <stdio.h>

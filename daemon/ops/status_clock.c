@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The object Clock of schemas/control.md. */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 static json_t *relabelled_json(const struct clock_relabelling *r)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The TriDAS feed's ports and readers, for consumer.list. */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 static json_t *floor_json(const struct station *s, unsigned link)
 {

@@ -2,7 +2,7 @@
 /*
  * The clients that wait for a command: its progress, and its end or its row in the journal as the answer.
  */
-#include "daemon/ops/ops.h"
+#include "daemon/ops/private.h"
 
 #include <errno.h>
 #include <stdio.h>

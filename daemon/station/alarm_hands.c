@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What has changed of alarms, told. See alarm_hands.h. */
 #include "daemon/station/alarm_hands.h"
+#include "daemon/control/json.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/station/station.h"
+#include "daemon/control/json.h"
 #include "slowctl/query/recordings.h"
 
 #define TAP_SIZE	8192u

@@ -346,25 +346,6 @@ void detector_drain(struct station *s);
 void detector_second(struct station *s);
 void detector_stored(struct station *s); /* done rows of the store */
 
-/* status.c: objects of schemas/control.md; new references */
-json_t *status_json(struct station *s);
-json_t *status_link(struct station *s, unsigned link);
-json_t *status_phase(struct station *s, unsigned link);
-json_t *status_clock(struct station *s);
-json_t *status_groups(struct station *s);
-json_t *status_members(struct station *s);
-json_t *status_doors(struct station *s);
-json_t *status_feed(struct station *s); /* null: not configured */
-json_t *status_param(struct station *s, const struct param *p);
-/* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */
-json_t *status_limits(const struct param_kind *k);
-/* A value of it as Parameter has it: a number, a bool, the word of an enum. */
-json_t *status_value(const struct param *p, double value);
-/* By which consumers know us; null: data are not encrypted. */
-json_t *status_data_key(const struct station *s);
-/* One line for systemctl status. */
-void status_line(struct station *s, char *text, size_t size);
-
 /* view.c: the judge looks; 10 times a second, and before somebody is shown what it says */
 int view_start(struct station *s);
 void view_stop(struct station *s);
@@ -390,15 +371,6 @@ int network_start(struct station *s); /* when the store runs */
 void network_allow_keys(struct station *s);
 void network_second(struct station *s);
 
-/* ops/ */
-void ops_start(struct station *s);			   /* before anything is served */
-extern const struct control_op *const station_op_tables[]; /* ends with NULL */
-/* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
-bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
-		     const struct sc_error *error);
-void ops_tick(struct station *s);     /* 10 times a second */
-void waiters_tick(struct station *s); /* every 10 ms */
-
 /* The links that are enabled, one bit each. */
 static inline unsigned station_links(const struct station *s)
 {
@@ -413,29 +385,6 @@ static inline unsigned station_links(const struct station *s)
 static inline unsigned station_links_count(const struct station *s)
 {
 	return (unsigned)__builtin_popcount(station_links(s));
-}
-
-/* Numbers that do not exist are null. */
-static inline json_t *json_number_or_null(double v)
-{
-	return __builtin_isfinite(v) ? json_real(v) : json_null();
-}
-
-/* Seconds since `then_ns` (CLOCK_MONOTONIC); null when it never was. */
-static inline json_t *json_age(uint64_t then_ns)
-{
-	return then_ns ? json_real((double)(int64_t)(now_mono_ns() - then_ns) / 1e9) : json_null();
-}
-
-static inline json_t *json_time(int64_t utc_ns)
-{
-	return utc_ns ? json_real((double)utc_ns / 1e9) : json_null();
-}
-
-/* When that was, in UTC. */
-static inline json_t *json_time_of(uint64_t then_ns)
-{
-	return then_ns ? json_time(now_utc_ns() - (int64_t)(now_mono_ns() - then_ns)) : json_null();
 }
 
 #endif
