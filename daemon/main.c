@@ -18,10 +18,24 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/station/alarm_hands.h"
+#include "daemon/control/control.h"
+#include "daemon/control/network.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/disk/disk.h"
 #include "daemon/net/listener.h"
 #include "daemon/ops/ops.h"
+#include "daemon/station/alarm_hands.h"
+#include "daemon/station/base.h"
+#include "daemon/station/detector.h"
+#include "daemon/station/questions.h"
+#include "daemon/station/reports.h"
+#include "daemon/station/restore.h"
+#include "daemon/station/shore.h"
 #include "daemon/station/station.h"
+#include "daemon/station/view.h"
+#include "daemon/store/store.h"
+#include "daemon/time/clock.h"
 
 #define GRACE_MS   3000u
 #define BOARD_MAX  999u
@@ -443,8 +457,9 @@ static int start_disk(struct station *s)
 
 static int run_detector(struct station *s)
 {
-	ops_start(s);
-	return start_detector(s, detector_start);
+	int r = ops_start(s);
+
+	return r ? r : start_detector(s, detector_start);
 }
 
 static int start_links(struct station *s)

@@ -11,6 +11,7 @@
 
 #include "daemon/alarms/reason_kinds.h"
 #include "daemon/station/alarm_hands.h"
+#include "daemon/alarms/judge.h"
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
 

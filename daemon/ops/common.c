@@ -2,6 +2,8 @@
 /* What several files of operations use, see ops.h. */
 #include "daemon/ops/private.h"
 
+#include "daemon/station/questions.h"
+
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)
 {
 	int link = (int)arg_int(args, "link", QUERY_ALL);

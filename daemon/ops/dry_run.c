@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "daemon/alarms/judge.h"
+
 /* It is set to that value and reads so, and no open command changes it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)
 {

@@ -9,6 +9,8 @@
 
 #include "daemon/ops/private.h"
 
+#include "daemon/station/questions.h"
+
 #define ASK(...)                                                                                   \
 	.data = &(const struct question)                                                           \
 	{                                                                                          \

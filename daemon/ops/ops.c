@@ -9,6 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/capture/watch.h"
+#include "daemon/station/restore.h"
+#include "daemon/time/clock.h"
+#include "slowctl/query/query.h"
+
 /* --- station --- */
 
 /* The client, as the daemon knows it. */
@@ -309,12 +314,18 @@ static void on_progress(struct station *s, const struct engine_out *out)
 	waiters_progress(s, out);
 }
 
-void ops_start(struct station *s)
+int ops_start(struct station *s)
 {
+	int r = snapshots_start(s);
+
+	if (r < 0) {
+		return r;
+	}
 	s->ops = (struct station_ops){.progress = on_progress,
 				      .stored = snapshots_stored,
 				      .judged = relock_judged,
 				      .stop = on_stop};
+	return 0;
 }
 
 void ops_tick(struct station *s)

@@ -12,7 +12,7 @@ struct control_request;
 struct sc_error;
 struct station;
 
-void ops_start(struct station *s);			   /* before anything is served */
+int ops_start(struct station *s);			   /* before anything is served */
 extern const struct control_op *const station_op_tables[]; /* ends with NULL */
 /* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
 bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,

@@ -3,9 +3,15 @@
 #ifndef DAEMON_OPS_PRIVATE_H
 #define DAEMON_OPS_PRIVATE_H
 
+#include "daemon/control/control.h"
 #include "daemon/control/json.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
 #include "daemon/ops/ops.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
+#include "slowctl/engine/engine.h"
+#include "slowctl/param/param.h"
 
 /* For json_pack(): the name of a member and the member. COUNT: for I of the format. */
 #define FIELD(object, member) #member, (object)->member
@@ -78,6 +84,7 @@ int dry_run(struct station *s, const struct engine_request *q, const struct para
 
 /* snapshots.c: the store's answer, to whichever row. Stop: while clients can still be answered. */
 void snapshots_stored(struct station *s, const struct store_done *done);
+int snapshots_start(struct station *s);
 void snapshots_stop(struct station *s);
 
 /* safe.c */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "daemon/station/base.h"
+
 static bool take_links(struct station *s, struct control_request *rq, json_t *links,
 		       unsigned *ret_links)
 {

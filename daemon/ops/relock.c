@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/capture/watch.h"
+
 #define RELOCK_LIMIT_NS 10000000000ull
 
 /* A request that waits. */
@@ -196,7 +198,7 @@ static bool may_relock(struct station *s, unsigned link, struct control_request 
 static bool relock_dry(const struct station *s, unsigned link, struct control_request *rq,
 		       const json_t *args, const char *doing)
 {
-	if (control_is_dry(args) && !s->board_present) {
+	if (control_is_dry(args) && !s->board.present) {
 		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
 			     "link %u: there is no board", link);
 		return true;

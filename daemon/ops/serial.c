@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "daemon/capture/watch.h"
+
 #define SESSIONS_MAX 16u  /* of one user or key */
 #define PIECE	     30u  /* of struct nanet3_tx */
 #define WRITE_MAX    480u /* bytes of a serial.write: 16 frames of 125 us */

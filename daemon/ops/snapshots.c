@@ -11,12 +11,22 @@
 #include <string.h>
 
 #include "daemon/record/dir.h"
+#include "daemon/station/questions.h"
 #include "slowctl/param/plural.h"
 
 struct gather {
 	const struct param **found;
 	unsigned count, unknown;
 	json_t *missing; /* names of the unknown */
+};
+
+/* The snapshot that is being saved or removed, or was last. */
+struct snapshots {
+	struct control_request *rq; /* waits for it; NULL: none is */
+	int64_t id;		    /* UTC ns */
+	char name[64], who[64], note[200], pattern[64];
+	unsigned parameters, unknown;
+	json_t *missing; /* the names of the unknown */
 };
 
 #define NAMED 3u /* of them in a line of text */
@@ -89,7 +99,7 @@ static int put_values(struct store *store, int64_t id, const struct gather *g)
 
 static int put_snapshot(struct station *s, const struct gather *g)
 {
-	const struct snapshots *w = &s->snapshots;
+	const struct snapshots *w = s->snapshots;
 	struct row row;
 	int r = put_values(s->store, w->id, g);
 
@@ -131,7 +141,7 @@ static void refuse_full(struct control_request *rq, int r)
 /* One at a time. False: another one is being stored, answered. */
 static bool is_free(struct station *s, struct control_request *rq)
 {
-	if (s->snapshots.rq) {
+	if (s->snapshots->rq) {
 		control_fail(rq, "refused", "repeat it in a moment", NULL,
 			     "another snapshot is being saved or removed");
 		return false;
@@ -142,7 +152,7 @@ static bool is_free(struct station *s, struct control_request *rq)
 void snapshots_stored(struct station *s, const struct store_done *done)
 {
 	bool saved = done->row == ROW_SNAPSHOT;
-	struct snapshots *w = &s->snapshots;
+	struct snapshots *w = s->snapshots;
 	struct control_request *rq = w->rq;
 	char text[400];
 
@@ -167,7 +177,7 @@ void snapshots_stored(struct station *s, const struct store_done *done)
 
 static void save(struct station *s, struct control_request *rq, const struct gather *g)
 {
-	struct snapshots *w = &s->snapshots;
+	struct snapshots *w = s->snapshots;
 	int64_t now = now_utc_ns();
 	int r;
 
@@ -213,9 +223,9 @@ static void gather_and_save(struct station *s, struct control_request *rq, const
 		control_fail(rq, "internal", "", NULL, "out of memory");
 		goto out;
 	}
-	gather_all(s, s->snapshots.pattern, &g);
+	gather_all(s, s->snapshots->pattern, &g);
 	if (g.count == 0 || !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s",
-					 g.count, plural(g.count), s->snapshots.name,
+					 g.count, plural(g.count), s->snapshots->name,
 					 missing_text(&g, text, sizeof(text)))) {
 		save(s, rq, &g);
 	}
@@ -234,7 +244,7 @@ static void take_text(char *to, size_t size, const json_t *args, const char *nam
 /* False: another one is being saved, answered. */
 static bool take_words(struct station *s, struct control_request *rq, const json_t *args)
 {
-	struct snapshots *w = &s->snapshots;
+	struct snapshots *w = s->snapshots;
 
 	if (!is_free(s, rq)) {
 		return false;
@@ -314,7 +324,7 @@ static void tell_values(struct question *n, int r, json_t *found, const struct s
 
 static void remove_it(struct station *s, struct control_request *rq, const json_t *found)
 {
-	struct snapshots *w = &s->snapshots;
+	struct snapshots *w = s->snapshots;
 	struct row row;
 	int r;
 
@@ -347,17 +357,23 @@ static void op_remove(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
+int snapshots_start(struct station *s)
+{
+	s->snapshots = calloc(1, sizeof(*s->snapshots));
+	return s->snapshots ? 0 : -ENOMEM;
+}
+
 void snapshots_stop(struct station *s)
 {
-	if (s->snapshots.rq) {
-		control_fail(s->snapshots.rq, "unknown",
+	if (s->snapshots->rq) {
+		control_fail(s->snapshots->rq, "unknown",
 			     "fcmctl snapshot list shows whether it was saved", NULL,
 			     "the daemon was stopped while it stored snapshot %s",
-			     s->snapshots.name);
-		s->snapshots.rq = NULL;
+			     s->snapshots->name);
 	}
-	json_decref(s->snapshots.missing);
-	s->snapshots.missing = NULL;
+	json_decref(s->snapshots->missing);
+	free(s->snapshots);
+	s->snapshots = NULL;
 }
 
 static int ask_snapshots(struct query *q, const struct question *n, json_t **ret_json)

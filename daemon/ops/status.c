@@ -6,8 +6,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/station/alarm_hands.h"
+#include "daemon/alarms/judge.h"
 #include "daemon/alarms/silence.h"
+#include "daemon/capture/watch.h"
+#include "daemon/control/network.h"
+#include "daemon/station/alarm_hands.h"
+#include "daemon/station/base.h"
+#include "daemon/station/reports.h"
+#include "daemon/station/view.h"
+#include "daemon/time/clock.h"
+#include "slowctl/query/query.h"
 
 static json_t *identity(uint8_t tower, uint8_t floor)
 {
@@ -28,7 +36,7 @@ static json_t *cells_json(const uint64_t cells[TDM_LOSSES])
 /* Unknown while the board is gone. */
 static json_t *rate_json(const struct station *s, double per_s)
 {
-	return s->board_present ? json_real(per_s) : json_null();
+	return s->board.present ? json_real(per_s) : json_null();
 }
 
 json_t *status_links(struct station *s, int wanted,

@@ -2,6 +2,9 @@
 /* The object Clock of schemas/control.md. */
 #include "daemon/ops/private.h"
 
+#include "daemon/capture/watch.h"
+#include "daemon/time/clock.h"
+
 static json_t *relabelled_json(const struct clock_relabelling *r)
 {
 	if (!r->when_ns) {

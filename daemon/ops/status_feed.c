@@ -2,6 +2,8 @@
 /* The TriDAS feed's ports and readers, for consumer.list. */
 #include "daemon/ops/private.h"
 
+#include "daemon/station/reports.h"
+
 static json_t *floor_json(const struct station *s, unsigned link)
 {
 	const struct config_link *l = &s->config.link[link];

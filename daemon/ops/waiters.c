@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/station/questions.h"
+
 /* A client that waits for a command's end. */
 struct waiter {
 	struct waiter *next;

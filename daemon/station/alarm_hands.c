@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What has changed of alarms, told. See alarm_hands.h. */
 #include "daemon/station/alarm_hands.h"
-#include "daemon/control/json.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "daemon/alarms/judge.h"
+#include "daemon/control/control.h"
+#include "daemon/control/json.h"
+#include "daemon/core/log.h"
+#include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 #define WATCHES_MAX	8u /* of one user or key */
 #define SIGN_OF_LIFE_NS 5000000000ull

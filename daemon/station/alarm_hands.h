@@ -6,7 +6,12 @@
 #ifndef DAEMON_STATION_ALARM_HANDS_H
 #define DAEMON_STATION_ALARM_HANDS_H
 
-#include "daemon/station/station.h"
+#include <jansson.h>
+
+struct alarm;
+struct control_request;
+struct station;
+struct store_past;
 
 /* What lasts of those before; what operators have done about ours since counts more. */
 void alarm_hands_restore(struct station *s, const struct store_past *past);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What several files of the main thread use: descriptors to follow, orders to capture, answers to questions. */
+#include "daemon/station/base.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/control/control.h"
 #include "daemon/station/station.h"
 
 struct event *station_follow(struct station *s, int fd,
@@ -15,6 +18,21 @@ struct event *station_follow(struct station *s, int fd,
 		e = NULL;
 	}
 	return e;
+}
+
+unsigned station_links(const struct station *s)
+{
+	unsigned links = 0;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		links |= (unsigned)s->config.link[link].enabled << link;
+	}
+	return links;
+}
+
+unsigned station_links_count(const struct station *s)
+{
+	return (unsigned)__builtin_popcount(station_links(s));
 }
 
 int station_order(struct station *s, const struct capture_command *command)

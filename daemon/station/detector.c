@@ -6,10 +6,20 @@
  *   client --submit--> engine --row--> store --stored--> engine --word--> board --left--> engine
  *                        ^                                                  floor --reply--'
  */
+#include "daemon/station/detector.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/capture/watch.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/disk/disk.h"
+#include "daemon/disk/emergency.h"
+#include "daemon/station/reports.h"
+#include "daemon/station/restore.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 static struct engine_now now_both(void)
 {

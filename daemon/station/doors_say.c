@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Listening sockets that cannot be opened now: words for status, and the log. */
+#include "daemon/station/doors_say.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/control/network.h"
+#include "daemon/core/log.h"
+#include "daemon/station/reports.h"
 #include "daemon/station/station.h"
 
 struct words {

@@ -2,10 +2,16 @@
 /*
  * The station's keys: its own secret, and the allow list that says whose keys open which door of control and data.
  */
+#include "daemon/station/keys.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/station/network_say.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 #include "slowctl/access/file_guard.h"
 #include "slowctl/access/keyfile.h"
 #include "slowctl/param/plural.h"

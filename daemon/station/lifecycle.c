@@ -3,10 +3,16 @@
  * The daemon's own beginning and end among the station's events, and what a predecessor left open there:
  * its alarms ended with it; what still stands begins anew.
  */
+#include "daemon/station/lifecycle.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/alarms/judge.h"
+#include "daemon/core/now.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 #define TAKEOVER_NS 5000000000ull /* after our start all rings have told what became of them */
 

@@ -3,10 +3,19 @@
  * The links as the main thread sees them: registers ten times a second, phase and its verdicts, rates
  * and recent losses.
  */
+#include "daemon/station/links.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/alarms/judge.h"
+#include "daemon/capture/watch.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
+#include "daemon/station/timing.h"
+#include "daemon/store/store.h"
 
 static void on_board_event(const struct nanet3_event *event, void *context);
 
@@ -59,22 +68,22 @@ static void follow_board(struct station *s)
 {
 	const struct nanet3_info *info;
 
-	if (watch_generation(s->watch) == s->watch_generation) {
+	if (watch_generation(s->watch) == s->board.generation) {
 		return;
 	}
 	info = watch_info(s->watch);
 	capture_grant(s->capture, info ? info->handle : 0);
-	if (s->watch_event) {
-		event_free(s->watch_event);
-		s->watch_event = NULL;
+	if (s->board.event) {
+		event_free(s->board.event);
+		s->board.event = NULL;
 	}
 	if (watch_fd(s->watch) >= 0) {
-		s->watch_event = station_follow(s, watch_fd(s->watch), on_board_readable);
-		if (!s->watch_event) {
+		s->board.event = station_follow(s, watch_fd(s->watch), on_board_readable);
+		if (!s->board.event) {
 			return; /* no memory: the next tick tries again */
 		}
 	}
-	s->watch_generation = watch_generation(s->watch);
+	s->board.generation = watch_generation(s->watch);
 }
 
 int links_start(struct station *s)
@@ -99,9 +108,9 @@ int links_start(struct station *s)
 
 void links_stop(struct station *s)
 {
-	if (s->watch_event) {
-		event_free(s->watch_event);
-		s->watch_event = NULL;
+	if (s->board.event) {
+		event_free(s->board.event);
+		s->board.event = NULL;
 	}
 	watch_destroy(s->watch);
 	s->watch = NULL;
@@ -113,16 +122,16 @@ void links_stop(struct station *s)
 
 static void say_board(struct station *s, bool present)
 {
-	if (present == s->board_present) {
+	if (present == s->board.present) {
 		return;
 	}
-	s->board_present = present;
+	s->board.present = present;
 	if (present) {
-		s->board_back_ns = now_mono_ns();
+		s->board.back_ns = now_mono_ns();
 		log_event(LOG_NOTICE, "board", LOG_NO_LINK, LOG_ID_BOARD, "board is there: %s",
 			  s->config.board.device);
 	} else {
-		s->board_gone_ns = now_mono_ns();
+		s->board.gone_ns = now_mono_ns();
 		log_event(
 			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
 			"board is gone: %s; trying again twice a second. Check lspci and dmesg, or "
@@ -258,7 +267,7 @@ static bool has_begun(const struct station_link *l)
 
 void links_ring_restarted(struct station *s, unsigned link)
 {
-	s->counts_restarted_ns = s->link[link].anew_ns = now_mono_ns();
+	s->board.restarted_ns = s->link[link].anew_ns = now_mono_ns();
 	s->link[link].accounted = false;
 }
 
@@ -268,28 +277,28 @@ static void note_lateness(struct station *s, uint64_t now)
 	struct late_tick tick = {now, now_thread_cpu_ns(), watch_waited_ns(s->watch)};
 	uint64_t ns = 0;
 
-	switch (late_judge(&s->tick, &tick, &ns)) {
+	switch (late_judge(&s->late.tick, &tick, &ns)) {
 	case LATE_NOT:
 		break;
 	case LATE_MACHINE:
-		s->late_ns = ns;
-		s->late_at_ns = now;
+		s->late.ns = ns;
+		s->late.at_ns = now;
 		log_warning("machine", "the daemon did not get to run for %.1f s",
 			    (double)ns / 1e9);
 		break;
 	case LATE_BOARD:
-		s->held_at_ns = now;
-		if (s->board_present) { /* else that has been said */
+		s->late.held_at_ns = now;
+		if (s->board.present) { /* else that has been said */
 			log_warning("board", "the board did not answer for %.1f s",
 				    (double)ns / 1e9);
 		}
 		break;
 	case LATE_BUSY:
-		s->held_at_ns = now;
+		s->late.held_at_ns = now;
 		log_notice("fcm-server", "the main thread was busy for %.1f s", (double)ns / 1e9);
 		break;
 	}
-	s->tick = tick;
+	s->late.tick = tick;
 }
 
 void links_tick(struct station *s)
@@ -400,7 +409,7 @@ enum link_state links_state(const struct station *s, unsigned link)
 	if (!l->enabled) {
 		return LINK_OFF;
 	}
-	if (!s->board_present || !(watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED)) {
+	if (!s->board.present || !(watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED)) {
 		return LINK_DARK;
 	}
 	if (l->data.aligned != TDM_LOCKED) {

@@ -2,11 +2,19 @@
 /*
  * The network's control server as the station has it, and who was refused at a door (status, events).
  */
+#include "daemon/station/network_say.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/control/control.h"
+#include "daemon/control/network.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/station/reports.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 static void say_login(void *context, const struct access_key *key, const char *address,
 		      uint64_t logins)

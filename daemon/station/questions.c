@@ -8,7 +8,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "daemon/control/control.h"
+#include "daemon/core/now.h"
+#include "daemon/disk/disk.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 /* Other questions wait meanwhile. With ROWS_MAX it also bounds what the main thread has to write out. */
 #define LIMIT_MS 40

@@ -3,13 +3,21 @@
  * The main thread's side of the recorder: orders from operators, black boxes for alarms, what became of them
  * into the journal and the status.
  */
+#include "daemon/station/records.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/station/station.h"
+#include "daemon/alarms/view.h"
+#include "daemon/capture/watch.h"
+#include "daemon/control/control.h"
 #include "daemon/control/json.h"
+#include "daemon/core/log.h"
+#include "daemon/station/base.h"
+#include "daemon/station/station.h"
+#include "daemon/store/store.h"
 #include "slowctl/query/recordings.h"
 
 #define TAP_SIZE	8192u

@@ -3,10 +3,22 @@
  * What capture reports, carried to who cares: slow-control replies and telemetry to the engine, ledger
  * rows and losses to the store, the floors' time words to the clock. Run changes: runs.c.
  */
+#include "daemon/station/reports.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/alarms/judge.h"
+#include "daemon/capture/watch.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/station/base.h"
+#include "daemon/station/lifecycle.h"
+#include "daemon/station/links.h"
+#include "daemon/station/runs.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
+#include "daemon/time/clock.h"
 #include "slowctl/param/plural.h"
 
 /* --- ledger --- */

@@ -5,10 +5,22 @@
  * database could not be opened then, when it can; and again when another file has taken its place: what this
  * daemon knows itself then comes before what the file says.
  */
+#include "daemon/station/restore.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/control/control.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
 #include "daemon/station/alarm_hands.h"
+#include "daemon/station/lifecycle.h"
+#include "daemon/station/links.h"
+#include "daemon/station/questions.h"
+#include "daemon/station/runs.h"
+#include "daemon/station/station.h"
+#include "daemon/station/timing.h"
+#include "daemon/store/store.h"
 
 /* It may read another file than what is written. */
 static void forget_reader(struct station *s)

@@ -3,10 +3,17 @@
  * Runs: passes requests of clients, reports of capture and answers of the store to run_state.h, and carries out what
  * that asks for: rows, commands to capture, events, answers.
  */
+#include "daemon/station/runs.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/control/control.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 #define ANSWER_S (int)(RUN_ANSWER_NS / 1000000000u)
 

@@ -4,10 +4,19 @@
  * history, alarms and staleness are the same for them as for the floors'. A value that does not exist is
  * not put: it goes stale, which is the truth.
  */
+#include "daemon/station/shore.h"
+
 #include <math.h>
 #include <string.h>
 
+#include "daemon/capture/watch.h"
+#include "daemon/control/control.h"
+#include "daemon/core/now.h"
+#include "daemon/disk/disk.h"
+#include "daemon/station/links.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
+#include "daemon/time/clock.h"
 
 static void put(struct station *s, const char *name, double value)
 {
@@ -85,9 +94,9 @@ static void shore_board(struct station *s)
 	state = b->status & NANET3_STATUS_REF ? state : NO_REFERENCE;
 	state = b->status & NANET3_STATUS_PPS ? state : NO_PPS;
 	state = b->status & NANET3_STATUS_STALLED ? STALLED : state;
-	state = s->board_present ? state : GONE;
+	state = s->board.present ? state : GONE;
 	put(s, "board.status", state);
-	put(s, "board.temperature", s->board_present ? b->temperature_mc / 1e3 : NAN);
+	put(s, "board.temperature", s->board.present ? b->temperature_mc / 1e3 : NAN);
 	put(s, "board.pool",
 	    s->capture_status.pool_bytes ? 100.0 * (double)s->capture_status.pool_in_use /
 						   (double)s->capture_status.pool_bytes
@@ -120,7 +129,7 @@ static void shore_control(struct station *s)
 void shore_second(struct station *s)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].enabled && s->board_present) {
+		if (s->link[link].enabled && s->board.present) {
 			shore_link(s, link);
 		}
 	}

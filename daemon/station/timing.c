@@ -3,13 +3,23 @@
  * Time as the main thread carries it: gpsd's reports, the board's PPS and count, the system clock go
  * into the clock; the labels that come out go to capture, state changes to the log and the store.
  */
+#include "daemon/station/timing.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/timex.h>
 
+#include "daemon/alarms/view.h"
+#include "daemon/capture/watch.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/station/base.h"
+#include "daemon/station/questions.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
+#include "daemon/time/gps.h"
 
 #define RECONNECT_NS   1000000000ull
 #define LEAPS_EVERY_NS 86400000000000ull
@@ -24,9 +34,9 @@ static void on_tpv(void *context, const struct clock_gps *gps)
 
 static void gpsd_lost(struct station *s)
 {
-	if (s->gps_event) {
-		event_free(s->gps_event);
-		s->gps_event = NULL;
+	if (s->timing.event) {
+		event_free(s->timing.event);
+		s->timing.event = NULL;
 		log_warning("clock", "gpsd at %s:%u is gone; trying again every second",
 			    s->config.clock.gpsd_host, s->config.clock.gpsd_port);
 	}
@@ -39,23 +49,23 @@ static void on_gpsd_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (gps_read_reports(s->gps, on_tpv, s) < 0) {
+	if (gps_read_reports(s->timing.gps, on_tpv, s) < 0) {
 		gpsd_lost(s);
 	}
 }
 
 static void follow_gpsd(struct station *s, uint64_t now)
 {
-	if (s->gps_event || (s->gps_tried_ns && now - s->gps_tried_ns < RECONNECT_NS)) {
+	if (s->timing.event || (s->timing.tried_ns && now - s->timing.tried_ns < RECONNECT_NS)) {
 		return;
 	}
-	s->gps_tried_ns = now;
-	if (gps_connect(s->gps) < 0) {
+	s->timing.tried_ns = now;
+	if (gps_connect(s->timing.gps) < 0) {
 		clock_gpsd(s->clock, false, now);
 		return;
 	}
-	s->gps_event = station_follow(s, gps_fd(s->gps), on_gpsd_readable);
-	if (!s->gps_event) { /* no memory: tried again as when nobody answers */
+	s->timing.event = station_follow(s, gps_fd(s->timing.gps), on_gpsd_readable);
+	if (!s->timing.event) { /* no memory: tried again as when nobody answers */
 		clock_gpsd(s->clock, false, now);
 		return;
 	}
@@ -76,17 +86,17 @@ static void read_leaps(struct work *work)
 /* False: it cannot be read. */
 static bool leaps_are_read(struct station *s)
 {
-	int r = s->leaps.result;
+	int r = s->timing.leaps.result;
 
-	s->leaps.asked = false;
-	s->leaps_read_ns = now_mono_ns();
-	if (r < 0 && r != s->leaps_error) {
+	s->timing.leaps.asked = false;
+	s->timing.leaps_read_ns = now_mono_ns();
+	if (r < 0 && r != s->timing.leaps_error) {
 		log_warning("clock",
 			    "%s: %s; TAI-UTC goes on as known. Install tzdata or name the file in "
 			    "[clock] leap_file",
 			    s->config.clock.leap_file, strerror(-r));
 	}
-	s->leaps_error = r;
+	s->timing.leaps_error = r;
 	return r == 0;
 }
 
@@ -103,16 +113,17 @@ static void take_leaps(struct work *work)
 
 void timing_leaps(struct station *s)
 {
-	if (!s->leaps.asked) {
-		s->leaps.asked = true;
-		questions_work(s, &s->leaps.work);
+	if (!s->timing.leaps.asked) {
+		s->timing.leaps.asked = true;
+		questions_work(s, &s->timing.leaps.work);
 	}
 }
 
 /* The table is packaged anew while we run: look once a day. */
 void timing_second(struct station *s)
 {
-	if (now_mono_ns() - s->leaps_read_ns > (s->leaps_error ? LEAPS_AGAIN_NS : LEAPS_EVERY_NS)) {
+	if (now_mono_ns() - s->timing.leaps_read_ns >
+	    (s->timing.leaps_error ? LEAPS_AGAIN_NS : LEAPS_EVERY_NS)) {
 		timing_leaps(s);
 	}
 }
@@ -123,8 +134,8 @@ void timing_restore(struct station *s, const struct store_past *past)
 	struct clock_relabelling relabelled;
 	long long when, by, utc, age;
 
-	if (s->kept_relabel_ns || sscanf(past->relabelled, "%lld %lld %lld %u", &when, &by, &utc,
-					 &relabelled.epoch) != 4) {
+	if (s->timing.kept_relabel_ns || sscanf(past->relabelled, "%lld %lld %lld %u", &when, &by,
+						&utc, &relabelled.epoch) != 4) {
 		return;
 	}
 	age = now_utc_ns() - when;
@@ -135,7 +146,7 @@ void timing_restore(struct station *s, const struct store_past *past)
 	relabelled.by_ns = by;
 	relabelled.utc_ns = utc;
 	clock_restore_relabelling(s->clock, &relabelled);
-	s->kept_relabel_ns = relabelled.when_ns;
+	s->timing.kept_relabel_ns = relabelled.when_ns;
 }
 
 int timing_start(struct station *s)
@@ -157,28 +168,28 @@ int timing_start(struct station *s)
 	char port[16];
 
 	snprintf(port, sizeof(port), "%u", s->config.clock.gpsd_port);
-	s->leaps = (struct station_leaps){.work = {.run = read_leaps, .done = take_leaps},
-					  .station = s,
-					  .path = s->config.clock.leap_file};
-	read_leaps(&s->leaps.work);
+	s->timing.leaps = (struct station_leaps){.work = {.run = read_leaps, .done = take_leaps},
+						 .station = s,
+						 .path = s->config.clock.leap_file};
+	read_leaps(&s->timing.leaps.work);
 	if (leaps_are_read(s)) {
-		c.tai_utc_s = s->leaps.tai_utc_s;
-		c.leap_tai_ns = s->leaps.leap_tai_ns;
-		c.leap_expires_utc_s = s->leaps.expires_utc_s;
+		c.tai_utc_s = s->timing.leaps.tai_utc_s;
+		c.leap_tai_ns = s->timing.leaps.leap_tai_ns;
+		c.leap_expires_utc_s = s->timing.leaps.expires_utc_s;
 	}
 	s->clock = clock_create(&c);
-	s->gps = gps_create(s->config.clock.gpsd_host, port);
-	return s->clock && s->gps ? 0 : -ENOMEM;
+	s->timing.gps = gps_create(s->config.clock.gpsd_host, port);
+	return s->clock && s->timing.gps ? 0 : -ENOMEM;
 }
 
 void timing_stop(struct station *s)
 {
-	if (s->gps_event) {
-		event_free(s->gps_event);
-		s->gps_event = NULL;
+	if (s->timing.event) {
+		event_free(s->timing.event);
+		s->timing.event = NULL;
 	}
-	gps_destroy(s->gps);
-	s->gps = NULL;
+	gps_destroy(s->timing.gps);
+	s->timing.gps = NULL;
 	clock_destroy(s->clock);
 	s->clock = NULL;
 }
@@ -186,7 +197,6 @@ void timing_stop(struct station *s)
 void timing_pps(struct station *s, const struct nanet3_event *event)
 {
 	clock_pps(s->clock, event->frame_count, event->value, event->time_ns);
-	s->last_pps_count = event->frame_count;
 }
 
 static bool system_synchronised(void)
@@ -201,12 +211,12 @@ static void hand_over_label(struct station *s)
 {
 	struct capture_command command = {.type = CAPTURE_LABEL};
 
-	if (clock_take_label(s->clock, &s->unsent_label)) {
-		s->label_waits = true;
+	if (clock_take_label(s->clock, &s->timing.label)) {
+		s->timing.label_waits = true;
 	}
-	command.label = s->unsent_label;
-	if (s->label_waits && station_order(s, &command) == 0) {
-		s->label_waits = false;
+	command.label = s->timing.label;
+	if (s->timing.label_waits && station_order(s, &command) == 0) {
+		s->timing.label_waits = false;
 	}
 }
 
@@ -215,10 +225,10 @@ static void keep_tai_utc(struct station *s, int32_t tai_utc_s)
 {
 	char text[16];
 
-	if (tai_utc_s != s->kept_tai_utc_s) {
+	if (tai_utc_s != s->timing.kept_tai_utc_s) {
 		snprintf(text, sizeof(text), "%d", tai_utc_s);
 		if (store_put_station(s->store, "tai_utc_s", text) == 0) {
-			s->kept_tai_utc_s = tai_utc_s;
+			s->timing.kept_tai_utc_s = tai_utc_s;
 		}
 	}
 }
@@ -231,7 +241,7 @@ static void keep_relabelling(struct station *s, const struct clock_relabelling *
 		 (long long)(now_utc_ns() - (int64_t)(now_mono_ns() - r->when_ns)),
 		 (long long)r->by_ns, (long long)r->utc_ns, r->epoch);
 	store_put_station(s->store, "relabelled", text);
-	s->kept_relabel_ns = r->when_ns;
+	s->timing.kept_relabel_ns = r->when_ns;
 }
 
 static void say_clock(struct station *s)
@@ -242,12 +252,13 @@ static void say_clock(struct station *s)
 
 	clock_get_view(s->clock, &v);
 	keep_tai_utc(s, v.label.tai_utc_s);
-	if (v.label.state == s->logged_clock && v.label.time_epoch == s->logged_epoch) {
+	if (v.label.state == s->timing.logged_state &&
+	    v.label.time_epoch == s->timing.logged_epoch) {
 		return;
 	}
-	relabelled = v.relabelled.when_ns != s->kept_relabel_ns;
-	s->logged_clock = v.label.state;
-	s->logged_epoch = v.label.time_epoch;
+	relabelled = v.relabelled.when_ns != s->timing.kept_relabel_ns;
+	s->timing.logged_state = v.label.state;
+	s->timing.logged_epoch = v.label.time_epoch;
 	snprintf(reason, sizeof(reason), "%s", v.reason);
 	if (relabelled) {
 		keep_relabelling(s, &v.relabelled);
@@ -268,7 +279,7 @@ void timing_tick(struct station *s)
 	const struct watch_board *b = watch_board(s->watch);
 
 	follow_gpsd(s, now);
-	if (s->board_present) {
+	if (s->board.present) {
 		int64_t utc_then = now_utc_ns() - (int64_t)(now_mono_ns() - b->read_ns);
 
 		clock_board(s->clock, b->count, utc_then, system_synchronised(), b->read_ns);
@@ -277,7 +288,7 @@ void timing_tick(struct station *s)
 		clock_emulated(s->clock, watch_info(s->watch)->emulated == NANET3_EMULATED_UNPACED);
 		clock_own_time(s->clock, &b->time, b->count, b->read_ns);
 	}
-	clock_board_gone(s->clock, !s->board_present);
+	clock_board_gone(s->clock, !s->board.present);
 	clock_tick(s->clock, now);
 	hand_over_label(s);
 	say_clock(s);

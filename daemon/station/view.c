@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The judge looks at the station: what it is shown, and what becomes of what it says. */
+#include "daemon/station/view.h"
+
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/alarms/judge.h"
+#include "daemon/capture/watch.h"
+#include "daemon/core/log.h"
+#include "daemon/core/now.h"
+#include "daemon/disk/disk.h"
+#include "daemon/disk/emergency.h"
 #include "daemon/station/alarm_hands.h"
+#include "daemon/station/doors_say.h"
+#include "daemon/station/links.h"
+#include "daemon/station/records.h"
+#include "daemon/station/reports.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
+#include "daemon/time/clock.h"
 
 static void on_event(void *context, const struct judge_event *e)
 {
@@ -109,17 +123,17 @@ void view_judge(struct station *s)
 	struct judge_view v = {
 		.started_ns = s->started_ns,
 		.config = &s->config,
-		.board_present = s->board_present,
+		.board_present = s->board.present,
 		.board_stalled = watch_board(s->watch)->status & NANET3_STATUS_STALLED,
-		.board_gone_ns = s->board_gone_ns,
-		.board_back_ns = s->board_back_ns,
-		.counts_restarted_ns = s->counts_restarted_ns,
+		.board_gone_ns = s->board.gone_ns,
+		.board_back_ns = s->board.back_ns,
+		.counts_restarted_ns = s->board.restarted_ns,
 		.capture_tick_ns = s->capture_status.last_tick_ns,
 		.reports_lost = s->capture_status.reports_lost,
-		.late_ns = s->late_ns,
-		.late_at_ns = s->late_at_ns,
-		.held_at_ns = s->held_at_ns,
-		.leaps_error = s->leaps_error,
+		.late_ns = s->late.ns,
+		.late_at_ns = s->late.at_ns,
+		.held_at_ns = s->late.held_at_ns,
+		.leaps_error = s->timing.leaps_error,
 		.publisher = &s->publisher_status,
 		.closed_doors = closed_doors,
 		.engine = s->engine,

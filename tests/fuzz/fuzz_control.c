@@ -17,6 +17,7 @@ int daemon_main(int argc, char **argv);
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "daemon/capture/watch.h"
 #include "daemon/control/dispatch.h"
 #include "tests/fuzz/fuzz.h"
 

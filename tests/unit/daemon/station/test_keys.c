@@ -18,7 +18,9 @@
 #include <cmocka.h>
 #include <zmq.h>
 
+#include "daemon/core/log.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 #include "slowctl/access/keyfile.h"
 
 static char directory[] = "/tmp/test_keys.XXXXXX";

@@ -17,7 +17,12 @@
 #include <cmocka.h>
 
 #include "daemon/control/dispatch.h"
+#include "daemon/core/log.h"
+#include "daemon/disk/disk.h"
+#include "daemon/station/base.h"
+#include "daemon/station/questions.h"
 #include "daemon/station/station.h"
+#include "daemon/store/store.h"
 
 #define QUESTIONS_MAX 512u /* open at a time */
 #define NAME	      "tower1.floor3.om2.hv"

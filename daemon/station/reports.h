@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What capture reports, to store, engine, clock and runs. */
+#ifndef DAEMON_STATION_REPORTS_H
+#define DAEMON_STATION_REPORTS_H
+
+#include <stdint.h>
+
+struct station;
+
+void reports_drain(struct station *s);
+/* A closed ledger row lies in the database: its cookie, as given to the store. */
+void reports_saved(struct station *s, uint64_t cookie);
+void reports_losses_saved(struct station *s); /* s->losses_saved, which it clears */
+/* s->publisher_status anew, with what capture has dropped for the groups: it counts what the ledger does. */
+void reports_groups(struct station *s);
+
+#endif
