@@ -36,7 +36,7 @@ struct station_link {
 	uint32_t session[STATION_SESSIONS];
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns; /* 0: none yet */
-	uint64_t dark_since_ns, silent_since_ns;
+	uint64_t dark_since_ns;
 	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
 	unsigned slips; /* frames were found off the board's grid, since the start */
 	uint32_t last_status;

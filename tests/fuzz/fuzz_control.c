@@ -120,6 +120,7 @@ static void let_it_work(void)
 	event_base_loop(station.base, EVLOOP_NONBLOCK);
 	detector_stored(&station);
 	detector_tick(&station);
+	waiters_tick(&station);
 	detector_drain(&station);
 }
 
