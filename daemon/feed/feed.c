@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "daemon/feed/line.h"
+#include "daemon/net/address.h"
 #include "daemon/feed/socket.h"
 #include "daemon/net/listener.h"
 #include "daemon/core/now.h"
@@ -320,6 +321,7 @@ static void serve_listener(struct feed *f, unsigned link)
 }
 
 static int open_listener(struct feed *f, unsigned link)
+	struct sockaddr_storage at;
 {
 	char name[16];
 	int fd;
@@ -328,7 +330,7 @@ static int open_listener(struct feed *f, unsigned link)
 	fd = feed_socket_listen(name, f->config.address, f->config.port[link]);
 	f->listener[link] = fd < 0 ? -1 : fd;
 	f->counters.closed[link] = fd < 0 ? fd : 0;
-	f->counters.port[link] = fd < 0 ? f->config.port[link] : feed_socket_port(fd);
+	f->counters.port[link] = fd < 0 ? f->config.port[link] : address_of(fd, false, &at);
 	return fd < 0 ? fd : 0;
 }
 
