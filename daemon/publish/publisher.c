@@ -275,7 +275,6 @@ static void add_monitors_status(struct publisher *p)
 	monitors_get_status(p->monitors, &m);
 	p->counters.bad_messages += m.bad_messages;
 	p->counters.monitor_blocks = m.blocks;
-	p->counters.monitor_dropped = m.dropped;
 	door_get_status(monitors_door(p->monitors), &p->counters.monitor_door);
 }
 
