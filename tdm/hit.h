@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #define HIT_HEADER_BYTES 16u
-#define HIT_MIN_BYTES	 16u
 #define HIT_MAX_BYTES	 88u /* 44 16-bit words */
 #define HIT_SYNC	 0x55AAu
 #define HIT_T5NS_MAX	 24999u

@@ -189,7 +189,6 @@ static bool block_out(struct link *l, const struct assembled *span, unsigned str
 	}
 	block_build(b, &plan);
 	b->order = l->span_number * FCM_STREAMS + stream;
-	b->last_position = l->read_position;
 	b->end_count = span->end_count;
 	b->monotonic_ns = handed_over_ns(l, span->last_good_count ? span->last_good_count
 								  : span->end_count - 1);

@@ -11,6 +11,7 @@
 #ifndef DAEMON_CORE_QUEUE_H
 #define DAEMON_CORE_QUEUE_H
 
+#include <assert.h>
 #include <errno.h>
 #include <stdalign.h>
 #include <stdatomic.h>
@@ -20,6 +21,24 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+/* An eventfd that does not block, to wake the thread that polls it. Any thread rings it. */
+static inline void bell_ring(int fd)
+{
+	if (eventfd_write(fd, 1) < 0) {
+		assert(errno == EAGAIN); /* the counter is at its end: it rings anyway */
+	}
+}
+
+/* Before the thread looks at what it was woken for. */
+static inline void bell_hush(int fd)
+{
+	eventfd_t rung;
+
+	if (eventfd_read(fd, &rung) < 0) {
+		assert(errno == EAGAIN); /* it was not rung */
+	}
+}
 
 struct queue {
 	unsigned char *items;
@@ -123,20 +142,16 @@ static inline void queue_release(struct queue *q)
 /* Ring the consumer's eventfd. */
 static inline void queue_wake(struct queue *q)
 {
-	uint64_t one = 1;
-
-	if (q->fd >= 0 && write(q->fd, &one, sizeof(one)) < 0) {
-		return; /* EAGAIN: the counter is at its end, the consumer is awake anyway */
+	if (q->fd >= 0) {
+		bell_ring(q->fd);
 	}
 }
 
 /* The consumer, before it drains. */
 static inline void queue_hush(struct queue *q)
 {
-	uint64_t n;
-
-	if (q->fd >= 0 && read(q->fd, &n, sizeof(n)) < 0) {
-		return; /* EAGAIN: it was not rung */
+	if (q->fd >= 0) {
+		bell_hush(q->fd);
 	}
 }
 

@@ -66,10 +66,9 @@ struct block {
 	struct fcm_block_header header; /* as it is sent */
 	uint8_t *payload;
 	size_t capacity;
-	uint64_t order;		/* of all blocks of this link, 0, 1, ...: settled in any order */
-	uint64_t last_position; /* the ring buffers up to this one (inclusive) are needed by it */
-	uint64_t end_count;	/* board count behind the last cell it was made from */
-	uint64_t monotonic_ns;	/* when its last frame was handed over by the board */
+	uint64_t order;	       /* of all blocks of this link, 0, 1, ...: settled in any order */
+	uint64_t end_count;    /* board count behind the last cell it was made from */
+	uint64_t monotonic_ns; /* when its last frame was handed over by the board */
 	uint8_t already[GROUPS_MAX]; /* capture: group had acknowledged it before a restart */
 	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
 	void *publisher;	     /* the publisher's own */

@@ -8,7 +8,6 @@
  */
 #include "daemon/feed/feed.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,6 +20,7 @@
 
 #include "daemon/feed/line.h"
 #include "daemon/feed/socket.h"
+#include "daemon/net/address.h"
 #include "daemon/net/listener.h"
 #include "daemon/core/now.h"
 #include "daemon/core/queue.h"
@@ -321,6 +321,7 @@ static void serve_listener(struct feed *f, unsigned link)
 
 static int open_listener(struct feed *f, unsigned link)
 {
+	struct sockaddr_storage at;
 	char name[16];
 	int fd;
 
@@ -328,7 +329,7 @@ static int open_listener(struct feed *f, unsigned link)
 	fd = feed_socket_listen(name, f->config.address, f->config.port[link]);
 	f->listener[link] = fd < 0 ? -1 : fd;
 	f->counters.closed[link] = fd < 0 ? fd : 0;
-	f->counters.port[link] = fd < 0 ? f->config.port[link] : feed_socket_port(fd);
+	f->counters.port[link] = fd < 0 ? f->config.port[link] : address_of(fd, false, &at);
 	return fd < 0 ? fd : 0;
 }
 
@@ -531,12 +532,11 @@ static void *feed_main(void *arg)
 	struct feed *f = arg;
 	struct polled polled;
 	bool more = false;
-	uint64_t rung;
 
 	while (!atomic_load(&f->stopping)) {
 		wait_for_work(f, &polled, more);
-		if (polled.fds[1].revents && read(f->wake_fd, &rung, sizeof(rung)) < 0) {
-			assert(errno == EAGAIN);
+		if (polled.fds[1].revents) {
+			bell_hush(f->wake_fd);
 		}
 		serve_sockets(f, &polled);
 		queue_hush(&f->offered);
@@ -609,15 +609,6 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 	return 0;
 }
 
-static void ring(struct feed *f)
-{
-	uint64_t one = 1;
-
-	if (write(f->wake_fd, &one, sizeof(one)) < 0) {
-		assert(errno == EAGAIN);
-	}
-}
-
 void feed_stop(struct feed *f)
 {
 	if (f->stopped) {
@@ -626,7 +617,7 @@ void feed_stop(struct feed *f)
 	f->stopped = true;
 	if (f->started) {
 		atomic_store(&f->stopping, true);
-		ring(f);
+		bell_ring(f->wake_fd);
 		pthread_join(f->thread, NULL);
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -731,7 +722,7 @@ uint64_t feed_oldest_ns(const struct feed *f)
 void feed_pool_empty(struct feed *f)
 {
 	atomic_store(&f->pool_empty, true);
-	ring(f);
+	bell_ring(f->wake_fd);
 }
 
 void feed_get_status(struct feed *f, struct feed_status *ret_status)

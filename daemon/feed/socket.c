@@ -2,7 +2,6 @@
 /* The sockets of the TriDAS feed, see socket.h. */
 #include "daemon/feed/socket.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -61,20 +60,4 @@ int feed_socket_listen(const char *name, const char *address, uint16_t port)
 	fd = listener_open(name, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
 	return fd;
-}
-
-uint16_t feed_socket_port(int fd)
-{
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} a;
-	socklen_t length = sizeof(a);
-
-	memset(&a, 0, sizeof(a));
-	if (getsockname(fd, &a.any, &length) < 0) {
-		return 0;
-	}
-	return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
 }

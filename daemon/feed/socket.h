@@ -10,7 +10,6 @@
 /* A non-blocking socket that listens at a numeric IPv4 or IPv6 address and is kept under `name` (listener.h); port 0:
  * any free one. -EINVAL: no such address; else bind's and listen's errors. */
 int feed_socket_listen(const char *name, const char *address, uint16_t port);
-uint16_t feed_socket_port(int fd);
 /* Sent at once; a peer that lost its power or its cable is noticed within half a minute. */
 void feed_socket_tune(int fd);
 /* "127.0.0.1:40712", "[::1]:40712" */

@@ -2,7 +2,6 @@
 /* See door.h. */
 #include "daemon/net/door.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -19,6 +18,7 @@
 #include <netdb.h>
 #include <zmq.h>
 
+#include "daemon/net/address.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/zmq_error.h"
 #include "daemon/net/zmq_frames.h"
@@ -63,40 +63,19 @@ static uint64_t cookie_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) < 0 ? 0 : cookie;
 }
 
-static bool address_of(int fd, bool peer, struct sockaddr_storage *ret_address, uint16_t *ret_port)
-{
-	socklen_t length = sizeof(*ret_address);
-	struct sockaddr *address = (struct sockaddr *)ret_address;
-
-	address->sa_family = AF_UNSPEC;
-	if ((peer ? getpeername(fd, address, &length) : getsockname(fd, address, &length)) < 0) {
-		return false;
-	}
-	if (address->sa_family == AF_INET) {
-		*ret_port = ntohs(((struct sockaddr_in *)address)->sin_port);
-	} else if (address->sa_family == AF_INET6) {
-		*ret_port = ntohs(((struct sockaddr_in6 *)address)->sin6_port);
-	} else {
-		return false;
-	}
-	return true;
-}
-
 /* Whether it was accepted by this socket; the descriptor of one that has ended may be anything by now. */
 static bool is_ours(const struct door *d, int fd)
 {
 	struct sockaddr_storage address;
-	uint16_t port;
 
-	return d->port == 0 || (address_of(fd, false, &address, &port) && port == d->port);
+	return d->port == 0 || address_of(fd, false, &address) == d->port;
 }
 
 static void name_address(int fd, char text[DOOR_ADDRESS_MAX])
 {
 	struct sockaddr_storage a;
-	uint16_t port;
 
-	if (address_of(fd, true, &a, &port)) {
+	if (address_of(fd, true, &a) != 0) {
 		getnameinfo((struct sockaddr *)&a, sizeof(a), text, DOOR_ADDRESS_MAX, NULL, 0,
 			    NI_NUMERICHOST);
 	}

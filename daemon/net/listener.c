@@ -60,36 +60,15 @@ void listener_inherit(void)
 	free(names);
 }
 
-static bool same_address(const struct sockaddr_storage *a, const struct sockaddr *b)
+/* Port 0 asks for a new one each time. (The port of an IPv6 address is in the same place.) */
+static bool listens_at(int fd, const struct sockaddr *address, socklen_t length)
 {
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-
-	if (a->ss_family != b->sa_family) {
-		return false;
-	}
-	if (a->ss_family == AF_INET) {
-		return a4->sin_port == b4->sin_port && a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	}
-	return a->ss_family == AF_INET6 && a6->sin6_port == b6->sin6_port &&
-	       a6->sin6_scope_id == b6->sin6_scope_id &&
-	       memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
-}
-
-static bool listens_at(int fd, const struct sockaddr *address)
-{
-	struct sockaddr_storage a = {.ss_family = AF_UNSPEC};
-	socklen_t length = sizeof(a);
-	int listens = 0, type = 0;
-	socklen_t size = sizeof(int);
-
-	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&
-	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
-	       getsockname(fd, (struct sockaddr *)&a, &length) == 0 && same_address(&a, address);
+	return ((const struct sockaddr_in *)(const void *)address)->sin_port != 0 &&
+	       sd_is_socket_sockaddr(fd, SOCK_STREAM, address, length, true) > 0;
 }
 
 /* The kept socket of this name and address; -1: there is none. One of another address is forgotten. */
-static int take_kept(const char *name, const struct sockaddr *address)
+static int take_kept(const char *name, const struct sockaddr *address, socklen_t length)
 {
 	bool other = false;
 	int fd = -1;
@@ -101,7 +80,7 @@ static int take_kept(const char *name, const struct sockaddr *address)
 		if (k->fd < 0 || strcmp(k->name, name) != 0) {
 			continue;
 		}
-		if (fd < 0 && listens_at(k->fd, address)) {
+		if (fd < 0 && listens_at(k->fd, address, length)) {
 			fd = k->fd;
 		} else {
 			close(k->fd);
@@ -139,7 +118,7 @@ static int listen_at(const struct sockaddr *address, socklen_t length)
 
 int listener_open(const char *name, const struct sockaddr *address, socklen_t length)
 {
-	int fd = take_kept(name, address);
+	int fd = take_kept(name, address, length);
 
 	if (fd < 0) {
 		fd = listen_at(address, length);

@@ -33,10 +33,8 @@ struct groups *groups_create(const struct groups_config *config)
 		TAILQ_INIT(&group->unassigned);
 		TAILQ_INIT(&group->busy);
 		TAILQ_INIT(&group->idle);
-		for (unsigned link = 0; link < NANET3_LINKS; link++) {
-			for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
-				TAILQ_INIT(&group->held[link][stream]);
-			}
+		for (unsigned k = 0; k < LANES; k++) {
+			TAILQ_INIT(&group->lane[k].held);
 		}
 	}
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
@@ -123,6 +121,7 @@ int groups_offer(struct groups *g, struct block *b)
 	for (unsigned i = 0; i < g->count; i++) {
 		struct group *group = &g->group[i];
 		struct entry *e = &t->entry[i];
+		struct lane *lane;
 
 		if (!slice[i]) {
 			b->outcome[i] = group->config.streams & 1u << h->stream
@@ -131,11 +130,12 @@ int groups_offer(struct groups *g, struct block *b)
 			continue;
 		}
 		*e = (struct entry){.of = t, .slice = slice[i]};
-		e->position = group->position[h->link][h->stream];
-		group->position[h->link][h->stream] += h->frames;
+		lane = lane_of(group, e);
+		e->position = lane->position;
+		lane->position += h->frames;
 		group->counts.offered++;
 		t->open++;
-		TAILQ_INSERT_TAIL(entry_held(group, e), e, held);
+		TAILQ_INSERT_TAIL(&lane->held, e, held);
 		entry_wait(g, e, false);
 		groups_judge(g, group, e);
 	}
@@ -153,10 +153,8 @@ no_memory:
 static struct tracked *any_held(const struct groups *g)
 {
 	for (unsigned i = 0; i < g->count; i++) {
-		for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
-			const struct entry_list *held =
-				&g->group[i].held[k / FCM_STREAMS][k % FCM_STREAMS];
-			const struct entry *e = TAILQ_FIRST(held);
+		for (unsigned k = 0; k < LANES; k++) {
+			const struct entry *e = TAILQ_FIRST(&g->group[i].lane[k].held);
 
 			if (e) {
 				return e->of;

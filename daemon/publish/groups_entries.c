@@ -152,11 +152,6 @@ struct group *entry_group(struct groups *g, const struct entry *e)
 	return &g->group[e - e->of->entry];
 }
 
-struct entry_list *entry_held(struct group *group, const struct entry *e)
-{
-	return &group->held[e->of->key.link][e->of->key.stream];
-}
-
 void entry_wait(struct groups *g, struct entry *e, bool at_head)
 {
 	struct group *group = entry_group(g, e);
@@ -216,7 +211,7 @@ void entry_settle(struct groups *g, struct entry *e, enum outcome outcome)
 	struct group *group = entry_group(g, e);
 	struct tracked *t = e->of;
 
-	TAILQ_REMOVE(entry_held(group, e), e, held);
+	TAILQ_REMOVE(&lane_of(group, e)->held, e, held);
 	t->block->outcome[group - g->group] = (uint8_t)outcome;
 	if (e->state != ZOMBIE) {
 		e->state = DONE;

@@ -23,11 +23,11 @@ static uint64_t held_bytes(const struct group *group)
 }
 
 /* The newest block alone is always kept. */
-static bool frames_over(const struct group *group, unsigned link, unsigned stream, uint64_t frames)
+static bool frames_over(const struct lane *lane, uint64_t frames)
 {
-	const struct entry *e = TAILQ_FIRST(&group->held[link][stream]);
+	const struct entry *e = TAILQ_FIRST(&lane->held);
 
-	return e && TAILQ_NEXT(e, held) && group->position[link][stream] - e->position > frames;
+	return e && TAILQ_NEXT(e, held) && lane->position - e->position > frames;
 }
 
 static bool bytes_over(const struct group *group, uint64_t bytes)
@@ -62,15 +62,14 @@ static struct entry *oldest_waiting(struct groups *g, struct group *group)
 }
 
 /* Drop from the oldest on. Returns how many blocks. */
-static unsigned drop_oldest(struct groups *g, struct group *group, const struct fcm_ack *at,
+static unsigned drop_oldest(struct groups *g, struct group *group, const struct lane *lane,
 			    uint64_t frames, uint64_t bytes)
 {
 	unsigned dropped = 0;
 	struct entry *e;
 
-	while (frames_over(group, at->link, at->stream, frames)) {
-		groups_drop_entry(g, TAILQ_FIRST(&group->held[at->link][at->stream]),
-				  reason(group));
+	while (frames_over(lane, frames)) {
+		groups_drop_entry(g, TAILQ_FIRST(&lane->held), reason(group));
 		dropped++;
 	}
 	while (bytes_over(group, bytes) && (e = oldest_waiting(g, group)) &&
@@ -105,8 +104,8 @@ static struct entry *oldest_of(struct group *group)
 {
 	struct entry *oldest = NULL;
 
-	for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
-		struct entry *e = TAILQ_FIRST(&group->held[k / FCM_STREAMS][k % FCM_STREAMS]);
+	for (unsigned k = 0; k < LANES; k++) {
+		struct entry *e = TAILQ_FIRST(&group->lane[k].held);
 
 		if (e &&
 		    (!oldest || e->of->block->monotonic_ns < oldest->of->block->monotonic_ns)) {
@@ -118,23 +117,20 @@ static struct entry *oldest_of(struct group *group)
 
 void groups_spare(struct group *group)
 {
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
-			group->spared_until[link][stream] =
-				group->position[link][stream] + group->config.hold_frames;
-		}
+	for (unsigned k = 0; k < LANES; k++) {
+		struct lane *lane = &group->lane[k];
+
+		lane->spared_until = lane->position + group->config.hold_frames;
 	}
 }
 
-static void disconnect(struct groups *g, struct group *group, const struct fcm_ack *at)
+static void disconnect(struct groups *g, struct group *group, const struct lane *lane)
 {
-	struct entry *e = frames_over(group, at->link, at->stream, group->config.hold_frames)
-				  ? TAILQ_FIRST(&group->held[at->link][at->stream])
-				  : oldest_of(group);
+	struct entry *e = frames_over(lane, group->config.hold_frames) ? TAILQ_FIRST(&lane->held)
+								       : oldest_of(group);
 	struct member *m = e ? holder_of(g, group, e) : NULL;
 
-	if (!m ||
-	    group->position[at->link][at->stream] < group->spared_until[at->link][at->stream]) {
+	if (!m || lane->position < lane->spared_until) {
 		return;
 	}
 	group->counts.disconnected++;
@@ -145,11 +141,10 @@ static void disconnect(struct groups *g, struct group *group, const struct fcm_a
 static void apply_policy(struct groups *g, struct group *group, struct entry *newest,
 			 enum fcm_policy policy)
 {
-	const struct fcm_ack at = newest->of->key;
+	const struct lane *lane = lane_of(group, newest);
 	uint64_t frames = group->config.hold_frames, bytes = share_bytes(group);
 
-	if (policy == FCM_WAIT ||
-	    (!frames_over(group, at.link, at.stream, frames) && !bytes_over(group, bytes))) {
+	if (policy == FCM_WAIT || (!frames_over(lane, frames) && !bytes_over(group, bytes))) {
 		return;
 	}
 	switch (policy) {
@@ -159,10 +154,10 @@ static void apply_policy(struct groups *g, struct group *group, struct entry *ne
 		}
 		break;
 	case FCM_DISCONNECT:
-		disconnect(g, group, &at);
+		disconnect(g, group, lane);
 		break;
 	default:
-		drop_oldest(g, group, &at, frames, bytes);
+		drop_oldest(g, group, lane, frames, bytes);
 		break;
 	}
 }
@@ -177,7 +172,7 @@ void groups_judge(struct groups *g, struct group *group, struct entry *newest)
 		policy = FCM_DROP_OLDEST;
 	}
 	/* The limit first: while there is a newer one behind it, the oldest is not the newest. */
-	dropped = drop_oldest(g, group, &newest->of->key,
+	dropped = drop_oldest(g, group, lane_of(group, newest),
 			      c->limit_frames ? c->limit_frames : UINT64_MAX, c->budget_bytes);
 	group->counts.beyond += policy == FCM_DROP_OLDEST ? 0 : dropped;
 	if (newest->state == WAITING) {

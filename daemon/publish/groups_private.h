@@ -92,15 +92,21 @@ struct member {
 	struct slice_list ready;
 };
 
+/* What a group holds of a stream of a link. */
+struct lane {
+	struct entry_list held;
+	uint64_t position; /* frames offered */
+	/* position up to which no member is disconnected: a new one has work to catch up on */
+	uint64_t spared_until;
+};
+#define LANES (NANET3_LINKS * FCM_STREAMS)
+
 struct group {
 	struct publisher_group_config config;
 	struct publisher_group_status counts; /* what changes with events; the rest when asked */
 	uint64_t owed_bytes;		      /* memory of zombies */
 	struct rate rate;
-	uint64_t position[NANET3_LINKS][FCM_STREAMS]; /* frames offered */
-	/* position up to which no member is disconnected: a new one has work to catch up on */
-	uint64_t spared_until[NANET3_LINKS][FCM_STREAMS];
-	struct entry_list held[NANET3_LINKS][FCM_STREAMS];
+	struct lane lane[LANES];
 	struct slice_list unassigned, busy, idle;
 	unsigned idle_slices;
 	struct slice_chain slices[SLICE_BUCKETS];
@@ -119,6 +125,11 @@ struct groups {
 	struct tracked_chain chain[BLOCK_BUCKETS];
 };
 
+static inline struct lane *lane_of(struct group *group, const struct entry *e)
+{
+	return &group->lane[e->of->key.link * FCM_STREAMS + e->of->key.stream];
+}
+
 /* ---- groups_entries.c ---- */
 struct tracked_chain *tracked_chain(struct groups *g, const struct fcm_ack *key);
 bool key_equal(const struct fcm_ack *a, const struct fcm_ack *b);
@@ -129,7 +140,6 @@ uint64_t slice_key(const struct fcm_block_header *h);
 void slice_place(struct groups *g, struct group *group, struct slice *s);
 struct slice *slice_get(struct groups *g, struct group *group, uint64_t key);
 struct group *entry_group(struct groups *g, const struct entry *e);
-struct entry_list *entry_held(struct group *group, const struct entry *e);
 void entry_wait(struct groups *g, struct entry *e, bool at_head);
 void entry_fly(struct groups *g, struct entry *e, uint8_t member);
 /* Take a FLIGHT or ZOMBIE off its member's account. */

@@ -11,8 +11,8 @@ static void group_status(const struct group *group, uint64_t now_ns,
 {
 	uint64_t oldest = now_ns;
 
-	for (unsigned k = 0; k < NANET3_LINKS * FCM_STREAMS; k++) {
-		const struct entry *e = TAILQ_FIRST(&group->held[k / FCM_STREAMS][k % FCM_STREAMS]);
+	for (unsigned k = 0; k < LANES; k++) {
+		const struct entry *e = TAILQ_FIRST(&group->lane[k].held);
 
 		if (e && e->of->block->monotonic_ns < oldest) {
 			oldest = e->of->block->monotonic_ns;

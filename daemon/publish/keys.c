@@ -4,12 +4,8 @@
  * monitors' door only; every message of a consumer has the key of its connection with it, from ZeroMQ. Belongs to
  * the publisher thread, but for publisher_allow().
  */
-#include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "daemon/publish/private.h"
 
@@ -141,13 +137,9 @@ void publisher_keys_serve(struct publisher *p)
 
 void publisher_allow(struct publisher *p, const struct access_list *access)
 {
-	uint64_t one = 1;
-
 	pthread_mutex_lock(&p->lock);
 	p->access_next = *access;
 	pthread_mutex_unlock(&p->lock);
 	atomic_store(&p->allowed, true);
-	if (write(p->wake_fd, &one, sizeof(one)) < 0) {
-		assert(errno == EAGAIN);
-	}
+	bell_ring(p->wake_fd);
 }

@@ -12,7 +12,6 @@
  */
 #include "daemon/publish/publisher.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -276,7 +275,6 @@ static void add_monitors_status(struct publisher *p)
 	monitors_get_status(p->monitors, &m);
 	p->counters.bad_messages += m.bad_messages;
 	p->counters.monitor_blocks = m.blocks;
-	p->counters.monitor_dropped = m.dropped;
 	door_get_status(monitors_door(p->monitors), &p->counters.monitor_door);
 }
 
@@ -317,7 +315,6 @@ static void wait_for_work(struct publisher *p)
 	void *sockets[3];
 	unsigned more = p->monitors ? monitors_wait_for(p->monitors, sockets) : 0;
 	int count = 5;
-	uint64_t rung;
 
 	if (p->zap) {
 		sockets[more++] = zap_socket(p->zap);
@@ -329,8 +326,8 @@ static void wait_for_work(struct publisher *p)
 	if (items[3].revents) {
 		feed_hush(p->feed);
 	}
-	if (items[2].revents && read(p->wake_fd, &rung, sizeof(rung)) < 0) {
-		assert(errno == EAGAIN);
+	if (items[2].revents) {
+		bell_hush(p->wake_fd);
 	}
 	p->now_ns = now_mono_ns();
 }
@@ -563,17 +560,13 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 
 void publisher_stop(struct publisher *p)
 {
-	uint64_t one = 1;
-
 	if (p->stopped) {
 		return;
 	}
 	p->stopped = true;
 	if (p->started) {
 		atomic_store(&p->stopping, true);
-		if (write(p->wake_fd, &one, sizeof(one)) < 0) {
-			assert(errno == EAGAIN);
-		}
+		bell_ring(p->wake_fd);
 		pthread_join(p->thread, NULL);
 	}
 	close_sockets(p); /* where the thread was never started */

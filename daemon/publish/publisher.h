@@ -92,8 +92,6 @@ struct publisher_namesake {
 };
 struct publisher_status {
 	uint64_t blocks, monitor_blocks;
-	/* at our own high-water mark: known here only as "XPUB would block" */
-	uint64_t monitor_dropped;
 	uint64_t bad_messages;		 /* from consumers: malformed, unknown, too large */
 	uint64_t hellos, refused_hellos; /* the first: of those that became members */
 	struct publisher_namesake namesake;

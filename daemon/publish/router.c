@@ -3,14 +3,13 @@
 #include "daemon/publish/router.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <zmq.h>
 
 #include "daemon/core/annotate.h"
 #include "daemon/publish/hello.h"
+#include "daemon/net/address.h"
 #include "daemon/net/zmq_error.h"
 #include "tdm/frame.h"
 
@@ -127,24 +126,12 @@ void router_error(void *router, const struct peer *to, const char *error, const 
 	router_not_yet(router, to, error, hint, 0);
 }
 
-/* The descriptor is libzmq's, and may be closed by now, or another's: then only the port is wrong. */
-static uint16_t port_of(int fd)
-{
-	struct sockaddr_storage address = {.ss_family = AF_UNSPEC};
-	socklen_t length = sizeof(address);
-
-	if (fd < 0 || getpeername(fd, (struct sockaddr *)&address, &length) < 0) {
-		return 0;
-	}
-	return address.ss_family == AF_INET    ? ntohs(((struct sockaddr_in *)&address)->sin_port)
-	       : address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
-					       : 0;
-}
-
 void router_address(zmq_msg_t *message, char text[PEER_ADDRESS_MAX])
 {
 	const char *host = zmq_msg_gets(message, "Peer-Address");
-	uint16_t port = port_of(zmq_msg_get(message, ZMQ_SRCFD));
+	struct sockaddr_storage address;
+	/* The descriptor is libzmq's, and may be closed by now, or another's: then only the port is wrong. */
+	uint16_t port = address_of(zmq_msg_get(message, ZMQ_SRCFD), true, &address);
 
 	if (port) {
 		snprintf(text, PEER_ADDRESS_MAX, "%.50s:%u", host ? host : "?", port);

@@ -68,17 +68,16 @@ static int64_t start_of(const struct emu_options *o)
 	return leap_to_tai(&table, o->start_utc_s) * SECOND_NS;
 }
 
-/* Real time begins with a second, so that the first PPS falls on step 0. Until then either host serves its
- * clients; the other is NULL. */
-static int await_second(const struct emu_options *o, struct host *h, struct qemu_host *q,
-			struct world *w)
+/* Say that we are ready. Real time begins with a second, so that the first PPS falls on step 0. Until then
+ * either host serves its clients; the other is NULL. */
+static int begin(const struct emu_options *o, struct host *h, struct qemu_host *q, struct world *w)
 {
 	int64_t now = world_tai_now(o->world.leap_path);
 	const int64_t start = (now / SECOND_NS + 1) * SECOND_NS;
-	int err = 0;
+	int err = say_ready(o);
 
 	if (o->host.speed != HOST_SPEED_REAL || o->host.factor != 1 || world_play(w) != NULL) {
-		return 0;
+		return err;
 	}
 	while (err == 0 && !stop && now < start) {
 		const int ms = (int)((start - now + 999999) / 1000000);
@@ -148,12 +147,15 @@ static void print_world(FILE *out, const struct world *w)
 		hits, lost, world.executed, world.events);
 }
 
-/* Close the world's files; `status` unless that fails. */
-static int finish_world(struct world *w, int status)
+/* Close the world's files; `status` unless that fails. `err`: what has stopped the host; 0: nothing. */
+static int finish(struct world *w, int err, int status)
 {
-	int err = world_destroy(w);
+	int written = world_destroy(w);
 
-	return err < 0 && status == EXIT_SUCCESS ? fail("writing its files", err) : status;
+	if (err < 0) {
+		return fail("stopped", err);
+	}
+	return written < 0 && status == EXIT_SUCCESS ? fail("writing its files", written) : status;
 }
 
 /* ------------------------------------------------------------------------ on a socket */
@@ -172,10 +174,7 @@ static int run_socket(const struct emu_options *o, struct world *w)
 		world_destroy(w);
 		return fail(o->host.socket_path, err);
 	}
-	err = say_ready(o);
-	if (err == 0) {
-		err = await_second(o, h, NULL, w);
-	}
+	err = begin(o, h, NULL, w);
 	if (err == 0) {
 		err = host_run(h, &stop);
 	}
@@ -186,11 +185,7 @@ static int run_socket(const struct emu_options *o, struct world *w)
 	printf("%s\n", stats.too_slow ? ", host too slow" : "");
 	fflush(stdout);
 	host_destroy(h);
-	if (err < 0) {
-		world_destroy(w);
-		return fail("stopped", err);
-	}
-	return finish_world(w, stats.too_slow ? EXIT_SLOW : EXIT_SUCCESS);
+	return finish(w, err, stats.too_slow ? EXIT_SLOW : EXIT_SUCCESS);
 }
 
 /* ------------------------------------------------------------------------ in a guest */
@@ -219,10 +214,7 @@ static int run_guest(const struct emu_options *o, struct world *w)
 		world_destroy(w);
 		return fail(o->qemu.launch.command[0], err);
 	}
-	err = say_ready(o);
-	if (err == 0) {
-		err = await_second(o, NULL, q, w);
-	}
+	err = begin(o, NULL, q, w);
 	if (err == 0) {
 		err = qemu_run(q, &stop);
 	}
@@ -231,11 +223,7 @@ static int run_guest(const struct emu_options *o, struct world *w)
 	if (status < 0) {
 		err = status;
 	}
-	if (err < 0 && err != -ECHILD) {
-		world_destroy(w);
-		return fail("stopped", err);
-	}
-	return finish_world(w, status);
+	return finish(w, err == -ECHILD ? 0 : err, status);
 }
 
 int main(int argc, char **argv)

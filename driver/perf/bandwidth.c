@@ -119,8 +119,6 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 
 int measure_bandwidth(const struct perf_options *o, struct nanet3 *b, struct results *r)
 {
-	const struct sizes sizes = {LOW, HIGH, one_size};
-
 	r->figures = figures;
-	return measure_sizes(o, b, r, &sizes);
+	return measure_sizes(o, b, r, LOW, HIGH, one_size);
 }

@@ -88,9 +88,7 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 
 int measure_latency(const struct perf_options *o, struct nanet3 *b, struct results *r)
 {
-	const struct sizes sizes = {LOW, HIGH, one_size};
-
 	r->figures = latency_figures;
 	r->histogram = latency_histogram;
-	return measure_sizes(o, b, r, &sizes);
+	return measure_sizes(o, b, r, LOW, HIGH, one_size);
 }

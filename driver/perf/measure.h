@@ -36,13 +36,10 @@ void samples_free(struct samples samples[PERF_MODES]);
 
 /* sizes.c: one_size() for each power of two of the range, or of the one that was asked for, in bytes; both
  * buffers have room for the largest. */
-struct sizes {
-	uint64_t low, high;
-	int (*one_size)(const struct perf_options *o, struct loopback *l, uint64_t size,
-			struct results *r);
-};
-int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r,
-		  const struct sizes *sizes);
+typedef int (*one_size_fn)(const struct perf_options *o, struct loopback *l, uint64_t size,
+			   struct results *r);
+int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r, uint64_t low,
+		  uint64_t high, one_size_fn one_size);
 
 /* latency.c: what receive.c tells in the same way. Sorts the samples. */
 extern const struct table latency_figures, latency_histogram;

@@ -18,20 +18,21 @@ void samples_free(struct samples samples[PERF_MODES])
 	samples_destroy(&samples[1]);
 }
 
-int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r,
-		  const struct sizes *sizes)
+int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r, uint64_t low,
+		  uint64_t high, one_size_fn one_size)
 {
-	uint64_t low = o->size_low != 0 ? o->size_low : sizes->low;
-	uint64_t high = o->size_low != 0 ? o->size_high : sizes->high;
 	struct loopback l;
-	int err = loopback_create(b, high, &l);
+	int err;
 
+	low = o->size_low != 0 ? o->size_low : low;
+	high = o->size_low != 0 ? o->size_high : high;
+	err = loopback_create(b, high, &l);
 	if (err < 0) {
 		strcpy(r->note, "registering buffers");
 		return err;
 	}
 	for (uint64_t size = low; size <= high && err == 0; size *= 2) {
-		err = sizes->one_size(o, &l, size, r);
+		err = one_size(o, &l, size, r);
 		if (err < 0) {
 			snprintf(r->note, sizeof(r->note), "puts of %llu bytes",
 				 (unsigned long long)size);

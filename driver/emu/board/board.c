@@ -91,7 +91,7 @@ static void count_step(struct board *b)
 
 static void stall_step(struct board *b)
 {
-	bool stalled = b->stall_forced || b->roof.stalled || b->step < b->fault_stall_until;
+	bool stalled = b->roof.stalled || b->step < b->fault_stall_until;
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_ERROR,
 		.link = 0xff,
@@ -277,11 +277,6 @@ void board_step(struct board *b)
 uint64_t board_count(const struct board *b)
 {
 	return b->count;
-}
-
-void board_stall(struct board *b, int stalled)
-{
-	b->stall_forced = stalled != 0;
 }
 
 /* ------------------------------------------------------------------------ life */

@@ -55,8 +55,7 @@ bool board_gone(const struct board *b);
 /* Whether every running ring has the positions that one step may use at worst: the open buffer, a gap that
  * cuts it, and the next buffer. False when none runs. */
 bool board_rings_take(const struct board *b);
-/* The board's frame count, and what a scenario may do to the board itself. */
+/* The board's frame count. */
 uint64_t board_count(const struct board *b);
-void board_stall(struct board *b, int stalled); /* no hand-overs, no events while stalled */
 
 #endif

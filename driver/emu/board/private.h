@@ -109,7 +109,7 @@ struct board {
 	uint64_t count; /* of the current cell */
 	uint64_t pps_step;
 	uint32_t pps_number;
-	bool stalled, stall_forced;
+	bool stalled;
 	uint32_t lost_told; /* EVQ_LOST at the last EVQ_FULL event */
 	struct world_roof roof;
 	struct nanet3_tx words[BOARD_TX_WORDS];

@@ -15,7 +15,7 @@ enum model_fault {
 	MODEL_FAULT_STUCK_DMA, /* the link stays BUSY for `argument` ms after a stop; 0xffff = until
 				  * CONTROL_RESET, 0xfffe = for ever */
 	MODEL_FAULT_GONE, /* off the bus for `argument` ms, 0 = for good: all ones, no DMA; then as after power-up */
-	MODEL_FAULT_STALL,	    /* for `argument` ms: as board_stall() */
+	MODEL_FAULT_STALL,	    /* for `argument` ms no hand-overs, no events; 0: it ends */
 	MODEL_FAULT_FLOOD,	    /* post `argument` LINK events at once */
 	MODEL_FAULT_BAD_EVENT,	    /* post `argument` events of no known type or link */
 	MODEL_FAULT_SKIPPING_EVENT, /* post an RX event of the link, `argument` positions too far on */

@@ -52,9 +52,6 @@ struct host_config {
 	void (*played)(void *context, bool whole);
 	void *played_context;
 	double duration_s; /* model time after which host_run() returns; 0 = endless */
-	/* Called by host_run() once a turn (about 1 ms) between steps; may be NULL. */
-	void (*tick)(void *context);
-	void *tick_context;
 };
 
 /* Defaults of design.md: 16 frames, 2000 ms, 5 ms, 10 s, real time. */
@@ -66,7 +63,6 @@ struct host_stats {
 	bool too_slow;	    /* that was more than the rings' depth: losses are not the daemon's */
 	uint64_t waited_ns; /* max speed: held back by full rings, or no ring was claimed */
 	uint64_t requests, refused; /* from clients; refused = answered with an error */
-	uint64_t clients_ever;
 	unsigned clients;
 	uint64_t events_dropped; /* control events that found a client's queue full, all clients */
 };

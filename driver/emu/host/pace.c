@@ -35,9 +35,6 @@ static int turn(struct pace *p, int timeout_ms)
 {
 	int r = host_poll(p->h, timeout_ms);
 
-	if (p->h->config.tick != NULL) {
-		p->h->config.tick(p->h->config.tick_context);
-	}
 	return r == -EINTR ? 0 : r;
 }
 

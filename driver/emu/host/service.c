@@ -121,7 +121,6 @@ static int client_init(struct host *h, struct client *c, int fd)
 	c->uid = peer.uid;
 	c->privileged = peer.uid == 0 || peer.uid == geteuid();
 	h->stats.clients++;
-	h->stats.clients_ever++;
 	return 0;
 
 fail:

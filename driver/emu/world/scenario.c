@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/emu/world/gps.h"
 #include "driver/nanet3.h"
 
 #define WORDS_MAX   16u
@@ -37,7 +38,7 @@ static const struct action {
 	bool link;	  /* needs `link L` */
 	uint8_t required; /* arguments, of those below */
 	struct arg args[SCENARIO_ARGS];
-	double value; /* the argument of an action that has none to read: on or off */
+	double value; /* the argument of an action that has none to read */
 } actions[] = {
 #define COUNT	"COUNT", 1, 1e9, true
 #define OR_NONE "COUNT", 0, 1e9, true
@@ -52,12 +53,12 @@ static const struct action {
 	{"plug", SCENARIO_PLUG, true},
 	{"phase-drift", SCENARIO_PHASE_DRIFT, true, 1, {{"PS_PER_S", -1e4, 1e4, false}}},
 	{"phase-step", SCENARIO_PHASE_STEP, true, 1, {{"PS", -1e5, 1e5, false}}},
-	{"phase-stop", SCENARIO_PHASE_STOP, true},
-	{"phase-go", SCENARIO_PHASE_GO, true},
+	{"phase-stop", SCENARIO_PHASE, true},
+	{"phase-go", SCENARIO_PHASE, true, .value = 1},
 	{"stuck-dma", SCENARIO_STUCK_DMA, true, 1, {{"MS", 1, 65533, true}}},
 	{"lose-irqs", SCENARIO_LOSE_IRQS, true, 1, {{"COUNT", 1, 65535, true}}},
-	{"mute", SCENARIO_MUTE, true},
-	{"unmute", SCENARIO_UNMUTE, true},
+	{"mute", SCENARIO_MUTE, true, .value = 1},
+	{"unmute", SCENARIO_MUTE, true},
 	{"fcm-boot", SCENARIO_BOOT, true},
 	{"hv-trip", SCENARIO_TRIP, true, 1, {{"MODULE", 0, 5, true}}},
 	{"lose-replies", SCENARIO_LOSE_REPLIES, true, 1, {{OR_NONE}}},
@@ -67,9 +68,9 @@ static const struct action {
 	{"burst", SCENARIO_BURST, true, 2, {{"HZ", 1, 2e7, false}, {SECONDS}}},
 	{"time-fault", SCENARIO_TIME_FAULT, true, 1, {{COUNT}}},
 	{"temperature", SCENARIO_TEMPERATURE, true, 1, {{"CELSIUS", -20, 120, false}}},
-	{"gps ok", SCENARIO_GPS_OK},
-	{"gps void", SCENARIO_GPS_VOID},
-	{"gps silent", SCENARIO_GPS_SILENT},
+	{"gps ok", SCENARIO_GPS, .value = GPS_OK},
+	{"gps void", SCENARIO_GPS, .value = GPS_VOID},
+	{"gps silent", SCENARIO_GPS, .value = GPS_SILENT},
 	{"gps jump", SCENARIO_GPS_JUMP, false, 1, {{"SECONDS", -2e9, 2e9, true}}},
 	{"pps off", SCENARIO_PPS},
 	{"pps on", SCENARIO_PPS, .value = 1},

@@ -420,9 +420,8 @@ static void apply_to_link(struct world *w, const struct scenario_event *e)
 	case SCENARIO_PHASE_STEP:
 		l->fibre->drift_ps += x;
 		break;
-	case SCENARIO_PHASE_STOP:
-	case SCENARIO_PHASE_GO:
-		l->receiver.no_phase = e->action == SCENARIO_PHASE_STOP;
+	case SCENARIO_PHASE:
+		l->receiver.no_phase = x == 0;
 		break;
 	default:
 		break;
@@ -436,8 +435,7 @@ static void apply_to_floor(struct floor *f, const struct scenario_event *e)
 
 	switch ((enum scenario_action)e->action) {
 	case SCENARIO_MUTE:
-	case SCENARIO_UNMUTE:
-		faults->mute = e->action == SCENARIO_MUTE;
+		faults->mute = x > 0;
 		break;
 	case SCENARIO_LOSE_REPLIES:
 	case SCENARIO_LOSE_SHARE:
@@ -478,15 +476,9 @@ static void apply_to_shore(struct world *w, const struct scenario_event *e)
 	const double x = e->args[0];
 
 	switch ((enum scenario_action)e->action) {
-	case SCENARIO_GPS_OK:
-		w->gps_state = GPS_OK;
-		w->gps_jump_s = 0;
-		break;
-	case SCENARIO_GPS_VOID:
-		w->gps_state = GPS_VOID;
-		break;
-	case SCENARIO_GPS_SILENT:
-		w->gps_state = GPS_SILENT;
+	case SCENARIO_GPS:
+		w->gps_state = (enum gps_state)x;
+		w->gps_jump_s = w->gps_state == GPS_OK ? 0 : w->gps_jump_s;
 		break;
 	case SCENARIO_GPS_JUMP:
 		w->gps_jump_s += (int64_t)x;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/emu/common/model_fault.h"
 #include "tests/unit/driver/emu/board_rig.h"
 
 static void *rig_map(void *context, uint64_t bus, uint32_t length)
@@ -68,6 +69,11 @@ void steps(struct rig *r, unsigned n)
 	while (n-- > 0) {
 		board_step(r->board);
 	}
+}
+
+void stall(struct rig *r, bool on)
+{
+	wr(r, NANET3_REG_MODEL_FAULT, MODEL_FAULT(MODEL_FAULT_STALL, 0, on ? 0xffff : 0));
 }
 
 bool next(struct rig *r, struct nanet3_event *ret_ev)

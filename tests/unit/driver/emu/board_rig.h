@@ -47,6 +47,8 @@ uint64_t *rig_table(struct rig *r, unsigned link);
 void start(struct rig *r, unsigned link);
 void release(struct rig *r, unsigned link, uint64_t position);
 void steps(struct rig *r, unsigned n);
+/* From the next step on, or no longer. */
+void stall(struct rig *r, bool on);
 /* Take the next event off the queue. */
 bool next(struct rig *r, struct nanet3_event *ret_ev);
 /* The next event of a type; others are passed over. Fails when there is none. */

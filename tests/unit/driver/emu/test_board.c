@@ -432,7 +432,7 @@ static void stall_is_told_and_charged(void **state)
 
 	start(r, 0);
 	steps(r, 5);
-	board_stall(r->board, 1);
+	stall(r, 1);
 	steps(r, 1);
 	ev = next_of(r, NANET3_EVENT_ERROR);
 	assert_int_equal(ev.reason, NANET3_ERROR_STALLED);
@@ -444,7 +444,7 @@ static void stall_is_told_and_charged(void **state)
 	assert_int_equal(rd(r, NANET3_REG_EVQ_WRITE), written);
 	assert_int_equal(rd(r, NANET3_REG_TX_READ), 0);
 	assert_int_equal(rd(r, NANET3_REG_EVQ_LOST), 0);
-	board_stall(r->board, 0);
+	stall(r, 0);
 	steps(r, FRAMES);
 	ev = next_of(r, NANET3_EVENT_ERROR);
 	assert_int_equal(ev.value, 0);
@@ -532,7 +532,7 @@ static void random_life(void **state)
 			   (uint32_t)rand() % 6000);
 		}
 		if (rand() % 3000 == 0) {
-			board_stall(r->board, rand() % 2);
+			stall(r, rand() % 2);
 		}
 		steps(r, 1);
 		while (next(r, &ev)) {

@@ -428,12 +428,12 @@ static void put_waits_while_off_and_stalled(void **state)
 	assert_int_equal(rd(r, NANET3_REG_TX_READ), 0);
 	wr(r, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
 	check_told(r, &c, 0);
-	board_stall(r->board, 1);
+	stall(r, 1);
 	steps(r, 1);
 	put(r, &c);
 	steps(r, 5);
 	assert_false(has(r, NANET3_EVENT_TX));
-	board_stall(r->board, 0);
+	stall(r, 0);
 	steps(r, 1);
 	check_told(r, &c, 0);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "driver/emu/world/gps.h"
 #include "driver/emu/world/scenario.h"
 
 struct good {
@@ -31,13 +32,13 @@ static void understood(void **state)
 		{"at 1 link 0 unplug 2.5", 8000, 0, SCENARIO_UNPLUG, 1, {2.5}},
 		{"at 1 link 0 plug", 8000, 0, SCENARIO_PLUG, 0, {0}},
 		{"at 1 link 0 phase-drift -3.5", 8000, 0, SCENARIO_PHASE_DRIFT, 1, {-3.5}},
-		{"at 1 link 0 phase-stop", 8000, 0, SCENARIO_PHASE_STOP, 0, {0}},
-		{"at 1 link 0 phase-go", 8000, 0, SCENARIO_PHASE_GO, 0, {0}},
+		{"at 1 link 0 phase-stop", 8000, 0, SCENARIO_PHASE, 0, {0}},
+		{"at 1 link 0 phase-go", 8000, 0, SCENARIO_PHASE, 0, {1}},
 		{"at 1 link 1 lose-replies 20%", 8000, 1, SCENARIO_LOSE_SHARE, 1, {0.2}},
 		{"at 1 link 1 lose-replies 20", 8000, 1, SCENARIO_LOSE_REPLIES, 1, {20}},
 		{"at 1 link 1 burst 1e6 2", 8000, 1, SCENARIO_BURST, 2, {1e6, 2}},
 		{"at 1 link 1 hv-trip 5", 8000, 1, SCENARIO_TRIP, 1, {5}},
-		{"at 1 gps silent", 8000, SCENARIO_SHORE, SCENARIO_GPS_SILENT, 0, {0}},
+		{"at 1 gps silent", 8000, SCENARIO_SHORE, SCENARIO_GPS, 0, {GPS_SILENT}},
 		{"at 1 gps jump -619315200",
 		 8000,
 		 SCENARIO_SHORE,
