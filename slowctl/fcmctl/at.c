@@ -187,7 +187,6 @@ const struct ctl_command ctl_at_commands[] = {
 			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
 			"  fcmctl diff 'floor3.om*.hv' --at yesterday",
 		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),
-		.max_words = 64,
 		.run = diff_run,
 	},
 	{0},

@@ -266,8 +266,6 @@ const struct ctl_command ctl_job_commands[] = {
 			"the daemon is not running.\n\n"
 			"  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
 		.options = CTL_BIT(CTL_STATE),
-		.min_words = 1,
-		.max_words = 1,
 		.run = show_run,
 	},
 	{0},

@@ -139,7 +139,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl get clock.state\n"
 			"  fcmctl get floor3.om2.hv --at 2026-11-01T02:00",
 		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_PLAN),
-		.max_words = 64,
 		.run = get_run,
 	},
 	{
@@ -159,8 +158,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
 			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
 		.options = COMMAND_OPTIONS,
-		.min_words = 2,
-		.max_words = 2,
 		.run = set_run,
 	},
 	{
@@ -178,8 +175,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl ramp floor3.om2.hv 1450 --rate 20\n"
 			"  fcmctl ramp 'floor3.om*.hv' 1450",
 		.options = COMMAND_OPTIONS | CTL_BIT(CTL_RATE),
-		.min_words = 2,
-		.max_words = 2,
 		.run = ramp_run,
 	},
 	{
@@ -194,8 +189,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl action 'floor3.*.clear_trip'\n"
 			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",
 		.options = COMMAND_OPTIONS,
-		.min_words = 1,
-		.max_words = 1,
 		.run = action_run,
 	},
 	{0},

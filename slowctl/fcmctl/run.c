@@ -109,7 +109,6 @@ const struct ctl_command ctl_run_commands[] = {
 			"when the daemon restarts.\n\n"
 			"  fcmctl run start 'physics, 4 floors'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.max_words = 1,
 		.run = start_run,
 	},
 	{

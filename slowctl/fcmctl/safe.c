@@ -106,7 +106,6 @@ const struct ctl_command ctl_safe_commands[] = {
 			"  fcmctl safe 'floor*.om[0-2]'",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
 			   CTL_BIT(CTL_DRY_RUN),
-		.max_words = 1,
 		.run = safe_run,
 	},
 	{0},

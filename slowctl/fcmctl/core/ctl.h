@@ -92,11 +92,10 @@ struct ctl_args;
 struct ctl_command {
 	const char *noun;      /* NULL: a bare verb */
 	const char *verb;      /* NULL ends a table */
-	const char *arguments; /* as shown in the usage: "LINK", "NAME VALUE", "[PATTERN...]" */
+	const char *arguments; /* of the usage, and so checked: "LINK", "NAME [FILE]", "ALARM..." */
 	const char *summary;   /* one line */
 	const char *help;      /* what it does, what it prints, examples */
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
-	unsigned min_words, max_words; /* both 0: as `arguments` says */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 	/* Without run() the command shows the answer to `op`, of a list the newest `limit` rows. */
 	const char *op;

@@ -400,8 +400,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 			"name is shown.\n\n"
 			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 2,
 		.run = save_run,
 	},
 	{
@@ -421,8 +419,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.summary = "what is in one, as a plan",
 		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
 			"  fcmctl snapshot show before-gain-run > mine.plan",
-		.min_words = 1,
-		.max_words = 1,
 		.run = show_run,
 	},
 	{
@@ -434,8 +430,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 			"two. Without B: compares with what is set now, for the parameters of\n"
 			"A.\n\n"
 			"  fcmctl snapshot diff before-gain-run",
-		.min_words = 1,
-		.max_words = 2,
 		.run = diff_run,
 	},
 	{
@@ -449,8 +443,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
 			   CTL_BIT(CTL_ROLL_BACK),
-		.min_words = 1,
-		.max_words = 2,
 		.run = restore_run,
 	},
 	{
@@ -461,8 +453,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.help = "It cannot be brought back. An event records who removed it.\n\n"
 			"  fcmctl snapshot remove before-gain-run",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
 		.run = remove_run,
 	},
 	{0},

@@ -496,8 +496,6 @@ const struct ctl_command ctl_record_dump_commands[] = {
 			"  fcmctl record dump storm --pcap storm.pcapng --frames 8000",
 		.options = CTL_BIT(CTL_LINK) | CTL_BIT(CTL_FROM) | CTL_BIT(CTL_FRAMES) |
 			   CTL_BIT(CTL_WHAT) | CTL_BIT(CTL_PCAP),
-		.min_words = 1,
-		.max_words = 1,
 		.run = dump_run,
 	},
 	{0},
