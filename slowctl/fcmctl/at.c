@@ -62,12 +62,11 @@ static void say_mean(struct writer *w, const json_t *sum)
 	char low[32];
 	char high[32];
 
-	writer_text(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
+	writer_line(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
 		    value_integer(sum, "samples", 0),
 		    value_integer(sum, "span_s", 0) > 60 ? "that hour" : "that minute",
 		    value_text(value_at(sum, "min"), VALUE_PLAIN, low, sizeof(low)),
 		    value_text(value_at(sum, "max"), VALUE_PLAIN, high, sizeof(high)));
-	writer_newline(w);
 }
 
 static void render_at(struct writer *w, const json_t *result)
@@ -101,8 +100,7 @@ static void render_at(struct writer *w, const json_t *result)
 	}
 	if (json_array_size(value_at(result, "parameters")) == 1 &&
 	    *value_string(p, "author.reason", "") != '\0') {
-		writer_text(w, WRITER_DIM, "%s", value_string(p, "author.reason", ""));
-		writer_newline(w);
+		writer_line(w, WRITER_DIM, "%s", value_string(p, "author.reason", ""));
 	}
 }
 
@@ -143,9 +141,8 @@ static void render_diff(struct writer *w, const json_t *result)
 		 value_integer(result, "compared", 0));
 	writer_table_end(w, none);
 	if (json_array_size(differences) > 0) {
-		writer_text(w, WRITER_DIM, "%zu of %lld parameters differ",
+		writer_line(w, WRITER_DIM, "%zu of %lld parameters differ",
 			    json_array_size(differences), value_integer(result, "compared", 0));
-		writer_newline(w);
 	}
 }
 

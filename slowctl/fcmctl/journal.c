@@ -149,9 +149,8 @@ static void render_cancel(struct writer *w, const json_t *result)
 		ctl_outcome(w, result);
 		return;
 	}
-	writer_text(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
+	writer_line(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
 		    value_integer(result, "command", 0));
-	writer_newline(w);
 }
 
 static int cancel_run(struct ctl *ctl, const struct ctl_args *args)

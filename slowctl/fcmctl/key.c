@@ -22,13 +22,10 @@ static int key_fail(struct ctl *ctl, int r, const struct sc_error *error)
 
 static void render_make(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_DIM, "# %s is secret: give it to %s only, and delete it here",
+	writer_line(w, WRITER_DIM, "# %s is secret: give it to %s only, and delete it here",
 		    value_string(result, "file", "?"), value_string(result, "name", "?"));
-	writer_newline(w);
-	writer_text(w, WRITER_DIM, "# this line goes into the allow list; then systemctl reload");
-	writer_newline(w);
-	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "line", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_DIM, "# this line goes into the allow list; then systemctl reload");
+	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "line", "?"));
 }
 
 static int make_run(struct ctl *ctl, const struct ctl_args *args)
@@ -72,15 +69,12 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 
 static void render_server(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_DIM,
+	writer_line(w, WRITER_DIM,
 		    "# %s is secret: it must belong to the daemon's user (chown fcm)",
 		    value_string(result, "file", "?"));
-	writer_newline(w);
-	writer_text(w, WRITER_DIM, "# every client needs this public key, also in %s",
+	writer_line(w, WRITER_DIM, "# every client needs this public key, also in %s",
 		    value_string(result, "public_file", "?"));
-	writer_newline(w);
-	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "public_key", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "public_key", "?"));
 }
 
 static int write_public(const char *path, const char *public)
@@ -153,11 +147,10 @@ static void render_list(struct writer *w, const json_t *result)
 
 	value_table(w, value_at(result, "keys"), columns,
 		    "no keys: control over the network is closed");
-	writer_text(w, WRITER_DIM,
+	writer_line(w, WRITER_DIM,
 		    "of %s, as it is now; the daemon has it as it was at its start or "
 		    "last reload",
 		    value_string(result, "file", "?"));
-	writer_newline(w);
 }
 
 /* The first is the failure, the others are remarks before it. */

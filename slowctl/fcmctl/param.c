@@ -71,8 +71,7 @@ static void render_parameters(struct writer *w, const json_t *result)
 	writer_table_end(w, "no parameters");
 	if (json_array_size(value_at(result, "parameters")) == 1) {
 		p = json_array_get(value_at(result, "parameters"), 0);
-		writer_text(w, WRITER_DIM, "%s", value_string(p, "description", ""));
-		writer_newline(w);
+		writer_line(w, WRITER_DIM, "%s", value_string(p, "description", ""));
 	}
 }
 

@@ -25,8 +25,7 @@ static void render(struct writer *w, const json_t *result)
 	}
 	writer_table_end(w, "no modules");
 	writer_text(w, value_style(state), "%s", value_string(result, "text", ""));
-	writer_text(w, WRITER_PLAIN, " (safe %lld)", value_integer(result, "safe", 0));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, " (safe %lld)", value_integer(result, "safe", 0));
 }
 
 /* --dry-run */
@@ -43,15 +42,13 @@ static void render_plan(struct writer *w, const json_t *result)
 			    value_string(row, "text", "?"));
 	}
 	writer_table_end(w, "no modules");
-	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
 }
 
 /* --no-wait: the number alone, for a script. */
 static void render_number(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "%lld", value_integer(result, "safe", 0));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%lld", value_integer(result, "safe", 0));
 }
 
 static int safe_run(struct ctl *ctl, const struct ctl_args *args)

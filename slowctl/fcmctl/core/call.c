@@ -349,10 +349,9 @@ static void say_limit(struct ctl *ctl, const json_t *result, json_int_t limit)
 
 	json_object_foreach ((json_t *)(uintptr_t)result, name, member) {
 		if (limit > 0 && json_array_size(member) == (size_t)limit) {
-			writer_text(ctl->out, WRITER_DIM,
+			writer_line(ctl->out, WRITER_DIM,
 				    "-- the newest %lld: --limit shows more, --since fewer",
 				    (long long)limit);
-			writer_newline(ctl->out);
 			return;
 		}
 	}

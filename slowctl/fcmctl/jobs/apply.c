@@ -87,8 +87,7 @@ static void sum_up(const struct apply *a)
 		writer_text(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
 	}
 	many_say_rest(a->ctl, of);
-	writer_text(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
 }
 
 /* Runs the rows and prints the outcome of each. */
@@ -206,10 +205,9 @@ static void tell_back(struct apply *a)
 		const struct many_row *row = &a->many.rows[i];
 
 		if (row->state == MANY_WAITS && !a->ctl->json) {
-			writer_text(a->ctl->out, WRITER_PLAIN, "would set back %s to %s",
+			writer_line(a->ctl->out, WRITER_PLAIN, "would set back %s to %s",
 				    value_string(row->args, "name", "?"),
 				    value_string(row->args, "value", "?"));
-			writer_newline(a->ctl->out);
 		}
 		tell_row(a, row);
 	}

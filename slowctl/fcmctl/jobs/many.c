@@ -202,9 +202,8 @@ void ctl_outcome(struct writer *w, const json_t *c)
 	if (isfinite(took)) {
 		writer_text(w, WRITER_PLAIN, " in %s", ctl_span_text(took, span, sizeof(span)));
 	}
-	writer_text(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
+	writer_line(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
 		    value_integer(c, "command", 0));
-	writer_newline(w);
 }
 
 int ctl_exit_of_state(const char *state)

@@ -20,8 +20,7 @@ struct run {
 
 void job_render_number(struct writer *w, const json_t *command)
 {
-	writer_text(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
 }
 
 /* With --json: a document a line of the file. */

@@ -181,8 +181,7 @@ static void render_saved(struct writer *w, const json_t *s)
 
 static void render_removed(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "%s: removed", value_string(result, "name", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%s: removed", value_string(result, "name", "?"));
 }
 
 static void render_list(struct writer *w, const json_t *result)
@@ -215,21 +214,19 @@ static void render_show(struct writer *w, const json_t *s)
 	size_t i;
 	const json_t *v;
 
-	writer_text(w, WRITER_DIM, "# snapshot %s of %s UTC by %s%s%s",
+	writer_line(w, WRITER_DIM, "# snapshot %s of %s UTC by %s%s%s",
 		    value_string(s, "name", "?"),
 		    ctl_time_text(value_number(s, "time"), 0, when, sizeof(when)),
 		    value_string(s, "who", "?"), *note != '\0' ? ": " : "", note);
-	writer_newline(w);
 	json_array_foreach (value_at(s, "values"), i, v) {
 		const char *unit = value_string(v, "unit", "");
 		char text[64];
 
-		writer_text(w, WRITER_PLAIN, "%s%s = %s%s%s",
+		writer_line(w, WRITER_PLAIN, "%s%s = %s%s%s",
 			    value_true(v, "configured") ? "" : "# no longer configured: ",
 			    value_string(v, "parameter", "?"),
 			    plan_value_text(value_at(v, "value"), text, sizeof(text)),
 			    *unit != '\0' ? " " : "", unit);
-		writer_newline(w);
 	}
 }
 
@@ -260,11 +257,10 @@ static void render_diff(struct writer *w, const json_t *result)
 	}
 	writer_table_end(w, "no difference");
 	if (unknown > 0) {
-		writer_text(w, WRITER_WARN,
+		writer_line(w, WRITER_WARN,
 			    "%zu present set value%s unknown: not read since the link was down or "
 			    "the FCM has booted",
 			    unknown, plural(unknown));
-		writer_newline(w);
 	}
 }
 

@@ -98,14 +98,13 @@ static json_t *at_json(const char *what, const struct record_place *at, json_t *
 static void render_segment(struct writer *w, const json_t *i)
 {
 	writer_text(w, WRITER_BOLD, "%s", value_string(i, "segment", "?"));
-	writer_text(w, WRITER_PLAIN,
+	writer_line(w, WRITER_PLAIN,
 		    "  board %lld link %lld tower %lld floor %lld  DMA epoch %lld  run %lld  from "
 		    "count %lld  begun %s by the host's clock",
 		    value_integer(i, "board", 0), value_integer(i, "link", 0),
 		    value_integer(i, "tower", 0), value_integer(i, "floor", 0),
 		    value_integer(i, "dma_epoch", 0), value_integer(i, "run", 0),
 		    value_integer(i, "count", 0), value_string(i, "begun", "-"));
-	writer_newline(w);
 }
 
 void record_show_segment(const struct record_sink *to, const char *name,
@@ -212,8 +211,7 @@ static void render_segment_end(struct writer *w, const json_t *i)
 	writer_text(w, bad ? WRITER_BAD : WRITER_PLAIN, "%s ends at byte %lld of %lld: %s",
 		    value_string(i, "segment", "?"), value_integer(i, "byte", 0),
 		    value_integer(i, "size", 0), value_string(i, "why", "?"));
-	writer_text(w, WRITER_PLAIN, " (%lld records)", value_integer(i, "records", 0));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, " (%lld records)", value_integer(i, "records", 0));
 }
 
 void record_show_end(const struct record_sink *to, const char *name, enum record_end end,
@@ -240,13 +238,11 @@ static void render_registers(struct writer *w, const json_t *i)
 {
 	const char *line = value_string(i, "text", "");
 
-	writer_text(w, WRITER_BOLD, "%s", value_string(i, "file", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_BOLD, "%s", value_string(i, "file", "?"));
 	while (*line != '\0') {
 		const size_t length = strcspn(line, "\n");
 
-		writer_text(w, WRITER_PLAIN, "  %.*s", (int)length, line);
-		writer_newline(w);
+		writer_line(w, WRITER_PLAIN, "  %.*s", (int)length, line);
 		line += length + (line[length] != '\0');
 	}
 }

@@ -53,10 +53,9 @@ static void render_start(struct writer *w, const json_t *result)
 	char until[40];
 
 	writer_text(w, WRITER_GOOD, "recording %s", value_string(result, "name", "?"));
-	writer_text(w, WRITER_PLAIN, " of links %s goes to %s/%s",
+	writer_line(w, WRITER_PLAIN, " of links %s goes to %s/%s",
 		    links_text(value_at(result, "links"), links, sizeof(links)),
 		    value_string(result, "directory", "?"), value_string(result, "name", "?"));
-	writer_newline(w);
 	if (json_is_number(value_at(result, "until"))) {
 		writer_text(
 			w, WRITER_PLAIN, "until %s UTC",
@@ -71,7 +70,7 @@ static void render_stop(struct writer *w, const json_t *result)
 {
 	char bytes[32];
 
-	writer_text(
+	writer_line(
 		w, WRITER_PLAIN,
 		"recording %s has ended: %s%lld frames, %s; %lld cells without data, %lld let go",
 		value_string(result, "name", "?"),
@@ -79,7 +78,6 @@ static void render_stop(struct writer *w, const json_t *result)
 		value_integer(result, "frames", 0),
 		size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
 		value_integer(result, "gap_frames", 0), value_integer(result, "let_go_frames", 0));
-	writer_newline(w);
 }
 
 /* How it ended, or that it has not. */
@@ -126,8 +124,7 @@ static void render_list(struct writer *w, const json_t *result)
 	const json_t *r;
 	char text[64];
 
-	writer_text(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (value_at(result, "recordings"), i, r) {
 		const char *alarm = value_string(r, "alarm_text", "");

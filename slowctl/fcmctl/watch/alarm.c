@@ -106,8 +106,7 @@ static void render_all(struct writer *w, const json_t *alarms)
 		render_alarm(w, alarm);
 	}
 	if (json_array_size(alarms) == 0) {
-		writer_text(w, WRITER_GOOD, "no alarm is active, none is paused");
-		writer_newline(w);
+		writer_line(w, WRITER_GOOD, "no alarm is active, none is paused");
 	}
 }
 
@@ -127,12 +126,11 @@ static void render_done(struct writer *w, const json_t *result)
 		char dealt[400];
 		bool is_dealt = *ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0';
 
-		writer_text(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
+		writer_line(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
 			    is_dealt ? dealt : state_words(alarm),
 			    is_dealt && strcmp(value_string(alarm, "standing", ""), "over") == 0
 				    ? "; it is not active"
 				    : "");
-		writer_newline(w);
 	}
 }
 

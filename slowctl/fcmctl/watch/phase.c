@@ -77,8 +77,7 @@ static void render_histogram(struct writer *w, const json_t *p)
 	histogram_fold(value_at(p, "histogram"), &h);
 	writer_newline(w);
 	if (h.samples == 0) {
-		writer_text(w, WRITER_DIM, "no histogram: no samples since the last lock");
-		writer_newline(w);
+		writer_line(w, WRITER_DIM, "no histogram: no samples since the last lock");
 		return;
 	}
 	writer_heading(w, "%llu samples since the last lock, %u ps a line",
@@ -171,18 +170,16 @@ static void render_soak(struct writer *w, const json_t *result)
 	writer_heading(w, "Phase soak of link %lld", value_integer(result, "link", -1));
 	render_trials(w, value_at(result, "trials"));
 	writer_newline(w);
-	writer_text(w, well ? WRITER_GOOD : WRITER_BAD,
+	writer_line(w, well ? WRITER_GOOD : WRITER_BAD,
 		    "%zu trial%s: %lld passed, %lld slipped, %lld jumped, %lld failed", trials,
 		    plural(trials), value_integer(result, "passes", 0),
 		    value_integer(result, "slips", 0), value_integer(result, "jumps", 0),
 		    value_integer(result, "failed", 0));
-	writer_newline(w);
 	value_line(w, WRITER_PLAIN, result,
 		   "moved {mean_difference_ps:+ps} ps on average, sigma {sigma_ps:ps} ps");
 	if (json_is_number(value_at(result, "slip_probability_95"))) {
-		writer_text(w, WRITER_PLAIN, "probability of a slip: below %.2g (95 %% confidence)",
+		writer_line(w, WRITER_PLAIN, "probability of a slip: below %.2g (95 %% confidence)",
 			    value_number(result, "slip_probability_95"));
-		writer_newline(w);
 	}
 }
 

@@ -60,8 +60,7 @@ static void round_render(const struct ctl *ctl, struct writer *w, const struct r
 		return;
 	}
 	if (r->err != 0) {
-		writer_text(w, WRITER_BAD, "RED");
-		writer_newline(w);
+		writer_line(w, WRITER_BAD, "RED");
 		if (r->err == -ETIMEDOUT || r->err == -ECONNRESET || r->err == -EPROTO ||
 		    r->err == -EREMOTEIO) {
 			writer_paragraph(w, 2, WRITER_PLAIN, "the daemon at %s does not answer",
