@@ -33,7 +33,10 @@ extern const struct control_op param_ops[], history_ops[], snapshot_ops[], safe_
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
 
-/* The handler of operations that the database answers: its data is a struct question with `what`, `ask`, `tell`. */
+/* The answer of the database to n->op. */
+int ask_operation(struct query *q, const struct question *n, json_t **ret_json);
+/* The handler of operations that the database answers: its data is a struct question with `what`, `tell`, and `ask` where
+ * that is not ask_operation(). */
 void ask_database(struct control_request *rq, json_t *args, void *context);
 
 /* status.c: a list of `item` of the wanted link (QUERY_ALL: of each enabled one); a phase's reference. */

@@ -17,6 +17,7 @@
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/query/ask.h"
 
 #define ANSWER_S 5.0 /* a healthy daemon answers a question within milliseconds */
 
@@ -290,7 +291,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 	}
 	if (err != 0) {
 		code = fail_broken(&call, err);
-	} else if (error != NULL && ctl_away_can(request->op) &&
+	} else if (error != NULL && query_can(request->op) &&
 		   (is_detail(error, DETAIL_TOO_MUCH) || is_detail(error, DETAIL_NOT_WRITTEN))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
@@ -333,7 +334,7 @@ int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
 	int err = ctl_connect(ctl);
 	int code;
 
-	if (ctl_is_away(err) && ctl_away_can(op)) {
+	if (ctl_is_away(err) && query_can(op)) {
 		code = ctl_away_ask(ctl, op, args, ret_result);
 		json_decref(args);
 		return code;

@@ -238,9 +238,7 @@ const char *ctl_access_action(const char *path, char *buf, size_t size);
 /* Where the daemon keeps its recordings, by what it wrote into its database. */
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 
-/* From the database. True: `op` can be asked there. */
-bool ctl_away_can(const char *op);
-/* The result of `op` in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
+/* The result of `op` (one of query_can()) from the database, in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
  * open have "unattended" in addition. */
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* The same in the place of a daemon that is there: within --timeout, or a minute. */
