@@ -40,11 +40,15 @@ static void render_stop(struct writer *w, const json_t *result)
 
 static void render_show(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {
-		">run", "begun (UTC)", "ended (UTC)", ">from slice", ">to slice", "who", "note"};
+	static const struct value_column columns[] = {{">run", "{number:count}"},
+						      {"begun (UTC)", "{begun:time}"},
+						      {"ended (UTC)", "{ended:time}"},
+						      {">from slice", "{begun_slice:count}"},
+						      {">to slice", "{ended_slice:count}"},
+						      {"who", "{who}"},
+						      {"note", "{note}"},
+						      {0}};
 	long long current = value_integer(result, "current", 0);
-	size_t i;
-	const json_t *run;
 
 	if (current > 0) {
 		writer_text(w, WRITER_GOOD, "run %lld is going on", current);
@@ -52,17 +56,7 @@ static void render_show(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_PLAIN, "no run is going on; data flow as run 0");
 	}
 	writer_newline(w);
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "runs"), i, run) {
-		value_cell(w, run, "number", VALUE_COUNT);
-		value_cell(w, run, "begun", VALUE_TIME);
-		value_cell(w, run, "ended", VALUE_TIME);
-		value_cell(w, run, "begun_slice", VALUE_COUNT);
-		value_cell(w, run, "ended_slice", VALUE_COUNT);
-		value_cell(w, run, "who", VALUE_PLAIN);
-		value_cell(w, run, "note", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no runs yet");
+	value_table(w, value_at(result, "runs"), columns, "no runs yet");
 }
 
 static int start_run(struct ctl *ctl, const struct ctl_args *args)

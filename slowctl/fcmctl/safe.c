@@ -10,38 +10,30 @@
 
 static void render(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"module", "state", "outcome"};
-	const char *state = value_string(result, "state", "?");
-	size_t i;
-	const json_t *row;
+	static const struct value_column columns[] = {{"module", "{module}"},
+						      {"state", "{state|?}", VALUE_BY_WORD},
+						      {"outcome", "{text}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		const char *of_row = value_string(row, "state", "?");
-
-		value_cell(w, row, "module", VALUE_PLAIN);
-		writer_cell(w, value_style(of_row), "%s", of_row);
-		value_cell(w, row, "text", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no modules");
-	writer_text(w, value_style(state), "%s", value_string(result, "text", ""));
+	value_table(w, value_at(result, "rows"), columns, "no modules");
+	writer_text(w, value_style(value_string(result, "state", "?")), "%s",
+		    value_string(result, "text", ""));
 	writer_line(w, WRITER_PLAIN, " (safe %lld)", value_integer(result, "safe", 0));
+}
+
+static void would_cell(struct writer *w, const json_t *row)
+{
+	writer_cell(w, value_true(row, "refused") ? WRITER_BAD : WRITER_PLAIN, "%s",
+		    value_string(row, "text", "?"));
 }
 
 /* --dry-run */
 static void render_plan(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"module", "would be done"};
-	size_t i;
-	const json_t *row;
+	static const struct value_column columns[] = {
+		{"module", "{module}"}, {"would be done", .cell = would_cell}, {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		value_cell(w, row, "module", VALUE_PLAIN);
-		writer_cell(w, value_true(row, "refused") ? WRITER_BAD : WRITER_PLAIN, "%s",
-			    value_string(row, "text", "?"));
-	}
-	writer_table_end(w, "no modules");
+	value_table(w, value_at(result, "rows"), columns, "no modules");
 	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
 }
 

@@ -186,7 +186,7 @@ static void set_back(const struct job *job, const struct many_row *done, struct 
 		row->command = value_integer(item->back, "command", 0);
 		row->answer = row->state == MANY_UNKNOWN ? job_earlier_answer(item->back) : NULL;
 	}
-	plan_value_text(set_before(item), value, sizeof(value));
+	value_text(set_before(item), VALUE_TYPED, value, sizeof(value));
 	row->op = "param.set";
 	row->args = json_pack(
 		"{s:s,s:s,s:o,s:o,s:b,s:b}", "name", value_string(item->parameter, "name", ""),
@@ -272,7 +272,7 @@ static void tell_undone(const struct job_row *row, long long command)
 	}
 	ctl_remark("%s: done by command %lld, set to %s since: it is not set again",
 		   job_doing(row, doing, sizeof(doing)), command,
-		   plan_value_text(set, now, sizeof(now)));
+		   value_text(set, VALUE_TYPED, now, sizeof(now)));
 }
 
 /* The requests of a plan, with the state of the rows that need none. */

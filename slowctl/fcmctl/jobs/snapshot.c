@@ -80,8 +80,8 @@ static bool same(const json_t *a, const json_t *b)
 	char x[64];
 	char y[64];
 
-	return strcmp(plan_value_text(value_at(a, "value"), x, sizeof(x)),
-		      plan_value_text(value_at(b, "value"), y, sizeof(y))) == 0;
+	return strcmp(value_text(value_at(a, "value"), VALUE_TYPED, x, sizeof(x)),
+		      value_text(value_at(b, "value"), VALUE_TYPED, y, sizeof(y))) == 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -138,18 +138,18 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 		return NULL;
 	}
 	json_array_foreach (value_at(shown, "values"), i, v) {
-		const char *name = value_string(v, "parameter", "?");
-		char value[64];
+		char line[PARAM_NAME_MAX + 64];
 
-		if (pattern != NULL && !param_name_matches(pattern, name)) {
+		if (pattern != NULL &&
+		    !param_name_matches(pattern, value_string(v, "parameter", "?"))) {
 			continue;
 		}
 		if (!value_true(v, "configured")) {
 			++*ret_left;
 			continue;
 		}
-		fprintf(f, "%s = %s\n", name,
-			plan_value_text(value_at(v, "value"), value, sizeof(value)));
+		fprintf(f, "%s\n",
+			value_fill(v, "{parameter|?} = {value:typed}", line, sizeof(line)));
 	}
 	return fclose(f) == 0 ? text : NULL;
 }
@@ -186,76 +186,47 @@ static void render_removed(struct writer *w, const json_t *result)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"snapshot", "time (UTC)", "who", ">parameters",
-					      "of",	  ">not known", "note"};
-	size_t i;
-	const json_t *s;
+	static const struct value_column columns[] = {
+		{"snapshot", "{name}"},	 {"time (UTC)", "{time:time}"},
+		{"who", "{who}"},	 {">parameters", "{parameters:count}"},
+		{"of", "{pattern|all}"}, {">not known", "{unknown:count}"},
+		{"note", "{note}"},	 {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "snapshots"), i, s) {
-		const char *pattern = value_string(s, "pattern", "");
-
-		value_cell(w, s, "name", VALUE_PLAIN);
-		value_cell(w, s, "time", VALUE_TIME);
-		value_cell(w, s, "who", VALUE_PLAIN);
-		value_cell(w, s, "parameters", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%s", *pattern != '\0' ? pattern : "all");
-		value_cell(w, s, "unknown", VALUE_COUNT);
-		value_cell(w, s, "note", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no snapshots: fcmctl snapshot save NAME");
+	value_table(w, value_at(result, "snapshots"), columns,
+		    "no snapshots: fcmctl snapshot save NAME");
 }
 
 /* As a plan: it can be edited and applied. */
 static void render_show(struct writer *w, const json_t *s)
 {
-	char when[32];
 	const char *note = value_string(s, "note", "");
 	size_t i;
 	const json_t *v;
 
-	writer_line(w, WRITER_DIM, "# snapshot %s of %s UTC by %s%s%s",
-		    value_string(s, "name", "?"),
-		    ctl_time_text(value_number(s, "time"), 0, when, sizeof(when)),
-		    value_string(s, "who", "?"), *note != '\0' ? ": " : "", note);
+	value_say(w, WRITER_DIM, s, "# snapshot {name|?} of {time:time} UTC by {who|?}");
+	writer_line(w, WRITER_DIM, "%s%s", *note != '\0' ? ": " : "", note);
 	json_array_foreach (value_at(s, "values"), i, v) {
-		const char *unit = value_string(v, "unit", "");
-		char text[64];
-
-		writer_line(w, WRITER_PLAIN, "%s%s = %s%s%s",
-			    value_true(v, "configured") ? "" : "# no longer configured: ",
-			    value_string(v, "parameter", "?"),
-			    plan_value_text(value_at(v, "value"), text, sizeof(text)),
-			    *unit != '\0' ? " " : "", unit);
+		value_say(w, WRITER_PLAIN, v,
+			  value_true(v, "configured") ? "{parameter|?} = {value:typed}{unit:behind}"
+						      : "# no longer configured: {parameter|?} = "
+							"{value:typed}{unit:behind}");
+		writer_newline(w);
 	}
 }
 
 static void render_diff(struct writer *w, const json_t *result)
 {
-	const char *columns[] = {"parameter", NULL, NULL, "unit"};
 	char a[80];
 	char b[80];
+	const struct value_column columns[] = {
+		{"parameter", "{parameter}"},
+		{value_fill(result, ">{a|?}", a, sizeof(a)), "{a:typed}"},
+		{value_fill(result, ">{b|?}", b, sizeof(b)), "{b:typed}"},
+		{"unit", "{unit}"},
+		{0}};
 	size_t unknown = json_array_size(value_at(result, "unknown"));
-	size_t i;
-	const json_t *row;
 
-	snprintf(a, sizeof(a), ">%s", value_string(result, "a", "?"));
-	snprintf(b, sizeof(b), ">%s", value_string(result, "b", "?"));
-	columns[1] = a;
-	columns[2] = b;
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		const char *unit = value_string(row, "unit", "");
-		char text[64];
-
-		value_cell(w, row, "parameter", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    plan_value_text(value_at(row, "a"), text, sizeof(text)));
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    plan_value_text(value_at(row, "b"), text, sizeof(text)));
-		writer_cell(w, WRITER_PLAIN, "%s", *unit != '\0' ? unit : "-");
-	}
-	writer_table_end(w, "no difference");
+	value_table(w, value_at(result, "rows"), columns, "no difference");
 	if (unknown > 0) {
 		writer_line(w, WRITER_WARN,
 			    "%zu present set value%s unknown: not read since the link was down or "

@@ -328,8 +328,8 @@ static void dump_segment(struct dump *d, const struct recording *r,
 
 static void render_pcap(struct writer *w, const json_t *result)
 {
-	writer_line(w, WRITER_PLAIN, "%lld frames in %s", value_integer(result, "packets", 0),
-		    value_string(result, "file", "?"));
+	value_say(w, WRITER_PLAIN, result, "{packets} frames in {file}");
+	writer_newline(w);
 }
 
 static int end_pcap(struct dump *d, const char *path)
