@@ -142,24 +142,14 @@ static int change(struct ctl *ctl, const char *op, json_t *what, const struct ct
 	return ctl_change(ctl, args, &request, render_done, NULL);
 }
 
-static json_t *names_of(const struct ctl_args *args)
-{
-	json_t *names = json_array();
-
-	for (int i = 0; i < args->words; i++) {
-		json_array_append_new(names, json_string(args->word[i]));
-	}
-	return json_pack("{s:o}", "names", names);
-}
-
 static int ack_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return change(ctl, "alarm.ack", names_of(args), args);
+	return change(ctl, "alarm.ack", ctl_names(args), args);
 }
 
 static int resume_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	return change(ctl, "alarm.resume", names_of(args), args);
+	return change(ctl, "alarm.resume", ctl_names(args), args);
 }
 
 static int pause_run(struct ctl *ctl, const struct ctl_args *args)
