@@ -55,11 +55,6 @@ static void render_list(struct writer *w, const json_t *result)
 		    "no jobs: fcmctl batch and fcmctl apply make them");
 }
 
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "job.list", ctl_filter(args, 20), render_list);
-}
-
 /* ------------------------------------------------------------------ show */
 
 /* A command of a job. */
@@ -253,7 +248,9 @@ const struct ctl_command ctl_job_commands[] = {
 			"states of their commands. Also works while the daemon is not running.\n\n"
 			"  fcmctl job list",
 		.options = CTL_BIT(CTL_LIMIT),
-		.run = list_run,
+		.op = "job.list",
+		.render = render_list,
+		.limit = 20,
 	},
 	{
 		.noun = "job",

@@ -77,22 +77,6 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 			  render_start, NULL);
 }
 
-static int stop_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "run.stop",
-						.args = json_object(),
-						.doing = ctl->doing,
-						.look = "run show",
-						.timeout_s = 10.0},
-			  render_stop, NULL);
-}
-
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "run.show", ctl_filter(args, 20), render_show);
-}
-
 const struct ctl_command ctl_run_commands[] = {
 	{
 		.noun = "run",
@@ -112,7 +96,10 @@ const struct ctl_command ctl_run_commands[] = {
 		.summary = "end the run at the next slice border",
 		.help = "Data continue as run 0.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = stop_run,
+		.op = "run.stop",
+		.look = "run show",
+		.timeout_s = 10.0,
+		.render = render_stop,
 	},
 	{
 		.noun = "run",
@@ -121,7 +108,9 @@ const struct ctl_command ctl_run_commands[] = {
 		.summary = "the run going on, and the last ones",
 		.help = "Also works while the daemon is not running.",
 		.options = CTL_BIT(CTL_LIMIT),
-		.run = show_run,
+		.op = "run.show",
+		.render = render_show,
+		.limit = 20,
 	},
 	{0},
 };

@@ -462,3 +462,39 @@ json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 	}
 	return filter;
 }
+
+/* {since, limit, ..., member: what was typed}; CTL_USAGE: said. */
+static int plain_args(struct ctl *ctl, const struct ctl_args *args, json_t **ret_what)
+{
+	const struct ctl_command *c = args->command;
+	const char *member = args->words > 0 && c->member != NULL ? c->member : "";
+	json_t *what = ctl_filter(args, c->limit);
+	int code = CTL_DONE;
+	int link = 0;
+
+	if (strcmp(member, "names") == 0) {
+		json_object_update_new(what, ctl_names(args));
+	} else if (strcmp(member, "link") == 0) {
+		code = ctl_link_number(ctl, args->word[0], &link);
+		json_object_set_new(what, member, json_integer(link));
+	} else if (*member != '\0') {
+		json_object_set_new(what, member, json_string(args->word[0]));
+	}
+	*ret_what = what;
+	return code;
+}
+
+int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args)
+{
+	const struct ctl_command *c = args->command;
+	struct ctl_request request = {
+		.op = c->op, .doing = ctl->doing, .look = c->look, .timeout_s = c->timeout_s};
+	int code = plain_args(ctl, args, &request.args);
+
+	if (code != CTL_DONE) {
+		json_decref(request.args);
+		return code;
+	}
+	return c->look != NULL ? ctl_change(ctl, args, &request, c->render, NULL)
+			       : ctl_show(ctl, c->op, request.args, c->render);
+}

@@ -97,8 +97,13 @@ struct ctl_command {
 	const char *help;      /* what it does, what it prints, examples */
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
-	/* Without run() the command shows the answer to `op`, of a list the newest `limit` rows. */
-	const char *op;
+	/*
+	 * Without run(): what it asks of the daemon. The answer to `op` is rendered, of a list the newest `limit` rows. The
+	 * first word typed is the request's `member` ("link": a number), all words are "names". With `look` it changes
+	 * something: see struct ctl_request, also for the time-out.
+	 */
+	const char *op, *member, *look;
+	double timeout_s;
 	writer_render_fn render;
 	unsigned limit;
 };
@@ -213,6 +218,9 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
  * or what would be done. As ctl_request(), but *ret_result is untouched after a dry run; it may be NULL. */
 int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
 	       writer_render_fn render, json_t **ret_result);
+
+/* A command without run(). The exit code. */
+int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args);
 
 /* A question without consequences. Answered from the database where `op` can be (away.c) and the
  * daemon is away. */

@@ -252,28 +252,6 @@ static int save_run(struct ctl *ctl, const struct ctl_args *args)
 			  render_saved, NULL);
 }
 
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "snapshot.list", ctl_filter(args, 100), render_list);
-}
-
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "snapshot.show", json_pack("{s:s}", "name", args->word[0]),
-			render_show);
-}
-
-static int remove_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "snapshot.remove",
-						.args = json_pack("{s:s}", "name", args->word[0]),
-						.doing = ctl->doing,
-						.look = "snapshot list",
-						.timeout_s = 0.0},
-			  render_removed, NULL);
-}
-
 static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
 {
 	json_t *result = NULL;
@@ -377,7 +355,9 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.help = "Name, time, who, how many parameters, note.\n\n"
 			"  fcmctl snapshot list",
 		.options = CTL_BIT(CTL_LIMIT),
-		.run = list_run,
+		.op = "snapshot.list",
+		.render = render_list,
+		.limit = 100,
 	},
 	{
 		.noun = "snapshot",
@@ -386,7 +366,9 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.summary = "what is in one, as a plan",
 		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
 			"  fcmctl snapshot show before-gain-run > mine.plan",
-		.run = show_run,
+		.op = "snapshot.show",
+		.member = "name",
+		.render = render_show,
 	},
 	{
 		.noun = "snapshot",
@@ -420,7 +402,10 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.help = "It cannot be brought back. An event records who removed it.\n\n"
 			"  fcmctl snapshot remove before-gain-run",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = remove_run,
+		.op = "snapshot.remove",
+		.member = "name",
+		.look = "snapshot list",
+		.render = render_removed,
 	},
 	{0},
 };

@@ -187,17 +187,6 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 			  render_start, NULL);
 }
 
-static int stop_record(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "record.stop",
-						.args = json_object(),
-						.doing = ctl->doing,
-						.look = "record list",
-						.timeout_s = DISK_S},
-			  render_stop, NULL);
-}
-
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 {
 	struct sc_error error = {0};
@@ -282,7 +271,10 @@ const struct ctl_command ctl_record_commands[] = {
 		.help = "Returns when the recording is on the disk. After a recording that the\n"
 			"disk has ended, it acknowledges that.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = stop_record,
+		.op = "record.stop",
+		.look = "record list",
+		.timeout_s = DISK_S,
+		.render = render_stop,
 	},
 	{
 		.noun = "record",

@@ -134,24 +134,6 @@ static void render_done(struct writer *w, const json_t *result)
 	}
 }
 
-static int change(struct ctl *ctl, const char *op, json_t *what, const struct ctl_args *args)
-{
-	struct ctl_request request = {
-		.op = op, .args = what, .doing = ctl->doing, .look = "alarm list"};
-
-	return ctl_change(ctl, args, &request, render_done, NULL);
-}
-
-static int ack_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return change(ctl, "alarm.ack", ctl_names(args), args);
-}
-
-static int resume_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return change(ctl, "alarm.resume", ctl_names(args), args);
-}
-
 static int pause_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (!ctl_given(args, CTL_FOR) || !ctl_given(args, CTL_REASON)) {
@@ -159,10 +141,14 @@ static int pause_run(struct ctl *ctl, const struct ctl_args *args)
 				"fcmctl alarm pause ALARM --for 2h --reason TEXT",
 				"a pause needs its end and a reason");
 	}
-	return change(
-		ctl, "alarm.pause",
-		json_pack("{s:s,s:f}", "name", args->word[0], "seconds", args->number[CTL_FOR]),
-		args);
+	return ctl_change(
+		ctl, args,
+		&(struct ctl_request){.op = "alarm.pause",
+				      .args = json_pack("{s:s,s:f}", "name", args->word[0],
+							"seconds", args->number[CTL_FOR]),
+				      .doing = ctl->doing,
+				      .look = "alarm list"},
+		render_done, NULL);
 }
 
 /* --- to watch --- */
@@ -282,7 +268,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 			"between\ndots.\n\n  fcmctl alarm ack floor3/hv-trip --reason 'clearing it "
 			"at daylight'\n  fcmctl alarm ack floor3",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.run = ack_run,
+		.op = "alarm.ack",
+		.member = "names",
+		.look = "alarm list",
+		.render = render_done,
 	},
 	{
 		.noun = "alarm",
@@ -304,7 +293,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.summary = "end a pause before its time",
 		.help = "From now on it counts again.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = resume_run,
+		.op = "alarm.resume",
+		.member = "names",
+		.look = "alarm list",
+		.render = render_done,
 	},
 	{
 		.noun = "alarm",

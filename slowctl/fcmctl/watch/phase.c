@@ -183,37 +183,6 @@ static void render_soak(struct writer *w, const json_t *result)
 	}
 }
 
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_t *filter = json_object();
-	int link;
-	int code = CTL_DONE;
-
-	if (args->words > 0) {
-		code = ctl_link_number(ctl, args->word[0], &link);
-		json_object_set_new(filter, "link", json_integer(link));
-	}
-	if (code != CTL_DONE) {
-		json_decref(filter);
-		return code;
-	}
-	return ctl_show(ctl, "phase.show", filter, render_show);
-}
-
-static int history_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_t *filter;
-	int link;
-	int code = ctl_link_number(ctl, args->word[0], &link);
-
-	if (code != CTL_DONE) {
-		return code;
-	}
-	filter = ctl_filter(args, 60);
-	json_object_set_new(filter, "link", json_integer(link));
-	return ctl_show(ctl, "phase.history", filter, render_history);
-}
-
 static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct ctl_request request = {
@@ -290,7 +259,9 @@ const struct ctl_command ctl_phase_commands[] = {
 			"lock, slope of\nthe last minute, round trip, the reference and the last "
 			"verdict; TDEV and MTIE over 1, 10\nand 100 s. Of one LINK also the "
 			"histogram of all samples since the last lock.\n\n  fcmctl phase show 2",
-		.run = show_run,
+		.op = "phase.show",
+		.member = "link",
+		.render = render_show,
 	},
 	{
 		.noun = "phase",
@@ -302,7 +273,10 @@ const struct ctl_command ctl_phase_commands[] = {
 			"daemon is not running.\n\n  fcmctl phase history 2 --since 1h --limit "
 			"3600",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.run = history_run,
+		.op = "phase.history",
+		.member = "link",
+		.render = render_history,
+		.limit = 60,
 	},
 	{
 		.noun = "phase",
