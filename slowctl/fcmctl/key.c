@@ -10,7 +10,6 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/access/file_guard.h"
 #include "slowctl/access/keyfile.h"
-#include "slowctl/query/query.h"
 
 static int key_fail(struct ctl *ctl, int r, const struct sc_error *error)
 {
@@ -116,20 +115,12 @@ static int server_run(struct ctl *ctl, const struct ctl_args *args)
 
 /* --- list --- */
 
-/* Where the daemon has its list, by what it wrote into its database; `path` is empty. CTL_DONE, or all is said. */
+/* Where the daemon has its list, by what it wrote into its database. CTL_DONE, or all is said. */
 static int list_place(struct ctl *ctl, char *path, size_t size)
 {
 	struct sc_error error = {0};
-	struct query *q = NULL;
-	json_t *station = NULL;
-	int r = query_open(ctl->station.database, &q, &error);
+	int r = ctl_away_setting(ctl, "allow_list", path, size, &error);
 
-	if (r == 0 && query_station(q, &station) == 0) {
-		snprintf(path, size, "%s",
-			 value_string(json_object_get(station, "station"), "allow_list", ""));
-	}
-	json_decref(station);
-	query_close(q);
 	if (r < 0) {
 		return ctl_fail(ctl, CTL_NOT, "failed", error.hint, "%s", error.message);
 	}

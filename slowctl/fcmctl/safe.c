@@ -59,13 +59,7 @@ static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 	if (args->words > 0) {
 		json_object_set_new(request.args, "pattern", json_string(args->word[0]));
 	}
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(request.args, "reason", json_string(args->text[CTL_REASON]));
-	}
-	if (ctl_given(args, CTL_YES)) {
-		json_object_set_new(request.args, "yes", json_true());
-	}
-	ctl_put_dry(args, request.args);
+	ctl_put_options(args, request.args);
 	code = ctl_request(ctl, &request, &result);
 	if (code == CTL_DONE && value_true(result, "dry_run")) {
 		writer_result(ctl->out, result, render_plan);

@@ -61,6 +61,23 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time)
 	return 0;
 }
 
+int ctl_away_setting(const struct ctl *ctl, const char *key, char *text, size_t size,
+		     struct sc_error *error)
+{
+	struct query *q = NULL;
+	json_t *station = NULL;
+	int err = query_open(ctl->station.database, &q, error);
+
+	*text = '\0';
+	if (err == 0 && query_station(q, &station) == 0) {
+		snprintf(text, size, "%s",
+			 value_string(json_object_get(station, "station"), key, ""));
+	}
+	json_decref(station);
+	query_close(q);
+	return err;
+}
+
 const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size)
 {
 	char when[32];

@@ -89,14 +89,19 @@ static void on_progress(void *context, const json_t *progress)
 	}
 }
 
+/* How long a word of the daemon is waited for. */
+static double patience_s(const struct call *call)
+{
+	return call->ctl->timeout_s > 0.0	? call->ctl->timeout_s
+	       : call->request->timeout_s > 0.0 ? call->request->timeout_s
+						: ANSWER_S;
+}
+
 /* The connection broke, or nothing came. */
 static int fail_broken(const struct call *call, int err)
 {
 	const struct ctl_request *request = call->request;
 	struct ctl *ctl = call->ctl;
-	double waited = ctl->timeout_s > 0.0	   ? ctl->timeout_s
-			: request->timeout_s > 0.0 ? request->timeout_s
-						   : ANSWER_S;
 	char what[160];
 	char look[2 * PATH_MAX + 128];
 	char span[32];
@@ -106,7 +111,7 @@ static int fail_broken(const struct call *call, int err)
 		snprintf(what, sizeof(what), "interrupted");
 	} else if (err == -ETIMEDOUT) {
 		snprintf(what, sizeof(what), "no message from the daemon for %s",
-			 ctl_span_text(waited, span, sizeof(span)));
+			 ctl_span_text(patience_s(call), span, sizeof(span)));
 	} else if (err == -ECONNRESET) {
 		snprintf(what, sizeof(what), "the daemon went away");
 	} else if (err == -EPROTO) {
@@ -250,16 +255,14 @@ static int call_once(struct call *call, json_t *args, json_t **ret_answer)
 {
 	struct ctl *ctl = call->ctl;
 	const struct ctl_request *request = call->request;
-	double timeout = ctl->timeout_s > 0.0	    ? ctl->timeout_s
-			 : request->timeout_s > 0.0 ? request->timeout_s
-						    : ANSWER_S;
 	int err;
 
 	if (request->look != NULL) {
 		ctl_catch_interrupt();
 	}
-	err = client_call(ctl->client, request->op, json_incref(args), timeout, on_progress, call,
-			  request->look != NULL ? ctl_interrupted : NULL, ret_answer);
+	err = client_call(ctl->client, request->op, json_incref(args), patience_s(call),
+			  on_progress, call, request->look != NULL ? ctl_interrupted : NULL,
+			  ret_answer);
 	if (request->look != NULL) {
 		ctl_release_interrupt();
 	}
@@ -384,10 +387,20 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 	return CTL_DONE;
 }
 
-void ctl_put_dry(const struct ctl_args *args, json_t *what)
+void ctl_put_options(const struct ctl_args *args, json_t *what)
 {
-	if (ctl_given(args, CTL_DRY_RUN)) {
-		json_object_set_new(what, "dry_run", json_true());
+	static const struct {
+		enum ctl_option option;
+		const char *member;
+	} flags[] = {{CTL_YES, "yes"}, {CTL_FORCE, "force"}, {CTL_DRY_RUN, "dry_run"}};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (ctl_given(args, flags[i].option)) {
+			json_object_set_new(what, flags[i].member, json_true());
+		}
+	}
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
 	}
 }
 
@@ -413,10 +426,7 @@ int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_re
 	json_t *result = NULL;
 	int code;
 
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(request->args, "reason", json_string(args->text[CTL_REASON]));
-	}
-	ctl_put_dry(args, request->args);
+	ctl_put_options(args, request->args);
 	code = ctl_request(ctl, request, &result);
 	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render);

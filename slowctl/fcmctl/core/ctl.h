@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "slowctl/fcmctl/show/writer.h"
+#include "slowctl/param/error.h"
 
 /* Exit codes. */
 enum {
@@ -167,8 +168,9 @@ double ctl_now(void);
 /* s since some time; it never jumps. */
 double ctl_monotonic(void);
 
-/* --dry-run: into the request; and, when its answer says what would be done, that is told: true. */
-void ctl_put_dry(const struct ctl_args *args, json_t *what);
+/* --reason, --yes, --force and --dry-run, as typed, into the request. */
+void ctl_put_options(const struct ctl_args *args, json_t *what);
+/* When the answer says only what would be done, that is told: true. */
 bool ctl_told_would(struct ctl *ctl, const json_t *result);
 
 /* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
@@ -253,6 +255,10 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
+/* `key` of what the daemon has kept of itself in the database, "" where it has not. Negative errno and *error: the database
+ * cannot be opened. */
+int ctl_away_setting(const struct ctl *ctl, const char *key, char *text, size_t size,
+		     struct sc_error *error);
 /* " since 2026-11-20 15:12:03 UTC (4 min 10 s)", "" where the database does not say. Returns buf. */
 const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size);
 /* What the database knew when the daemon was last alive: `known` of schemas/control.md, a new reference; what

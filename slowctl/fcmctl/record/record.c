@@ -8,7 +8,6 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
-#include "slowctl/query/query.h"
 #include "slowctl/query/recordings.h"
 
 #define DISK_S 30.0 /* the disk may have much to write */
@@ -190,20 +189,11 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 {
 	struct sc_error error = {0};
-	struct query *q = NULL;
-	json_t *station = NULL;
-	const char *place = NULL;
 
-	if (query_open(ctl->station.database, &q, &error) == 0 && query_station(q, &station) == 0) {
-		place = value_string(json_object_get(station, "station"), "recordings", NULL);
-	}
-	if (place != NULL && place[0] == '/') { /* daemons write absolute paths */
-		snprintf(path, size, "%s", place);
-	} else {
+	ctl_away_setting(ctl, "recordings", path, size, &error);
+	if (path[0] != '/') { /* daemons write absolute paths */
 		recordings_beside(ctl->station.database, path, size);
 	}
-	json_decref(station);
-	query_close(q);
 }
 
 /* `place`: directory, and the one that is active; stolen. */
