@@ -36,10 +36,7 @@ static const struct ctl_command bare[] = {
 };
 static const struct ctl_command nouns[] = {
 	{.noun = "link", .verb = "list", .arguments = "", .run = run_nothing},
-	{.noun = "link",
-	 .verb = "reset",
-	 .arguments = "LINK",
-	 .run = run_nothing},
+	{.noun = "link", .verb = "reset", .arguments = "LINK", .run = run_nothing},
 	{.noun = "ledger",
 	 .verb = "show",
 	 .arguments = "",
