@@ -268,13 +268,3 @@ json_t *args_schema(const struct control_arg *described)
 	return json_pack("{s:s,s:o,s:o,s:b}", "type", "object", "required", required, "properties",
 			 properties, "additionalProperties", 0);
 }
-
-/* --- reading --- */
-
-int64_t arg_ns(const json_t *args, const char *name, int64_t otherwise)
-{
-	const json_t *j = json_object_get(args, name);
-	double ns = json_number_value(j) * 1e9;
-
-	return !j ? otherwise : ns >= 9.2e18 ? INT64_MAX : ns <= 0 ? 0 : (int64_t)ns;
-}

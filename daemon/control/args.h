@@ -91,7 +91,4 @@ static inline bool arg_false(const json_t *args, const char *name)
 	return json_is_false(json_object_get(args, name));
 }
 
-/* A time in seconds, in ns; what cannot be told in ns becomes 0 or INT64_MAX. */
-int64_t arg_ns(const json_t *args, const char *name, int64_t otherwise);
-
 #endif

@@ -4,6 +4,8 @@
 
 #include "daemon/station/questions.h"
 
+#include "slowctl/query/ask.h"
+
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)
 {
 	int link = (int)arg_int(args, "link", QUERY_ALL);
@@ -17,13 +19,22 @@ bool link_arg(struct station *s, struct control_request *rq, const json_t *args,
 	return true;
 }
 
+int ask_operation(struct query *q, const struct question *n, json_t **ret_json)
+{
+	return query_ask(q, n->op, n->args, n->names, ret_json);
+}
+
 void ask_database(struct control_request *rq, json_t *args, void *context)
 {
 	struct question n = *(const struct question *)control_op(rq)->data;
 
+	int link;
+
 	n.rq = rq;
 	n.args = args;
-	if (link_arg(context, rq, args, &n.link)) {
+	n.op = control_op(rq)->name;
+	n.ask = n.ask ? n.ask : ask_operation;
+	if (link_arg(context, rq, args, &link)) {
 		questions_ask(context, &n);
 	}
 }

@@ -17,51 +17,6 @@
 		__VA_ARGS__                                                                        \
 	}
 
-static int64_t since(const struct question *n)
-{
-	return arg_ns(n->args, "since", 0);
-}
-
-static unsigned limit(const struct question *n)
-{
-	return (unsigned)arg_int(n->args, "limit", 0);
-}
-
-/* --- the station --- */
-
-static int ask_phases(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_phase_history(q, n->link, since(n), limit(n), ret_json);
-}
-
-static int ask_clock(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_clock_history(q, since(n), limit(n), ret_json);
-}
-
-static int ask_ledger(struct query *q, const struct question *n, json_t **ret_json)
-{
-	const struct query_account what = {
-		.since_ns = since(n),
-		.until_ns = arg_ns(n->args, "until", 0),
-		.link = n->link,
-		.limit = limit(n),
-		.by_s = (unsigned)arg_int(n->args, "by_s", 0),
-	};
-
-	return query_ledger(q, &what, ret_json);
-}
-
-static int ask_events(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_events(q, since(n), limit(n), ret_json);
-}
-
-static int ask_runs(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_runs(q, limit(n), ret_json);
-}
-
 /* The current run as it is in memory: the database may not have it yet. */
 static void tell_runs(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
@@ -69,27 +24,6 @@ static void tell_runs(struct question *n, int r, json_t *answer, const struct sc
 		json_object_set_new(answer, "current", json_integer(n->station->run.state.number));
 	}
 	questions_tell(n, r, answer, error);
-}
-
-/* --- commands --- */
-
-static int ask_commands(struct query *q, const struct question *n, json_t **ret_json)
-{
-	const struct query_filter filter = {
-		.limit = limit(n),
-		.since_ns = since(n),
-		.parameter = arg_text(n->args, "parameter"),
-		.state = arg_text(n->args, "state"),
-		.who = arg_text(n->args, "who"),
-		.floor = (int)arg_int(n->args, "floor", 0),
-	};
-
-	return query_commands(q, &filter, ret_json);
-}
-
-static int ask_command(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_command(q, (uint64_t)arg_int(n->args, "command", 0), ret_json);
 }
 
 static void tell_command(struct question *n, int r, json_t *answer, const struct sc_error *error)
@@ -100,23 +34,6 @@ static void tell_command(struct question *n, int r, json_t *answer, const struct
 	} else {
 		questions_tell(n, r, answer, error);
 	}
-}
-
-static int ask_job(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_job(q, arg_text(n->args, "job"), arg_text(n->args, "after"), ret_json);
-}
-
-static int ask_jobs(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_jobs(q, limit(n), ret_json);
-}
-
-/* --- parameters --- */
-
-static int ask_history(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_history(q, n->what, since(n), arg_ns(n->args, "until", 0), limit(n), ret_json);
 }
 
 /* The parameter is the dictionary's: one that was never sampled nor set has an empty history. */
@@ -148,10 +65,12 @@ static void op_history(struct control_request *rq, json_t *args, void *context)
 		refuse_command(rq, r, &error, 0);
 		return;
 	}
+	json_object_set_new(args, "name", json_string(p->name));
 	questions_ask(s, &(struct question){.rq = rq,
 					    .args = args,
 					    .what = p->name,
-					    .ask = ask_history,
+					    .op = control_op(rq)->name,
+					    .ask = ask_operation,
 					    .tell = tell_history});
 }
 
@@ -185,23 +104,14 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 	return names;
 }
 
-static int ask_at(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_at(q, n->names, arg_ns(n->args, "time", 0), ret_json);
-}
-
-static int ask_diff(struct query *q, const struct question *n, json_t **ret_json)
-{
-	return query_diff(q, n->names, arg_ns(n->args, "from", 0),
-			  arg_ns(n->args, "to", now_utc_ns()), ret_json);
-}
-
 static void op_ask_names(struct control_request *rq, json_t *args, void *context)
 {
 	struct question n = *(const struct question *)control_op(rq)->data;
 
 	n.rq = rq;
 	n.args = args;
+	n.op = control_op(rq)->name;
+	n.ask = ask_operation;
 	n.names = names_arg(context, rq, args);
 	if (n.names) {
 		questions_ask(context, &n);
@@ -213,42 +123,42 @@ static void op_ask_names(struct control_request *rq, json_t *args, void *context
 
 const struct control_op history_ops[] = {
 	{"phase.history", ACCESS_READER, ask_database, "phase of a link: samples and verdicts",
-	 CONTROL_ARGS(LINK(true), SINCE, LIMIT), ASK(.what = "phase history", .ask = ask_phases)},
+	 CONTROL_ARGS(LINK(true), SINCE, LIMIT), ASK(.what = "phase history")},
 	{"clock.history", ACCESS_READER, ask_database, "states of the clock",
-	 CONTROL_ARGS(SINCE, LIMIT), ASK(.what = "clock history", .ask = ask_clock)},
+	 CONTROL_ARGS(SINCE, LIMIT), ASK(.what = "clock history")},
 	{"param.history", ACCESS_READER, op_history, "values and sets of one parameter",
 	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "a parameter"}, SINCE, UNTIL, LIMIT)},
 	{"param.at", ACCESS_READER, op_ask_names, "what parameters were at a time",
 	 CONTROL_ARGS(TIME("time", true, "at this time"), PATTERNS(false)),
-	 ASK(.what = "so many at once", .ask = ask_at)},
+	 ASK(.what = "so many at once")},
 	{"param.diff", ACCESS_READER, op_ask_names, "what differs between two times",
 	 CONTROL_ARGS(TIME("from", true, "the first time"),
 		      TIME("to", false, "the second time; else now"), PATTERNS(false)),
-	 ASK(.what = "so many at once", .ask = ask_diff)},
+	 ASK(.what = "so many at once")},
 	{"command.list", ACCESS_READER, ask_database, "commands of the journal, newest first",
 	 CONTROL_ARGS(LIMIT, {"state", ARG_TEXT, .about = "of this state; open: not ended"},
 		      {"floor", ARG_INT, false, 1, 0, .about = "of this floor"}, SINCE,
 		      {"parameter", ARG_TEXT, .about = "of parameters that match"},
 		      {"who", ARG_TEXT, .about = "of this user or key"}),
-	 ASK(.what = "commands", .ask = ask_commands)},
+	 ASK(.what = "commands")},
 	{"command.show", ACCESS_READER, ask_database, "one command and its states",
 	 CONTROL_ARGS({"command", ARG_INT, true, 1, 0,
 		       .about = "fcmctl command list shows the numbers"}),
-	 ASK(.what = "command", .ask = ask_command, .tell = tell_command)},
+	 ASK(.what = "command", .tell = tell_command)},
 	{"job.list", ACCESS_READER, ask_database, "batches and applied plans", CONTROL_ARGS(LIMIT),
-	 ASK(.what = "jobs", .ask = ask_jobs)},
+	 ASK(.what = "jobs")},
 	{"job.show", ACCESS_READER, ask_database, "the commands of a job",
 	 CONTROL_ARGS({"job", ARG_TEXT, true, 0, 32, .about = "job.list shows the names"},
 		      {"after", ARG_TEXT, .about = "go on behind this client id"}),
-	 ASK(.what = "job", .ask = ask_job)},
+	 ASK(.what = "job")},
 	{"ledger.show", ACCESS_READER, ask_database, "the account of every frame",
 	 CONTROL_ARGS(SINCE, UNTIL, LINK(false), LIMIT,
 		      {"by_s", ARG_INT, .words = "1|60|3600", .unit = "s",
 		       .about = "a row for each span of this length"}),
-	 ASK(.what = "ledger", .ask = ask_ledger)},
+	 ASK(.what = "ledger")},
 	{"run.show", ACCESS_READER, ask_database, "the current run and those before it",
-	 CONTROL_ARGS(LIMIT), ASK(.what = "runs", .ask = ask_runs, .tell = tell_runs)},
+	 CONTROL_ARGS(LIMIT), ASK(.what = "runs", .tell = tell_runs)},
 	{"event.list", ACCESS_READER, ask_database, "what happened, newest first",
-	 CONTROL_ARGS(LIMIT, SINCE), ASK(.what = "events", .ask = ask_events)},
+	 CONTROL_ARGS(LIMIT, SINCE), ASK(.what = "events")},
 	{0},
 };

@@ -103,15 +103,8 @@ static int put_snapshot(struct station *s, const struct gather *g)
 	struct row row;
 	int r = put_values(s->store, w->id, g);
 
-	row_begin(&row, ROW_SNAPSHOT);
-	row_int(&row, w->id);
-	row_text(&row, w->name);
-	row_int(&row, w->id);
-	row_text(&row, w->who);
-	row_text(&row, w->note);
-	row_text(&row, w->pattern);
-	row_int(&row, w->parameters);
-	row_int(&row, w->unknown);
+	row_make(&row, ROW_SNAPSHOT, ROW_VI(w->id), ROW_VT(w->name), ROW_VI(w->id), ROW_VT(w->who),
+		 ROW_VT(w->note), ROW_VT(w->pattern), ROW_VI(w->parameters), ROW_VI(w->unknown));
 	return r < 0 ? r : store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
 }
 
@@ -330,8 +323,8 @@ static void remove_it(struct station *s, struct control_request *rq, const json_
 
 	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
-	row_begin(&row, ROW_SNAPSHOT_REMOVE);
-	row_int(&row, json_integer_value(json_object_get(found, "id")));
+	row_make(&row, ROW_SNAPSHOT_REMOVE,
+		 ROW_VI(json_integer_value(json_object_get(found, "id"))));
 	r = store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
 	if (r < 0) {
 		refuse_full(rq, r);

@@ -32,7 +32,7 @@ struct question {
 	const char *what; /* as the answer calls it; outlives the question */
 	json_t *args;	  /* of the request; NULL: none */
 	uint64_t command; /* a number that is asked for */
-	int link;	  /* QUERY_ALL: all */
+	const char *op;	  /* of query_ask() */
 	json_t *names;	  /* full names, a reference of its own; NULL: none */
 	void *context;	  /* from malloc(); freed with the question */
 	question_ask_fn ask;

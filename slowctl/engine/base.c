@@ -142,9 +142,6 @@ void engine_value(struct engine *e, struct param *p)
 	}
 	o = engine_out(e, ENGINE_STORE);
 	o->store.flags = 0;
-	row_begin(&o->store.row, ROW_SAMPLE);
-	row_text(&o->store.row, p->name);
-	row_int(&o->store.row, p->time_ns);
-	row_real(&o->store.row, p->value);
-	row_real(&o->store.row, p->sampled_setpoint);
+	row_make(&o->store.row, ROW_SAMPLE, ROW_VT(p->name), ROW_VI(p->time_ns), ROW_VR(p->value),
+		 ROW_VR(p->sampled_setpoint));
 }

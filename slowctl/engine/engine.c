@@ -187,19 +187,12 @@ static void open_add(struct engine *e, struct command *c)
 static void orphan_end(struct engine *e, const struct engine_journal *j)
 {
 	struct engine_out *o = engine_out(e, ENGINE_STORE);
-	struct row *r = &o->store.row;
 
 	o->store.flags = ENGINE_STORE_URGENT;
-	row_begin(r, ROW_TRANSITION);
-	row_int(r, (int64_t)j->id);
-	row_int(r, e->now.utc_ns);
-	row_text(r, command_state_name(COMMAND_UNKNOWN));
-	row_null(r);
-	row_text(r, "its parameter is no longer configured: the outcome cannot be asked for");
-	row_int(r, j->sequence);
-	row_int(r, j->boot);
-	row_int(r, j->attempts);
-	row_int(r, e->now.utc_ns);
+	row_make(&o->store.row, ROW_TRANSITION, ROW_VI(j->id), ROW_VI(e->now.utc_ns),
+		 ROW_VT(command_state_name(COMMAND_UNKNOWN)), ROW_VNULL,
+		 ROW_VT("its parameter is no longer configured: the outcome cannot be asked for"),
+		 ROW_VI(j->sequence), ROW_VI(j->boot), ROW_VI(j->attempts), ROW_VI(e->now.utc_ns));
 }
 
 static void recover_ended(struct engine *e, struct command *c, const struct engine_journal *j)

@@ -109,42 +109,20 @@ uint32_t journal_new_sequence(struct engine *e, struct link *l)
 
 /* ------------------------------------------------------------------ rows */
 
-static void row_int_if(struct row *r, bool known, int64_t value)
-{
-	if (known) {
-		row_int(r, value);
-	} else {
-		row_null(r);
-	}
-}
-
 void journal_command_row(struct engine *e, struct row *r, const struct engine_request *q,
 			 const struct command *c)
 {
 	const struct param *p = c->param;
 
-	row_begin(r, ROW_COMMAND);
-	row_int(r, (int64_t)c->id);
-	row_text(r, c->client_id);
-	row_int(r, e->now.utc_ns);
-	row_text(r, q->who ? q->who : "unknown");
-	row_int_if(r, q->uid >= 0, q->uid);
-	row_int_if(r, q->pid >= 0, q->pid);
-	row_text(r, q->origin);
-	row_text(r, q->reason);
-	row_int_if(r, p->link >= 0, p->link);
-	row_int(r, p->tower);
-	row_int(r, p->floor);
-	row_text(r, p->name);
-	row_text(r, q->action ? "action" : "set");
-	row_real(r, c->old_value);
-	row_real(r, c->new_value);
-	row_text(r, p->kind->unit);
-	row_int_if(r, c->sequence != 0, c->sequence);
-	row_int_if(r, c->boot != BOOT_UNKNOWN, c->boot);
-	row_text(r, command_state_name(c->state));
-	row_text(r, c->ended ? c->detail : NULL);
-	row_int_if(r, c->ended, e->now.utc_ns);
+	row_make(r, ROW_COMMAND, ROW_VI(c->id), ROW_VT(c->client_id), ROW_VI(e->now.utc_ns),
+		 ROW_VT(q->who ? q->who : "unknown"), ROW_VI_IF(q->uid >= 0, q->uid),
+		 ROW_VI_IF(q->pid >= 0, q->pid), ROW_VT(q->origin), ROW_VT(q->reason),
+		 ROW_VI_IF(p->link >= 0, p->link), ROW_VI(p->tower), ROW_VI(p->floor),
+		 ROW_VT(p->name), ROW_VT(q->action ? "action" : "set"), ROW_VR(c->old_value),
+		 ROW_VR(c->new_value), ROW_VT(p->kind->unit),
+		 ROW_VI_IF(c->sequence != 0, c->sequence),
+		 ROW_VI_IF(c->boot != BOOT_UNKNOWN, c->boot), ROW_VT(command_state_name(c->state)),
+		 ROW_VT(c->ended ? c->detail : NULL), ROW_VI_IF(c->ended, e->now.utc_ns));
 }
 
 /* A copy of minimal size. */
@@ -190,20 +168,13 @@ int journal_begin(struct engine *e, struct command *c, const struct row *row)
 void journal_transition(struct engine *e, struct command *c, unsigned flags, uint64_t cookie)
 {
 	struct engine_out *o = engine_out(e, c->emergency ? ENGINE_EMERGENCY : ENGINE_STORE);
-	struct row *r = &o->store.row;
 
 	o->store.flags = flags;
 	o->cookie = cookie;
-	row_begin(r, ROW_TRANSITION);
-	row_int(r, (int64_t)c->id);
-	row_int(r, e->now.utc_ns);
-	row_text(r, command_state_name(c->state));
-	row_int_if(r, c->frame != UINT64_MAX, (int64_t)c->frame);
-	row_text(r, c->detail);
-	row_int(r, c->sequence);
-	row_int(r, c->boot);
-	row_int(r, c->attempts);
-	row_int_if(r, c->ended, e->now.utc_ns);
+	row_make(&o->store.row, ROW_TRANSITION, ROW_VI(c->id), ROW_VI(e->now.utc_ns),
+		 ROW_VT(command_state_name(c->state)), ROW_VI_IF(c->frame != UINT64_MAX, c->frame),
+		 ROW_VT(c->detail), ROW_VI(c->sequence), ROW_VI(c->boot), ROW_VI(c->attempts),
+		 ROW_VI_IF(c->ended, e->now.utc_ns));
 	c->frame = UINT64_MAX;
 }
 

@@ -31,10 +31,8 @@ void sequences_reserve(struct engine *e, struct link *l)
 	o = engine_out(e, ENGINE_STORE);
 	o->cookie = l->reserve_cookie;
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
-	row_begin(&o->store.row, ROW_SEQUENCE);
-	row_int(&o->store.row, l->tower);
-	row_int(&o->store.row, l->floor);
-	row_int(&o->store.row, (int64_t)l->reserving_until);
+	row_make(&o->store.row, ROW_SEQUENCE, ROW_VI(l->tower), ROW_VI(l->floor),
+		 ROW_VI(l->reserving_until));
 }
 
 /* Whether more than `kept` are left. */

@@ -9,7 +9,7 @@
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 
-static void value_then_cell(struct writer *w, const json_t *at, const json_t *words)
+static void put_value(struct writer *w, const json_t *at, const json_t *words)
 {
 	const char *quality = value_string(at, "quality", "never");
 	char buf[128];
@@ -22,12 +22,27 @@ static void value_then_cell(struct writer *w, const json_t *at, const json_t *wo
 	}
 }
 
+static void value_then_cell(struct writer *w, const json_t *p)
+{
+	put_value(w, p, value_at(p, "words"));
+}
+
+static void from_cell(struct writer *w, const json_t *p)
+{
+	put_value(w, value_at(p, "from"), value_at(p, "words"));
+}
+
+static void to_cell(struct writer *w, const json_t *p)
+{
+	put_value(w, value_at(p, "to"), value_at(p, "words"));
+}
+
 static bool by_fcm(const json_t *at)
 {
 	return strcmp(value_string(at, "set_by", ""), "fcm") == 0;
 }
 
-static void author_cell(struct writer *w, const json_t *at, const char *otherwise)
+static void author_cell(struct writer *w, const json_t *at)
 {
 	const json_t *author = value_at(at, "author");
 	const char *state = value_string(author, "state", "?");
@@ -39,7 +54,7 @@ static void author_cell(struct writer *w, const json_t *at, const char *otherwis
 	if (by_fcm(at)) {
 		snprintf(text, sizeof(text), "the FCM, not by a command");
 	} else if (!json_is_object(author)) {
-		snprintf(text, sizeof(text), "%s", otherwise);
+		snprintf(text, sizeof(text), "-");
 	} else {
 		snprintf(text, sizeof(text), "%s %s (command %lld%s%s)",
 			 value_string(author, "who", "?"),
@@ -62,90 +77,74 @@ static void say_mean(struct writer *w, const json_t *sum)
 	char low[32];
 	char high[32];
 
-	writer_text(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
+	writer_line(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
 		    value_integer(sum, "samples", 0),
 		    value_integer(sum, "span_s", 0) > 60 ? "that hour" : "that minute",
 		    value_text(value_at(sum, "min"), VALUE_PLAIN, low, sizeof(low)),
 		    value_text(value_at(sum, "max"), VALUE_PLAIN, high, sizeof(high)));
-	writer_newline(w);
 }
 
 static void render_at(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"parameter", ">value",  "unit",  ">set to",
-					      ">age then", "quality", "set by"};
-	const json_t *p;
+	static const struct value_column columns[] = {{"parameter", "{name}"},
+						      {">value", .cell = value_then_cell},
+						      {"unit", "{unit}"},
+						      {">set to", "{setpoint:word}"},
+						      {">age then", "{age_s:age}"},
+						      {"quality", "{quality|never}", VALUE_BY_WORD},
+						      {"set by", .cell = author_cell},
+						      {0}};
+	const json_t *parameters = value_at(result, "parameters");
+	const json_t *first = json_array_get(parameters, 0);
 	char when[32];
-	size_t i;
 
 	writer_heading(w, "As it was at %s UTC",
 		       ctl_time_text(value_number(result, "time"), 0, when, sizeof(when)));
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "parameters"), i, p) {
-		const char *quality = value_string(p, "quality", "never");
-		const json_t *words = value_at(p, "words");
+	value_table(w, parameters, columns, "no parameters");
+	if (json_array_size(parameters) == 1 && json_is_object(value_at(first, "mean_of"))) {
+		say_mean(w, value_at(first, "mean_of"));
+	}
+	if (json_array_size(parameters) == 1 && *value_string(first, "author.reason", "") != '\0') {
+		writer_line(w, WRITER_DIM, "%s", value_string(first, "author.reason", ""));
+	}
+}
 
-		value_cell(w, p, "name", VALUE_PLAIN);
-		value_then_cell(w, p, words);
-		value_cell(w, p, "unit", VALUE_PLAIN);
-		value_word_cell(w, p, "setpoint", words);
-		value_cell(w, p, "age_s", VALUE_AGE);
-		writer_cell(w, value_style(quality), "%s", quality);
-		author_cell(w, p, "-");
-	}
-	writer_table_end(w, "no parameters");
-	p = json_array_get(value_at(result, "parameters"), 0);
-	if (json_array_size(value_at(result, "parameters")) == 1 &&
-	    json_is_object(value_at(p, "mean_of"))) {
-		say_mean(w, value_at(p, "mean_of"));
-	}
-	if (json_array_size(value_at(result, "parameters")) == 1 &&
-	    *value_string(p, "author.reason", "") != '\0') {
-		writer_text(w, WRITER_DIM, "%s", value_string(p, "author.reason", ""));
-		writer_newline(w);
+/* Who set it between the two times. */
+static void between_cell(struct writer *w, const json_t *p)
+{
+	bool same = value_integer(p, "from.author.command", 0) ==
+			    value_integer(p, "to.author.command", 0) &&
+		    (!by_fcm(value_at(p, "to")) || by_fcm(value_at(p, "from")));
+
+	if (same) {
+		writer_cell(w, WRITER_DIM, "nobody between");
+	} else {
+		author_cell(w, value_at(p, "to"));
 	}
 }
 
 static void render_diff(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"parameter",     "unit",	">set to, first", ">then",
-					      ">value, first", ">then", "set by"};
+	static const struct value_column columns[] = {{"parameter", "{name}"},
+						      {"unit", "{unit}"},
+						      {">set to, first", "{from.setpoint:word}"},
+						      {">then", "{to.setpoint:word}"},
+						      {">value, first", .cell = from_cell},
+						      {">then", .cell = to_cell},
+						      {"set by", .cell = between_cell},
+						      {0}};
 	const json_t *differences = value_at(result, "differences");
-	const json_t *p;
-	char from[32];
-	char to[32];
-	char none[96];
-	size_t i;
+	char text[96];
 
-	writer_heading(w, "First %s UTC, then %s UTC",
-		       ctl_time_text(value_number(result, "from"), 0, from, sizeof(from)),
-		       ctl_time_text(value_number(result, "to"), 0, to, sizeof(to)));
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (differences, i, p) {
-		const json_t *words = value_at(p, "words");
-		bool same = value_integer(p, "from.author.command", 0) ==
-				    value_integer(p, "to.author.command", 0) &&
-			    (!by_fcm(value_at(p, "to")) || by_fcm(value_at(p, "from")));
-
-		value_cell(w, p, "name", VALUE_PLAIN);
-		value_cell(w, p, "unit", VALUE_PLAIN);
-		value_word_cell(w, p, "from.setpoint", words);
-		value_word_cell(w, p, "to.setpoint", words);
-		value_then_cell(w, value_at(p, "from"), words);
-		value_then_cell(w, value_at(p, "to"), words);
-		if (same) {
-			writer_cell(w, WRITER_DIM, "nobody between");
-		} else {
-			author_cell(w, value_at(p, "to"), "-");
-		}
-	}
-	snprintf(none, sizeof(none), "nothing differs, of %lld parameters",
-		 value_integer(result, "compared", 0));
-	writer_table_end(w, none);
+	writer_heading(w, "%s",
+		       value_fill(result, "First {from:time} UTC, then {to:time} UTC", text,
+				  sizeof(text)));
+	value_table(w, differences, columns,
+		    value_fill(result, "nothing differs, of {compared} parameters", text,
+			       sizeof(text)));
 	if (json_array_size(differences) > 0) {
-		writer_text(w, WRITER_DIM, "%zu of %lld parameters differ",
+		writer_line(w, WRITER_DIM, "%zu of %lld parameters differ",
 			    json_array_size(differences), value_integer(result, "compared", 0));
-		writer_newline(w);
 	}
 }
 
@@ -187,7 +186,6 @@ const struct ctl_command ctl_at_commands[] = {
 			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
 			"  fcmctl diff 'floor3.om*.hv' --at yesterday",
 		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),
-		.max_words = 64,
 		.run = diff_run,
 	},
 	{0},

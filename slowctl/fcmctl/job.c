@@ -30,35 +30,29 @@ static const char *states_text(const json_t *states, char *buf, size_t size)
 
 /* ------------------------------------------------------------------ list */
 
-static void render_list(struct writer *w, const json_t *result)
+static void became_cell(struct writer *w, const json_t *job)
 {
-	static const char *const columns[] = {"job",	   "begun (UTC)", "who",
-					      ">commands", "became",	  "reason"};
-	size_t i;
-	const json_t *job;
+	bool done = value_integer(job, "states.DONE", 0) == value_integer(job, "commands", 0);
+	bool back = value_integer(job, "back", 0) > 0;
+	char text[160];
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "jobs"), i, job) {
-		long long commands = value_integer(job, "commands", 0);
-		bool done = value_integer(job, "states.DONE", 0) == commands;
-		bool back = value_integer(job, "back", 0) > 0;
-		char text[160];
-
-		value_cell(w, job, "job", VALUE_PLAIN);
-		value_cell(w, job, "time", VALUE_TIME);
-		value_cell(w, job, "who", VALUE_PLAIN);
-		value_cell(w, job, "commands", VALUE_COUNT);
-		writer_cell(w, done && !back ? WRITER_GOOD : WRITER_WARN, "%s%s",
-			    states_text(value_at(job, "states"), text, sizeof(text)),
-			    back ? ", rolled back" : "");
-		value_cell(w, job, "reason", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no jobs: fcmctl batch and fcmctl apply make them");
+	writer_cell(w, done && !back ? WRITER_GOOD : WRITER_WARN, "%s%s",
+		    states_text(value_at(job, "states"), text, sizeof(text)),
+		    back ? ", rolled back" : "");
 }
 
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
+static void render_list(struct writer *w, const json_t *result)
 {
-	return ctl_show(ctl, "job.list", ctl_filter(args, 20), render_list);
+	static const struct value_column columns[] = {{"job", "{job}"},
+						      {"begun (UTC)", "{time:time}"},
+						      {"who", "{who}"},
+						      {">commands", "{commands:count}"},
+						      {"became", .cell = became_cell},
+						      {"reason", "{reason}"},
+						      {0}};
+
+	value_table(w, value_at(result, "jobs"), columns,
+		    "no jobs: fcmctl batch and fcmctl apply make them");
 }
 
 /* ------------------------------------------------------------------ show */
@@ -159,47 +153,48 @@ static json_t *job_json(const char *id, json_t *const commands[2], const char *s
 			 "rows", rows);
 }
 
-static void render_row(struct writer *w, const json_t *row)
+static void parameter_cell(struct writer *w, const json_t *row)
+{
+	writer_cell(w, WRITER_PLAIN, "%s%s", value_true(row, "roll_back") ? "back: " : "",
+		    value_string(row, "parameter", "?"));
+}
+
+static void value_to_cell(struct writer *w, const json_t *row)
+{
+	bool action = strcmp(value_string(row, "op", ""), "action") == 0;
+	char text[96];
+
+	writer_cell(w, WRITER_PLAIN, "%s",
+		    action ? "-" : value_fill(row, "{new:word}{unit:behind}", text, sizeof(text)));
+}
+
+static void state_cell(struct writer *w, const json_t *row)
 {
 	const char *state = value_string(row, "state", "?");
-	const char *unit = value_string(row, "unit", "");
 	long long attempt = value_integer(row, "attempt", 1);
-	bool action = strcmp(value_string(row, "op", ""), "action") == 0;
 	bool open = value_true(row, "unattended");
-	char value[64];
 	char again[32] = "";
 
 	if (attempt > 1) {
 		snprintf(again, sizeof(again), ", attempt %lld", attempt);
 	}
-	value_cell(w, row, "line", VALUE_COUNT);
-	writer_cell(w, WRITER_PLAIN, "%s%s", value_true(row, "roll_back") ? "back: " : "",
-		    value_string(row, "parameter", "?"));
-	writer_cell(w, WRITER_PLAIN, "%s%s%s",
-		    action ? "-"
-			   : value_word(value_at(row, "new"), value_at(row, "words"), value,
-					sizeof(value)),
-		    !action && *unit != '\0' ? " " : "", action ? "" : unit);
 	writer_cell(w, open ? WRITER_WARN : value_style(state), "%s%s%s", state,
 		    open ? ", open" : "", again);
-	value_cell(w, row, "command", VALUE_COUNT);
-	value_cell(w, row, "detail", VALUE_PLAIN);
 }
 
 static void render_show(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {">line", "parameter", ">value",
-					      "state", ">command",  "detail"};
+	static const struct value_column columns[] = {{">line", "{line:count}"},
+						      {"parameter", .cell = parameter_cell},
+						      {">value", .cell = value_to_cell},
+						      {"state", .cell = state_cell},
+						      {">command", "{command:count}"},
+						      {"detail", "{detail}"},
+						      {0}};
 	const json_t *back = value_at(result, "back");
 	char text[160];
-	size_t i;
-	const json_t *row;
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		render_row(w, row);
-	}
-	writer_table_end(w, "no such rows");
+	value_table(w, value_at(result, "rows"), columns, "no such rows");
 	writer_text(w, WRITER_PLAIN, "%s",
 		    states_text(value_at(result, "states"), text, sizeof(text)));
 	if (json_object_size(back) > 0) {
@@ -253,7 +248,9 @@ const struct ctl_command ctl_job_commands[] = {
 			"states of their commands. Also works while the daemon is not running.\n\n"
 			"  fcmctl job list",
 		.options = CTL_BIT(CTL_LIMIT),
-		.run = list_run,
+		.op = "job.list",
+		.render = render_list,
+		.limit = 20,
 	},
 	{
 		.noun = "job",
@@ -266,8 +263,6 @@ const struct ctl_command ctl_job_commands[] = {
 			"the daemon is not running.\n\n"
 			"  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
 		.options = CTL_BIT(CTL_STATE),
-		.min_words = 1,
-		.max_words = 1,
 		.run = show_run,
 	},
 	{0},

@@ -71,9 +71,7 @@ static void command_render(struct writer *w, const json_t *c)
 	if (*value_string(c, "detail", "") != '\0') {
 		value_pair(w, "detail", WRITER_PLAIN, c, "{detail}");
 	}
-	value_pair(w, "value", WRITER_PLAIN, c,
-		   *value_string(c, "unit", "") != '\0' ? "{old:word} -> {new:word} {unit}"
-							: "{old:word} -> {new:word}");
+	value_pair(w, "value", WRITER_PLAIN, c, "{old:word} -> {new:word}{unit:behind}");
 	value_pair(w, "who", WRITER_PLAIN, c, "{who|?} (uid {uid}, pid {pid}), from {origin|?}");
 	value_pair(w, "reason", WRITER_PLAIN, c, "{reason}");
 	value_pair(w, "floor", WRITER_PLAIN, c, "{:floor} on link {link}");
@@ -149,9 +147,8 @@ static void render_cancel(struct writer *w, const json_t *result)
 		ctl_outcome(w, result);
 		return;
 	}
-	writer_text(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
+	writer_line(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
 		    value_integer(result, "command", 0));
-	writer_newline(w);
 }
 
 static int cancel_run(struct ctl *ctl, const struct ctl_args *args)

@@ -10,7 +10,6 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/access/file_guard.h"
 #include "slowctl/access/keyfile.h"
-#include "slowctl/query/query.h"
 
 static int key_fail(struct ctl *ctl, int r, const struct sc_error *error)
 {
@@ -22,13 +21,10 @@ static int key_fail(struct ctl *ctl, int r, const struct sc_error *error)
 
 static void render_make(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_DIM, "# %s is secret: give it to %s only, and delete it here",
+	writer_line(w, WRITER_DIM, "# %s is secret: give it to %s only, and delete it here",
 		    value_string(result, "file", "?"), value_string(result, "name", "?"));
-	writer_newline(w);
-	writer_text(w, WRITER_DIM, "# this line goes into the allow list; then systemctl reload");
-	writer_newline(w);
-	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "line", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_DIM, "# this line goes into the allow list; then systemctl reload");
+	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "line", "?"));
 }
 
 static int make_run(struct ctl *ctl, const struct ctl_args *args)
@@ -72,15 +68,12 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 
 static void render_server(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_DIM,
+	writer_line(w, WRITER_DIM,
 		    "# %s is secret: it must belong to the daemon's user (chown fcm)",
 		    value_string(result, "file", "?"));
-	writer_newline(w);
-	writer_text(w, WRITER_DIM, "# every client needs this public key, also in %s",
+	writer_line(w, WRITER_DIM, "# every client needs this public key, also in %s",
 		    value_string(result, "public_file", "?"));
-	writer_newline(w);
-	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "public_key", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "public_key", "?"));
 }
 
 static int write_public(const char *path, const char *public)
@@ -122,20 +115,12 @@ static int server_run(struct ctl *ctl, const struct ctl_args *args)
 
 /* --- list --- */
 
-/* Where the daemon has its list, by what it wrote into its database; `path` is empty. CTL_DONE, or all is said. */
+/* Where the daemon has its list, by what it wrote into its database. CTL_DONE, or all is said. */
 static int list_place(struct ctl *ctl, char *path, size_t size)
 {
 	struct sc_error error = {0};
-	struct query *q = NULL;
-	json_t *station = NULL;
-	int r = query_open(ctl->station.database, &q, &error);
+	int r = ctl_away_setting(ctl, "allow_list", path, size, &error);
 
-	if (r == 0 && query_station(q, &station) == 0) {
-		snprintf(path, size, "%s",
-			 value_string(json_object_get(station, "station"), "allow_list", ""));
-	}
-	json_decref(station);
-	query_close(q);
 	if (r < 0) {
 		return ctl_fail(ctl, CTL_NOT, "failed", error.hint, "%s", error.message);
 	}
@@ -153,11 +138,10 @@ static void render_list(struct writer *w, const json_t *result)
 
 	value_table(w, value_at(result, "keys"), columns,
 		    "no keys: control over the network is closed");
-	writer_text(w, WRITER_DIM,
+	writer_line(w, WRITER_DIM,
 		    "of %s, as it is now; the daemon has it as it was at its start or "
 		    "last reload",
 		    value_string(result, "file", "?"));
-	writer_newline(w);
 }
 
 /* The first is the failure, the others are remarks before it. */

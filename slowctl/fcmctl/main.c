@@ -126,9 +126,7 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 	}
 	name_self(ctl, program, args);
 	ctl_command_name(command, ctl->doing, sizeof(ctl->doing));
-	code = command->run != NULL ? command->run(ctl, args)
-				    : ctl_show(ctl, command->op, ctl_filter(args, command->limit),
-					       command->render);
+	code = command->run != NULL ? command->run(ctl, args) : ctl_run_plain(ctl, args);
 	ctl_disconnect(ctl);
 	if (writer_flush(ctl->out) != 0) {
 		return ctl_fail(NULL, CTL_NOT, "internal", "", "the output could not be written");

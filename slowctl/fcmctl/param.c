@@ -12,67 +12,51 @@
 #include "slowctl/fcmctl/jobs/send.h"
 #include "slowctl/fcmctl/show/value.h"
 
-static void limits_text(const json_t *p, char *buf, size_t size)
+static void limits_cell(struct writer *w, const json_t *p)
 {
-	char low[24];
-	char high[24];
+	char text[64];
 
-	if (!json_is_object(value_at(p, "limits"))) {
-		snprintf(buf, size, "-");
-		return;
-	}
-	value_text(value_at(p, "limits.low"), VALUE_PLAIN, low, sizeof(low));
-	value_text(value_at(p, "limits.high"), VALUE_PLAIN, high, sizeof(high));
-	snprintf(buf, size, "%s..%s", json_is_number(value_at(p, "limits.low")) ? low : "",
-		 json_is_number(value_at(p, "limits.high")) ? high : "");
+	writer_cell(w, WRITER_PLAIN, "%s",
+		    json_is_object(value_at(p, "limits"))
+			    ? value_fill(p, "{limits.low|}..{limits.high|}", text, sizeof(text))
+			    : "-");
 }
 
-/* As it is typed: a switch is on or off. */
-static void value_or_switch_cell(struct writer *w, const json_t *p, const char *key)
+/* An action has no value. */
+static void quality_cell(struct writer *w, const json_t *p)
 {
-	const json_t *value = value_at(p, key);
+	const char *quality = strcmp(value_string(p, "access", ""), "action") == 0
+				      ? "-"
+				      : value_string(p, "quality", "?");
 
-	if (json_is_boolean(value)) {
-		writer_cell(w, WRITER_PLAIN, "%s", json_is_true(value) ? "on" : "off");
-	} else {
-		value_cell(w, p, key, VALUE_PLAIN);
-	}
+	writer_cell(w, value_style(quality), "%s", quality);
+}
+
+static void access_cell(struct writer *w, const json_t *p)
+{
+	bool dangerous = strcmp(value_string(p, "danger", ""), "dangerous") == 0;
+
+	writer_cell(w, WRITER_PLAIN, "%s%s", value_string(p, "access", "-"),
+		    dangerous ? " dangerous" : "");
 }
 
 static void render_parameters(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"parameter", ">value",  "unit",	">set to",
-					      ">age",	   "quality", "limits", "access"};
-	size_t i;
-	const json_t *p;
+	static const struct value_column columns[] = {{"parameter", "{name}"},
+						      {">value", "{value:typed}"},
+						      {"unit", "{unit}"},
+						      {">set to", "{setpoint:typed}"},
+						      {">age", "{age_s:age}"},
+						      {"quality", .cell = quality_cell},
+						      {"limits", .cell = limits_cell},
+						      {"access", .cell = access_cell},
+						      {0}};
+	const json_t *parameters = value_at(result, "parameters");
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "parameters"), i, p) {
-		const char *quality = value_string(p, "quality", "?");
-		bool action = strcmp(value_string(p, "access", ""), "action") == 0;
-		char limits[64];
-
-		limits_text(p, limits, sizeof(limits));
-		value_cell(w, p, "name", VALUE_PLAIN);
-		value_or_switch_cell(w, p, "value");
-		value_cell(w, p, "unit", VALUE_PLAIN);
-		value_or_switch_cell(w, p, "setpoint");
-		value_cell(w, p, "age_s", VALUE_AGE);
-		if (action) {
-			writer_cell(w, WRITER_PLAIN, "-");
-		} else {
-			writer_cell(w, value_style(quality), "%s", quality);
-		}
-		writer_cell(w, WRITER_PLAIN, "%s", limits);
-		writer_cell(w, WRITER_PLAIN, "%s%s", value_string(p, "access", "-"),
-			    strcmp(value_string(p, "danger", ""), "dangerous") == 0 ? " dangerous"
-										    : "");
-	}
-	writer_table_end(w, "no parameters");
-	if (json_array_size(value_at(result, "parameters")) == 1) {
-		p = json_array_get(value_at(result, "parameters"), 0);
-		writer_text(w, WRITER_DIM, "%s", value_string(p, "description", ""));
-		writer_newline(w);
+	value_table(w, parameters, columns, "no parameters");
+	if (json_array_size(parameters) == 1) {
+		writer_line(w, WRITER_DIM, "%s",
+			    value_string(json_array_get(parameters, 0), "description", ""));
 	}
 }
 
@@ -139,7 +123,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl get clock.state\n"
 			"  fcmctl get floor3.om2.hv --at 2026-11-01T02:00",
 		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_PLAN),
-		.max_words = 64,
 		.run = get_run,
 	},
 	{
@@ -159,8 +142,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl set floor3.om2.hv 1450 --reason 'gain matching'\n"
 			"  id=$(fcmctl set floor3.om2.hv 1450 --no-wait); fcmctl command show $id",
 		.options = COMMAND_OPTIONS,
-		.min_words = 2,
-		.max_words = 2,
 		.run = set_run,
 	},
 	{
@@ -178,8 +159,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl ramp floor3.om2.hv 1450 --rate 20\n"
 			"  fcmctl ramp 'floor3.om*.hv' 1450",
 		.options = COMMAND_OPTIONS | CTL_BIT(CTL_RATE),
-		.min_words = 2,
-		.max_words = 2,
 		.run = ramp_run,
 	},
 	{
@@ -194,8 +173,6 @@ const struct ctl_command ctl_param_commands[] = {
 			"  fcmctl action 'floor3.*.clear_trip'\n"
 			"  fcmctl action floor3.fcm.reset --yes --reason 'mute since 02:10'",
 		.options = COMMAND_OPTIONS,
-		.min_words = 1,
-		.max_words = 1,
 		.run = action_run,
 	},
 	{0},

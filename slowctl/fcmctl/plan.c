@@ -41,8 +41,6 @@ const struct ctl_command ctl_plan_commands[] = {
 			"  fcmctl get --plan 'floor3.om*.hv' > gains.plan    # then edit it\n"
 			"  fcmctl plan gains.plan",
 		.options = CTL_BIT(CTL_FORCE),
-		.min_words = 1,
-		.max_words = 1,
 		.run = plan_run,
 	},
 	{
@@ -59,8 +57,6 @@ const struct ctl_command ctl_plan_commands[] = {
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
 			   CTL_BIT(CTL_ROLL_BACK),
-		.min_words = 1,
-		.max_words = 1,
 		.run = apply_run,
 	},
 	{0},

@@ -40,11 +40,15 @@ static void render_stop(struct writer *w, const json_t *result)
 
 static void render_show(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {
-		">run", "begun (UTC)", "ended (UTC)", ">from slice", ">to slice", "who", "note"};
+	static const struct value_column columns[] = {{">run", "{number:count}"},
+						      {"begun (UTC)", "{begun:time}"},
+						      {"ended (UTC)", "{ended:time}"},
+						      {">from slice", "{begun_slice:count}"},
+						      {">to slice", "{ended_slice:count}"},
+						      {"who", "{who}"},
+						      {"note", "{note}"},
+						      {0}};
 	long long current = value_integer(result, "current", 0);
-	size_t i;
-	const json_t *run;
 
 	if (current > 0) {
 		writer_text(w, WRITER_GOOD, "run %lld is going on", current);
@@ -52,17 +56,7 @@ static void render_show(struct writer *w, const json_t *result)
 		writer_text(w, WRITER_PLAIN, "no run is going on; data flow as run 0");
 	}
 	writer_newline(w);
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "runs"), i, run) {
-		value_cell(w, run, "number", VALUE_COUNT);
-		value_cell(w, run, "begun", VALUE_TIME);
-		value_cell(w, run, "ended", VALUE_TIME);
-		value_cell(w, run, "begun_slice", VALUE_COUNT);
-		value_cell(w, run, "ended_slice", VALUE_COUNT);
-		value_cell(w, run, "who", VALUE_PLAIN);
-		value_cell(w, run, "note", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no runs yet");
+	value_table(w, value_at(result, "runs"), columns, "no runs yet");
 }
 
 static int start_run(struct ctl *ctl, const struct ctl_args *args)
@@ -83,22 +77,6 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 			  render_start, NULL);
 }
 
-static int stop_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "run.stop",
-						.args = json_object(),
-						.doing = ctl->doing,
-						.look = "run show",
-						.timeout_s = 10.0},
-			  render_stop, NULL);
-}
-
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "run.show", ctl_filter(args, 20), render_show);
-}
-
 const struct ctl_command ctl_run_commands[] = {
 	{
 		.noun = "run",
@@ -109,7 +87,6 @@ const struct ctl_command ctl_run_commands[] = {
 			"when the daemon restarts.\n\n"
 			"  fcmctl run start 'physics, 4 floors'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.max_words = 1,
 		.run = start_run,
 	},
 	{
@@ -119,7 +96,10 @@ const struct ctl_command ctl_run_commands[] = {
 		.summary = "end the run at the next slice border",
 		.help = "Data continue as run 0.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = stop_run,
+		.op = "run.stop",
+		.look = "run show",
+		.timeout_s = 10.0,
+		.render = render_stop,
 	},
 	{
 		.noun = "run",
@@ -128,7 +108,9 @@ const struct ctl_command ctl_run_commands[] = {
 		.summary = "the run going on, and the last ones",
 		.help = "Also works while the daemon is not running.",
 		.options = CTL_BIT(CTL_LIMIT),
-		.run = show_run,
+		.op = "run.show",
+		.render = render_show,
+		.limit = 20,
 	},
 	{0},
 };

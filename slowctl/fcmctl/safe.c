@@ -10,48 +10,37 @@
 
 static void render(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"module", "state", "outcome"};
-	const char *state = value_string(result, "state", "?");
-	size_t i;
-	const json_t *row;
+	static const struct value_column columns[] = {{"module", "{module}"},
+						      {"state", "{state|?}", VALUE_BY_WORD},
+						      {"outcome", "{text}"},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		const char *of_row = value_string(row, "state", "?");
+	value_table(w, value_at(result, "rows"), columns, "no modules");
+	writer_text(w, value_style(value_string(result, "state", "?")), "%s",
+		    value_string(result, "text", ""));
+	writer_line(w, WRITER_PLAIN, " (safe %lld)", value_integer(result, "safe", 0));
+}
 
-		value_cell(w, row, "module", VALUE_PLAIN);
-		writer_cell(w, value_style(of_row), "%s", of_row);
-		value_cell(w, row, "text", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no modules");
-	writer_text(w, value_style(state), "%s", value_string(result, "text", ""));
-	writer_text(w, WRITER_PLAIN, " (safe %lld)", value_integer(result, "safe", 0));
-	writer_newline(w);
+static void would_cell(struct writer *w, const json_t *row)
+{
+	writer_cell(w, value_true(row, "refused") ? WRITER_BAD : WRITER_PLAIN, "%s",
+		    value_string(row, "text", "?"));
 }
 
 /* --dry-run */
 static void render_plan(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"module", "would be done"};
-	size_t i;
-	const json_t *row;
+	static const struct value_column columns[] = {
+		{"module", "{module}"}, {"would be done", .cell = would_cell}, {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		value_cell(w, row, "module", VALUE_PLAIN);
-		writer_cell(w, value_true(row, "refused") ? WRITER_BAD : WRITER_PLAIN, "%s",
-			    value_string(row, "text", "?"));
-	}
-	writer_table_end(w, "no modules");
-	writer_text(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
-	writer_newline(w);
+	value_table(w, value_at(result, "rows"), columns, "no modules");
+	writer_line(w, WRITER_PLAIN, "%s", value_string(result, "text", ""));
 }
 
 /* --no-wait: the number alone, for a script. */
 static void render_number(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "%lld", value_integer(result, "safe", 0));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%lld", value_integer(result, "safe", 0));
 }
 
 static int safe_run(struct ctl *ctl, const struct ctl_args *args)
@@ -70,13 +59,7 @@ static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 	if (args->words > 0) {
 		json_object_set_new(request.args, "pattern", json_string(args->word[0]));
 	}
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(request.args, "reason", json_string(args->text[CTL_REASON]));
-	}
-	if (ctl_given(args, CTL_YES)) {
-		json_object_set_new(request.args, "yes", json_true());
-	}
-	ctl_put_dry(args, request.args);
+	ctl_put_options(args, request.args);
 	code = ctl_request(ctl, &request, &result);
 	if (code == CTL_DONE && value_true(result, "dry_run")) {
 		writer_result(ctl->out, result, render_plan);
@@ -106,7 +89,6 @@ const struct ctl_command ctl_safe_commands[] = {
 			"  fcmctl safe 'floor*.om[0-2]'",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
 			   CTL_BIT(CTL_DRY_RUN),
-		.max_words = 1,
 		.run = safe_run,
 	},
 	{0},

@@ -443,8 +443,6 @@ const struct ctl_command ctl_serial_commands[] = {
 			"  fcmctl serial floor3 ctd\n"
 			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
 		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW),
-		.min_words = 2,
-		.max_words = 2,
 		.run = serial_run,
 	},
 	{0},

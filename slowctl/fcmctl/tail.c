@@ -135,8 +135,7 @@ static void render_item(struct writer *w, const json_t *item)
 		value_integer(item, "frame", 0) * 125000 + value_integer(item, "t5ns", 0) * 5;
 
 	if (json_object_get(item, "hydrophone") != NULL) {
-		writer_text(w, WRITER_PLAIN, " | hydrophone%lld %lld",
-			    value_integer(item, "hydrophone", 0), value_integer(item, "sample", 0));
+		value_say(w, WRITER_PLAIN, item, " | hydrophone{hydrophone} {sample}");
 		return;
 	}
 	writer_text(w, WRITER_PLAIN, " | om%lld %02lld.%09lld charge %lld",
@@ -149,16 +148,13 @@ static void render_block(struct writer *w, const json_t *b)
 	const char *stream = value_string(b, "stream", "?");
 	long long lost = value_integer(b, "frames_lost", 0);
 	long long bad = value_integer(b, "frames_bad", 0);
-	char when[40];
 	size_t i;
 	const json_t *item;
 
-	writer_text(w, WRITER_DIM, "%s",
-		    value_text(value_at(b, "utc"), VALUE_TIME_MS, when, sizeof(when)));
-	writer_text(w, WRITER_PLAIN, " link%lld T%02lld.F%02lld %s run %lld frames %lld+%lld",
-		    value_integer(b, "link", -1), value_integer(b, "tower", 0),
-		    value_integer(b, "floor", 0), stream, value_integer(b, "run", 0),
-		    value_integer(b, "first_frame", 0), value_integer(b, "frames", 0));
+	value_say(w, WRITER_DIM, b, "{utc:ms}");
+	value_say(w, WRITER_PLAIN, b,
+		  " link{link} T{tower:02}.F{floor:02} {stream} run {run} "
+		  "frames {first_frame}+{frames}");
 	if (lost > 0 || bad > 0) {
 		writer_text(w, WRITER_WARN, " (%lld lost, %lld bad)", lost, bad);
 	}

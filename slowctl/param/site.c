@@ -107,17 +107,12 @@ static int is_conf(const struct dirent *d)
 	return d->d_name[0] != '.' && end && strcmp(end, ".conf") == 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* All files of a directory: kinds of all before parameters of any. */
 static int read_directory(struct params *p, const char *path, unsigned *count,
 			  struct sc_error *error)
 {
 	struct dirent **names = NULL;
-	int n = scandir(path, &names, is_conf, by_name), r = 0;
+	int n = scandir(path, &names, is_conf, alphasort), r = 0;
 
 	if (n < 0) {
 		r = -errno;

@@ -72,14 +72,8 @@ int query_names(struct query *q, const json_t *patterns, json_t **ret_names)
 	json_t *names = json_array();
 	const json_t *pattern;
 	size_t n;
-	int r = 0;
+	int r = json_array_size(patterns) == 0 ? add_names(q, NULL, names) : 0;
 
-	if (!names) {
-		return query_no_memory(q);
-	}
-	if (json_array_size(patterns) == 0) {
-		r = add_names(q, NULL, names);
-	}
 	json_array_foreach (patterns, n, pattern) {
 		const char *text = json_string_value(pattern);
 
@@ -87,12 +81,7 @@ int query_names(struct query *q, const json_t *patterns, json_t **ret_names)
 			r = add_names(q, text ? text : "", names);
 		}
 	}
-	if (r < 0) {
-		json_decref(names);
-		return r;
-	}
-	*ret_names = names;
-	return 0;
+	return query_answer(q, r, names, ret_names);
 }
 
 /* ------------------------------------------------------------------ what it was */
@@ -203,7 +192,7 @@ int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret
 	json_t *parameters = json_array(), *head = NULL, *at = NULL;
 	const json_t *name;
 	size_t n;
-	int r = parameters ? 0 : query_no_memory(q);
+	int r = 0;
 
 	json_array_foreach (names, n, name) {
 		if (r == 0) {
@@ -220,13 +209,10 @@ int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret
 		json_decref(at);
 		head = at = NULL;
 	}
-	if (r == 0) {
-		*ret_json = json_pack("{s:f,s:O}", "time", (double)time_ns / 1e9, "parameters",
-				      parameters);
-		r = *ret_json ? 0 : query_no_memory(q);
-	}
-	json_decref(parameters);
-	return r;
+	return query_answer(
+		q, r,
+		json_pack("{s:f,s:o}", "time", (double)time_ns / 1e9, "parameters", parameters),
+		ret_json);
 }
 
 /* ------------------------------------------------------------------ what differs */
@@ -277,7 +263,7 @@ int query_diff(struct query *q, const json_t *names, int64_t from_ns, int64_t to
 	json_t *differences = json_array(), *from = NULL, *to = NULL;
 	const json_t *name;
 	size_t n;
-	int r = differences ? 0 : query_no_memory(q);
+	int r = 0;
 
 	json_array_foreach (names, n, name) {
 		if (r == 0) {
@@ -293,13 +279,10 @@ int query_diff(struct query *q, const json_t *names, int64_t from_ns, int64_t to
 		json_decref(to);
 		from = to = NULL;
 	}
-	if (r == 0) {
-		*ret_json =
-			json_pack("{s:f,s:f,s:I,s:O}", "from", (double)from_ns / 1e9, "to",
-				  (double)to_ns / 1e9, "compared",
-				  (json_int_t)json_array_size(names), "differences", differences);
-		r = *ret_json ? 0 : query_no_memory(q);
-	}
-	json_decref(differences);
-	return r;
+	return query_answer(q, r,
+			    json_pack("{s:f,s:f,s:I,s:o}", "from", (double)from_ns / 1e9, "to",
+				      (double)to_ns / 1e9, "compared",
+				      (json_int_t)json_array_size(names), "differences",
+				      differences),
+			    ret_json);
 }

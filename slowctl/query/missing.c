@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define LINKS	  4
 #define SECOND_NS 1000000000ll
@@ -194,12 +193,9 @@ static int tell(struct query *q, const struct missing *m, json_t *object)
 int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t link, json_t *object)
 {
 	struct missing m = {.since = since_ns, .until = until_ns, .begins = INT64_MAX};
-	struct timespec t;
-	int64_t now;
+	int64_t now = query_utc_ns();
 	int r = read_rows(q, &m, link);
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	now = (int64_t)t.tv_sec * SECOND_NS + t.tv_nsec;
 	now = until_ns < now ? until_ns : now;
 	for (unsigned i = 0; r == 0 && i < LINKS; i++) {
 		if (m.account[i].known && now - m.account[i].time > TAIL_NS &&

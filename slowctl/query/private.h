@@ -50,6 +50,8 @@ int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t l
 int query_head(struct query *q, const char *name, json_t **ret_head);
 /* {time, value, setpoint} of a full name's last sample up to time_ns, null if it was stale or unknown then. */
 int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json);
+/* UTC ns since 1970 by the system clock. */
+int64_t query_utc_ns(void);
 /* -ENOMEM when a jansson call failed, with its words kept. */
 int query_no_memory(struct query *q);
 

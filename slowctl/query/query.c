@@ -198,12 +198,22 @@ const char *query_error(struct query *q)
 	return q->error;
 }
 
-static uint64_t mono_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static uint64_t mono_ns(void)
+{
+	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+int64_t query_utc_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
 }
 
 static int past_deadline(void *context)

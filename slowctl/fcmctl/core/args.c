@@ -440,10 +440,8 @@ static void count_words(const struct ctl_command *c, unsigned *ret_min, unsigned
 	const char *word = c->arguments;
 	bool option = false;
 
-	*ret_min = c->min_words;
-	*ret_max = c->max_words;
-	for (size_t length; c->max_words == 0 && *word != '\0';
-	     word += length + strspn(word + length, " ")) {
+	*ret_min = *ret_max = 0;
+	for (size_t length; *word != '\0'; word += length + strspn(word + length, " ")) {
 		length = strcspn(word, " ");
 		option = word[0] == '-' || option;
 		if (!option) {

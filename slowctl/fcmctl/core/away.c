@@ -15,157 +15,10 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
-#include "slowctl/query/query.h"
+#include "slowctl/query/ask.h"
 
 /* While a file is read, what the daemon writes piles up in its journal: the time for that has a limit. */
 #define READ_S 60.0
-
-/* What an operation's arguments have in common. */
-struct asked {
-	const json_t *args;
-	int64_t since_ns, until_ns; /* 0: not given */
-	unsigned limit;		    /* 0: not given */
-};
-
-static int64_t time_ns(const json_t *args, const char *key)
-{
-	double time = value_number(args, key);
-
-	return isfinite(time) && fabs(time) < 9e9 ? (int64_t)(time * 1e9) : 0;
-}
-
-static int ask_commands(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	struct query_filter filter = {
-		.limit = a->limit,
-		.since_ns = a->since_ns,
-		.parameter = value_string(a->args, "parameter", NULL),
-		.state = value_string(a->args, "state", NULL),
-		.who = value_string(a->args, "who", NULL),
-		.floor = (int)value_integer(a->args, "floor", 0),
-	};
-
-	return query_commands(q, &filter, ret_json);
-}
-
-static int ask_command(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_command(q, (uint64_t)value_integer(a->args, "command", 0), ret_json);
-}
-
-static int ask_job(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_job(q, value_string(a->args, "job", ""), value_string(a->args, "after", ""),
-			 ret_json);
-}
-
-static int ask_jobs(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_jobs(q, a->limit, ret_json);
-}
-
-static int ask_history(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_history(q, value_string(a->args, "name", ""), a->since_ns, a->until_ns,
-			     a->limit, ret_json);
-}
-
-static int ask_at(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	json_t *names = NULL;
-	int r = query_names(q, json_object_get(a->args, "names"), &names);
-
-	r = r == 0 ? query_at(q, names, time_ns(a->args, "time"), ret_json) : r;
-	json_decref(names);
-	return r;
-}
-
-static int ask_diff(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	json_t *names = NULL;
-	int r = query_names(q, json_object_get(a->args, "names"), &names);
-
-	r = r == 0 ? query_diff(q, names, time_ns(a->args, "from"), time_ns(a->args, "to"),
-				ret_json)
-		   : r;
-	json_decref(names);
-	return r;
-}
-
-static int ask_ledger(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	struct query_account what = {
-		.since_ns = a->since_ns,
-		.until_ns = a->until_ns,
-		.link = (int)value_integer(a->args, "link", QUERY_ALL),
-		.limit = a->limit,
-		.by_s = (unsigned)value_integer(a->args, "by_s", 1),
-	};
-
-	return query_ledger(q, &what, ret_json);
-}
-
-static int ask_phase(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_phase_history(q, (int)value_integer(a->args, "link", 0), a->since_ns, a->limit,
-				   ret_json);
-}
-
-static int ask_clock(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_clock_history(q, a->since_ns, a->limit, ret_json);
-}
-
-static int ask_runs(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_runs(q, a->limit, ret_json);
-}
-
-static int ask_events(struct query *q, const struct asked *a, json_t **ret_json)
-{
-	return query_events(q, a->since_ns, a->limit, ret_json);
-}
-
-static const struct question {
-	const char *op;
-	int (*ask)(struct query *q, const struct asked *a, json_t **ret_json);
-} questions[] = {
-	{"command.list", ask_commands}, {"command.show", ask_command},
-	{"job.list", ask_jobs},		{"job.show", ask_job},
-	{"param.history", ask_history}, {"param.at", ask_at},
-	{"param.diff", ask_diff},	{"ledger.show", ask_ledger},
-	{"phase.history", ask_phase},	{"clock.history", ask_clock},
-	{"run.show", ask_runs},		{"event.list", ask_events},
-};
-
-static const struct question *find_question(const char *op)
-{
-	for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
-		if (strcmp(questions[i].op, op) == 0) {
-			return &questions[i];
-		}
-	}
-	return NULL;
-}
-
-static int ask(struct query *q, const char *op, const json_t *args, json_t **ret_json)
-{
-	const struct question *question = find_question(op);
-	long long limit = value_integer(args, "limit", 0);
-	struct asked asked = {
-		.args = args,
-		.since_ns = time_ns(args, "since"),
-		.until_ns = time_ns(args, "until"),
-		.limit = limit > 0 && limit < 1000000 ? (unsigned)limit : 0,
-	};
-
-	return question != NULL ? question->ask(q, &asked, ret_json) : -ENOSYS;
-}
-
-bool ctl_away_can(const char *op)
-{
-	return find_question(op) != NULL;
-}
 
 /* The station table keeps texts; a time there is UTC s or ns since 1970. */
 static bool station_time(const json_t *station, const char *key, double *ret_time)
@@ -208,6 +61,23 @@ int ctl_away_since(const struct ctl *ctl, double *ret_time)
 	return 0;
 }
 
+int ctl_away_setting(const struct ctl *ctl, const char *key, char *text, size_t size,
+		     struct sc_error *error)
+{
+	struct query *q = NULL;
+	json_t *station = NULL;
+	int err = query_open(ctl->station.database, &q, error);
+
+	*text = '\0';
+	if (err == 0 && query_station(q, &station) == 0) {
+		snprintf(text, size, "%s",
+			 value_string(json_object_get(station, "station"), key, ""));
+	}
+	json_decref(station);
+	query_close(q);
+	return err;
+}
+
 const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size)
 {
 	char when[32];
@@ -233,7 +103,7 @@ static json_t *known(struct query *q, const char *op, json_t *args)
 	json_t *answer = NULL;
 
 	query_limit(q, KNOWN_LIMIT_MS);
-	if (ask(q, op, args, &answer) != 0) {
+	if (query_ask(q, op, args, NULL, &answer) != 0) {
 		answer = NULL;
 	}
 	json_decref(args);
@@ -431,7 +301,7 @@ static int ask_and_close(struct ctl *ctl, struct query *q, double limit_s, const
 	int err;
 
 	query_limit(q, (unsigned)fmin(ceil(limit_s * 1e3), UINT32_MAX));
-	err = ask(q, op, args, ret_result);
+	err = query_ask(q, op, args, NULL, ret_result);
 	if (err != 0) {
 		code = fail_query(ctl, op, args, err, query_error(q));
 	}

@@ -17,6 +17,7 @@
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/query/ask.h"
 
 #define ANSWER_S 5.0 /* a healthy daemon answers a question within milliseconds */
 
@@ -88,14 +89,19 @@ static void on_progress(void *context, const json_t *progress)
 	}
 }
 
+/* How long a word of the daemon is waited for. */
+static double patience_s(const struct call *call)
+{
+	return call->ctl->timeout_s > 0.0	? call->ctl->timeout_s
+	       : call->request->timeout_s > 0.0 ? call->request->timeout_s
+						: ANSWER_S;
+}
+
 /* The connection broke, or nothing came. */
 static int fail_broken(const struct call *call, int err)
 {
 	const struct ctl_request *request = call->request;
 	struct ctl *ctl = call->ctl;
-	double waited = ctl->timeout_s > 0.0	   ? ctl->timeout_s
-			: request->timeout_s > 0.0 ? request->timeout_s
-						   : ANSWER_S;
 	char what[160];
 	char look[2 * PATH_MAX + 128];
 	char span[32];
@@ -105,7 +111,7 @@ static int fail_broken(const struct call *call, int err)
 		snprintf(what, sizeof(what), "interrupted");
 	} else if (err == -ETIMEDOUT) {
 		snprintf(what, sizeof(what), "no message from the daemon for %s",
-			 ctl_span_text(waited, span, sizeof(span)));
+			 ctl_span_text(patience_s(call), span, sizeof(span)));
 	} else if (err == -ECONNRESET) {
 		snprintf(what, sizeof(what), "the daemon went away");
 	} else if (err == -EPROTO) {
@@ -249,16 +255,14 @@ static int call_once(struct call *call, json_t *args, json_t **ret_answer)
 {
 	struct ctl *ctl = call->ctl;
 	const struct ctl_request *request = call->request;
-	double timeout = ctl->timeout_s > 0.0	    ? ctl->timeout_s
-			 : request->timeout_s > 0.0 ? request->timeout_s
-						    : ANSWER_S;
 	int err;
 
 	if (request->look != NULL) {
 		ctl_catch_interrupt();
 	}
-	err = client_call(ctl->client, request->op, json_incref(args), timeout, on_progress, call,
-			  request->look != NULL ? ctl_interrupted : NULL, ret_answer);
+	err = client_call(ctl->client, request->op, json_incref(args), patience_s(call),
+			  on_progress, call, request->look != NULL ? ctl_interrupted : NULL,
+			  ret_answer);
 	if (request->look != NULL) {
 		ctl_release_interrupt();
 	}
@@ -290,7 +294,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 	}
 	if (err != 0) {
 		code = fail_broken(&call, err);
-	} else if (error != NULL && ctl_away_can(request->op) &&
+	} else if (error != NULL && query_can(request->op) &&
 		   (is_detail(error, DETAIL_TOO_MUCH) || is_detail(error, DETAIL_NOT_WRITTEN))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
@@ -333,7 +337,7 @@ int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result)
 	int err = ctl_connect(ctl);
 	int code;
 
-	if (ctl_is_away(err) && ctl_away_can(op)) {
+	if (ctl_is_away(err) && query_can(op)) {
 		code = ctl_away_ask(ctl, op, args, ret_result);
 		json_decref(args);
 		return code;
@@ -349,10 +353,9 @@ static void say_limit(struct ctl *ctl, const json_t *result, json_int_t limit)
 
 	json_object_foreach ((json_t *)(uintptr_t)result, name, member) {
 		if (limit > 0 && json_array_size(member) == (size_t)limit) {
-			writer_text(ctl->out, WRITER_DIM,
+			writer_line(ctl->out, WRITER_DIM,
 				    "-- the newest %lld: --limit shows more, --since fewer",
 				    (long long)limit);
-			writer_newline(ctl->out);
 			return;
 		}
 	}
@@ -384,10 +387,20 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 	return CTL_DONE;
 }
 
-void ctl_put_dry(const struct ctl_args *args, json_t *what)
+void ctl_put_options(const struct ctl_args *args, json_t *what)
 {
-	if (ctl_given(args, CTL_DRY_RUN)) {
-		json_object_set_new(what, "dry_run", json_true());
+	static const struct {
+		enum ctl_option option;
+		const char *member;
+	} flags[] = {{CTL_YES, "yes"}, {CTL_FORCE, "force"}, {CTL_DRY_RUN, "dry_run"}};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (ctl_given(args, flags[i].option)) {
+			json_object_set_new(what, flags[i].member, json_true());
+		}
+	}
+	if (ctl_given(args, CTL_REASON)) {
+		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
 	}
 }
 
@@ -413,10 +426,7 @@ int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_re
 	json_t *result = NULL;
 	int code;
 
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(request->args, "reason", json_string(args->text[CTL_REASON]));
-	}
-	ctl_put_dry(args, request->args);
+	ctl_put_options(args, request->args);
 	code = ctl_request(ctl, request, &result);
 	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
 		writer_result(ctl->out, result, render);
@@ -461,4 +471,40 @@ json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 		json_object_set_new(filter, "state", json_string(args->text[CTL_STATE]));
 	}
 	return filter;
+}
+
+/* {since, limit, ..., member: what was typed}; CTL_USAGE: said. */
+static int plain_args(struct ctl *ctl, const struct ctl_args *args, json_t **ret_what)
+{
+	const struct ctl_command *c = args->command;
+	const char *member = args->words > 0 && c->member != NULL ? c->member : "";
+	json_t *what = ctl_filter(args, c->limit);
+	int code = CTL_DONE;
+	int link = 0;
+
+	if (strcmp(member, "names") == 0) {
+		json_object_update_new(what, ctl_names(args));
+	} else if (strcmp(member, "link") == 0) {
+		code = ctl_link_number(ctl, args->word[0], &link);
+		json_object_set_new(what, member, json_integer(link));
+	} else if (*member != '\0') {
+		json_object_set_new(what, member, json_string(args->word[0]));
+	}
+	*ret_what = what;
+	return code;
+}
+
+int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args)
+{
+	const struct ctl_command *c = args->command;
+	struct ctl_request request = {
+		.op = c->op, .doing = ctl->doing, .look = c->look, .timeout_s = c->timeout_s};
+	int code = plain_args(ctl, args, &request.args);
+
+	if (code != CTL_DONE) {
+		json_decref(request.args);
+		return code;
+	}
+	return c->look != NULL ? ctl_change(ctl, args, &request, c->render, NULL)
+			       : ctl_show(ctl, c->op, request.args, c->render);
 }

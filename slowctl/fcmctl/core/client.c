@@ -16,8 +16,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "slowctl/fcmctl/core/ctl.h"
 
 struct client {
 	int fd;
@@ -80,21 +81,13 @@ void client_close(struct client *c)
 	free(c);
 }
 
-static double monotonic_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static int wait_masked(const struct client *c, short events, double deadline,
 		       bool (*interrupted)(void), const sigset_t *open)
 {
 	struct pollfd p = {.fd = c->fd, .events = events};
 
 	for (;;) {
-		double left = deadline - monotonic_s();
+		double left = deadline - ctl_monotonic();
 		struct timespec t;
 		int n;
 
@@ -178,7 +171,7 @@ int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
 		size_t length = strlen(line);
 
 		line[length] = '\n'; /* in place of the terminator */
-		err = send_all(c, line, length + 1, monotonic_s() + timeout_s, interrupted);
+		err = send_all(c, line, length + 1, ctl_monotonic() + timeout_s, interrupted);
 		/* The daemon has closed the connection; why, it may have said before. */
 		err = err == -ECONNRESET ? 0 : err;
 	}
@@ -270,7 +263,7 @@ int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), u
 {
 	json_t *message = NULL;
 	const char *id;
-	int err = next_message(c, monotonic_s() + timeout_s, interrupted, &message);
+	int err = next_message(c, ctl_monotonic() + timeout_s, interrupted, &message);
 
 	if (err != 0) {
 		return err;

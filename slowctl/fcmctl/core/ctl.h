@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "slowctl/fcmctl/show/writer.h"
+#include "slowctl/param/error.h"
 
 /* Exit codes. */
 enum {
@@ -92,14 +93,18 @@ struct ctl_args;
 struct ctl_command {
 	const char *noun;      /* NULL: a bare verb */
 	const char *verb;      /* NULL ends a table */
-	const char *arguments; /* as shown in the usage: "LINK", "NAME VALUE", "[PATTERN...]" */
+	const char *arguments; /* of the usage, and so checked: "LINK", "NAME [FILE]", "ALARM..." */
 	const char *summary;   /* one line */
 	const char *help;      /* what it does, what it prints, examples */
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
-	unsigned min_words, max_words; /* both 0: as `arguments` says */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
-	/* Without run() the command shows the answer to `op`, of a list the newest `limit` rows. */
-	const char *op;
+	/*
+	 * Without run(): what it asks of the daemon. The answer to `op` is rendered, of a list the newest `limit` rows. The
+	 * first word typed is the request's `member` ("link": a number), all words are "names". With `look` it changes
+	 * something: see struct ctl_request, also for the time-out.
+	 */
+	const char *op, *member, *look;
+	double timeout_s;
 	writer_render_fn render;
 	unsigned limit;
 };
@@ -163,8 +168,9 @@ double ctl_now(void);
 /* s since some time; it never jumps. */
 double ctl_monotonic(void);
 
-/* --dry-run: into the request; and, when its answer says what would be done, that is told: true. */
-void ctl_put_dry(const struct ctl_args *args, json_t *what);
+/* --reason, --yes, --force and --dry-run, as typed, into the request. */
+void ctl_put_options(const struct ctl_args *args, json_t *what);
+/* When the answer says only what would be done, that is told: true. */
 bool ctl_told_would(struct ctl *ctl, const json_t *result);
 
 /* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
@@ -215,6 +221,9 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
 	       writer_render_fn render, json_t **ret_result);
 
+/* A command without run(). The exit code. */
+int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args);
+
 /* A question without consequences. Answered from the database where `op` can be (away.c) and the
  * daemon is away. */
 int ctl_ask(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
@@ -239,15 +248,17 @@ const char *ctl_access_action(const char *path, char *buf, size_t size);
 /* Where the daemon keeps its recordings, by what it wrote into its database. */
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 
-/* From the database. True: `op` can be asked there. */
-bool ctl_away_can(const char *op);
-/* The result of `op` in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
+/* The result of `op` (one of query_can()) from the database, in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
  * open have "unattended" in addition. */
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* The same in the place of a daemon that is there: within --timeout, or a minute. */
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
+/* `key` of what the daemon has kept of itself in the database, "" where it has not. Negative errno and *error: the database
+ * cannot be opened. */
+int ctl_away_setting(const struct ctl *ctl, const char *key, char *text, size_t size,
+		     struct sc_error *error);
 /* " since 2026-11-20 15:12:03 UTC (4 min 10 s)", "" where the database does not say. Returns buf. */
 const char *ctl_away_since_text(const struct ctl *ctl, char *buf, size_t size);
 /* What the database knew when the daemon was last alive: `known` of schemas/control.md, a new reference; what

@@ -38,8 +38,7 @@ void ctl_print_line(const char *before, const char *text)
 	struct writer *w = writer_create_text(stderr, false);
 
 	if (w != NULL) {
-		writer_text(w, WRITER_PLAIN, "%s%s", before, text);
-		writer_newline(w);
+		writer_line(w, WRITER_PLAIN, "%s%s", before, text);
 	}
 	writer_destroy(w);
 }

@@ -87,8 +87,7 @@ static void sum_up(const struct apply *a)
 		writer_text(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
 	}
 	many_say_rest(a->ctl, of);
-	writer_text(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
 }
 
 /* Runs the rows and prints the outcome of each. */
@@ -187,7 +186,7 @@ static void set_back(const struct job *job, const struct many_row *done, struct 
 		row->command = value_integer(item->back, "command", 0);
 		row->answer = row->state == MANY_UNKNOWN ? job_earlier_answer(item->back) : NULL;
 	}
-	plan_value_text(set_before(item), value, sizeof(value));
+	value_text(set_before(item), VALUE_TYPED, value, sizeof(value));
 	row->op = "param.set";
 	row->args = json_pack(
 		"{s:s,s:s,s:o,s:o,s:b,s:b}", "name", value_string(item->parameter, "name", ""),
@@ -206,10 +205,9 @@ static void tell_back(struct apply *a)
 		const struct many_row *row = &a->many.rows[i];
 
 		if (row->state == MANY_WAITS && !a->ctl->json) {
-			writer_text(a->ctl->out, WRITER_PLAIN, "would set back %s to %s",
+			writer_line(a->ctl->out, WRITER_PLAIN, "would set back %s to %s",
 				    value_string(row->args, "name", "?"),
 				    value_string(row->args, "value", "?"));
-			writer_newline(a->ctl->out);
 		}
 		tell_row(a, row);
 	}
@@ -274,7 +272,7 @@ static void tell_undone(const struct job_row *row, long long command)
 	}
 	ctl_remark("%s: done by command %lld, set to %s since: it is not set again",
 		   job_doing(row, doing, sizeof(doing)), command,
-		   plan_value_text(set, now, sizeof(now)));
+		   value_text(set, VALUE_TYPED, now, sizeof(now)));
 }
 
 /* The requests of a plan, with the state of the rows that need none. */

@@ -184,27 +184,19 @@ void ctl_outcome(struct writer *w, const json_t *c)
 {
 	const char *state = value_string(c, "state", "?");
 	const char *detail = value_string(c, "detail", "");
-	const char *unit = value_string(c, "unit", "");
-	const json_t *words = value_at(c, "words");
 	double took = value_number(c, "ended") - value_number(c, "time");
-	char old[64];
-	char new[64];
 	char span[32];
 
-	writer_text(w, WRITER_PLAIN, "%s ", value_string(c, "parameter", "?"));
-	if (strcmp(value_string(c, "op", "set"), "action") != 0) {
-		writer_text(w, WRITER_PLAIN, "%s -> %s%s%s ",
-			    value_word(value_at(c, "old"), words, old, sizeof(old)),
-			    value_word(value_at(c, "new"), words, new, sizeof(new)),
-			    *unit != '\0' ? " " : "", unit);
-	}
+	value_say(w, WRITER_PLAIN, c,
+		  strcmp(value_string(c, "op", "set"), "action") == 0
+			  ? "{parameter|?} "
+			  : "{parameter|?} {old:word} -> {new:word}{unit:behind} ");
 	writer_text(w, value_style(state), "%s", state);
 	if (isfinite(took)) {
 		writer_text(w, WRITER_PLAIN, " in %s", ctl_span_text(took, span, sizeof(span)));
 	}
-	writer_text(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
+	writer_line(w, WRITER_PLAIN, "%s%s (command %lld)", *detail != '\0' ? ": " : "", detail,
 		    value_integer(c, "command", 0));
-	writer_newline(w);
 }
 
 int ctl_exit_of_state(const char *state)

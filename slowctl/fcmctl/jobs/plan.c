@@ -11,36 +11,17 @@
 
 /* ------------------------------------------------------------------ values */
 
-const char *plan_value_text(const json_t *value, char *buf, size_t size)
-{
-	if (json_is_boolean(value)) {
-		snprintf(buf, size, "%s", json_is_true(value) ? "on" : "off");
-	} else if (json_is_string(value)) {
-		snprintf(buf, size, "%s", json_string_value(value));
-	} else if (json_is_number(value)) {
-		snprintf(buf, size, "%.10g", json_number_value(value));
-	} else {
-		snprintf(buf, size, "-");
-	}
-	return buf;
-}
-
 void plan_line(struct writer *w, const json_t *parameter)
 {
 	const json_t *set = value_at(parameter, "setpoint");
-	const char *name = value_string(parameter, "name", "?");
-	const char *unit = value_string(parameter, "unit", "");
-	char text[64];
 
 	if (strcmp(value_string(parameter, "access", "rw"), "rw") != 0) {
 		return;
 	}
 	if (set == NULL || json_is_null(set)) {
-		writer_text(w, WRITER_DIM, "# %s: set value unknown", name);
+		value_say(w, WRITER_DIM, parameter, "# {name|?}: set value unknown");
 	} else {
-		writer_text(w, WRITER_PLAIN, "%s = %s%s%s", name,
-			    plan_value_text(set, text, sizeof(text)), *unit != '\0' ? " " : "",
-			    unit);
+		value_say(w, WRITER_PLAIN, parameter, "{name|?} = {setpoint:typed}{unit:behind}");
 	}
 	writer_newline(w);
 }
@@ -217,7 +198,8 @@ static const char *remark(const struct job_row *row, enum plan_fate fate, char *
 		last_read(row, buf, size);
 	} else if (is_set_so) {
 		snprintf(buf, size, "set so, but reads %s",
-			 plan_value_text(value_at(row->would, "value"), reads, sizeof(reads)));
+			 value_text(value_at(row->would, "value"), VALUE_TYPED, reads,
+				    sizeof(reads)));
 	} else {
 		snprintf(buf, size, "%s%s%s", needs_yes ? "needs yes" : "",
 			 needs_yes && is_mute(row) ? "; " : "",
@@ -256,40 +238,38 @@ static json_t *rows_json(const struct plan *plan, bool all)
 	return rows;
 }
 
+static void danger_cell(struct writer *w, const json_t *row)
+{
+	const char *danger = value_string(row, "danger", "");
+
+	writer_cell(w, strcmp(danger, "dangerous") == 0 ? WRITER_WARN : WRITER_PLAIN, "%s", danger);
+}
+
+static void remark_cell(struct writer *w, const json_t *row)
+{
+	const char *fate = value_string(row, "fate", "");
+	enum writer_style style = *fate == 'i'	 ? WRITER_BAD
+				  : *fate == 'l' ? WRITER_WARN
+				  : *fate == 'u' ? WRITER_DIM
+						 : WRITER_PLAIN;
+
+	writer_cell(w, style, "%s", value_string(row, "remark", ""));
+}
+
 static void render_plan(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"parameter", ">now",   ">then",
-					      "unit",	   "danger", "remark"};
-	size_t i;
-	const json_t *row;
+	static const struct value_column columns[] = {{"parameter", "{parameter|?}"},
+						      {">now", "{now:typed}"},
+						      {">then", "{then:typed}"},
+						      {"unit", "{unit}"},
+						      {"danger", .cell = danger_cell},
+						      {"remark", .cell = remark_cell},
+						      {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		const char *fate = value_string(row, "fate", "");
-		enum writer_style style = *fate == 'i'	 ? WRITER_BAD
-					  : *fate == 'l' ? WRITER_WARN
-					  : *fate == 'u' ? WRITER_DIM
-							 : WRITER_PLAIN;
-		const char *unit = value_string(row, "unit", "");
-		const char *danger = value_string(row, "danger", "");
-		char text[64];
-
-		writer_cell(w, WRITER_PLAIN, "%s", value_string(row, "parameter", "?"));
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    plan_value_text(value_at(row, "now"), text, sizeof(text)));
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    plan_value_text(value_at(row, "then"), text, sizeof(text)));
-		writer_cell(w, WRITER_PLAIN, "%s", *unit != '\0' ? unit : "-");
-		writer_cell(w, strcmp(danger, "dangerous") == 0 ? WRITER_WARN : WRITER_PLAIN, "%s",
-			    danger);
-		writer_cell(w, style, "%s", value_string(row, "remark", ""));
-	}
-	writer_table_end(w, "nothing changes");
-	writer_text(w, WRITER_PLAIN, "%lld to change, %lld unchanged",
-		    value_integer(result, "changes", 0), value_integer(result, "unchanged", 0));
+	value_table(w, value_at(result, "rows"), columns, "nothing changes");
+	value_say(w, WRITER_PLAIN, result, "{changes} to change, {unchanged} unchanged");
 	if (value_integer(result, "impossible", 0) > 0) {
-		writer_text(w, WRITER_BAD, ", %lld cannot be done",
-			    value_integer(result, "impossible", 0));
+		value_say(w, WRITER_BAD, result, ", {impossible} cannot be done");
 	}
 	writer_newline(w);
 }

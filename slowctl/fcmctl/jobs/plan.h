@@ -34,8 +34,6 @@ const json_t *plan_now(const struct job_row *row);
 void plan_sort(struct job_row *rows, size_t count);
 /* `rows` in order; 0 <= at < count. Pure. */
 enum plan_fate plan_fate(const struct job_row *rows, size_t at);
-/* A value as it is typed. Returns buf. */
-const char *plan_value_text(const json_t *value, char *buf, size_t size);
 /* A parameter as a line of a plan; as a comment if its set value is unknown. */
 void plan_line(struct writer *w, const json_t *parameter);
 

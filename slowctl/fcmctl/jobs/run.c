@@ -20,8 +20,7 @@ struct run {
 
 void job_render_number(struct writer *w, const json_t *command)
 {
-	writer_text(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
 }
 
 /* With --json: a document a line of the file. */
@@ -197,8 +196,6 @@ const struct ctl_command ctl_batch_commands[] = {
 			"  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB),
-		.min_words = 1,
-		.max_words = 1,
 		.run = batch_run,
 	},
 	{0},

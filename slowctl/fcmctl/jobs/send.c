@@ -30,16 +30,7 @@ static void fill_request(const struct ctl_args *args, json_t *what, bool wait)
 	json_object_set_new(what, "client_id",
 			    client_id != NULL ? json_string(client_id) : ctl_client_id());
 	json_object_set_new(what, "wait", json_boolean(wait));
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
-	}
-	if (ctl_given(args, CTL_YES)) {
-		json_object_set_new(what, "yes", json_true());
-	}
-	if (ctl_given(args, CTL_FORCE)) {
-		json_object_set_new(what, "force", json_true());
-	}
-	ctl_put_dry(args, what);
+	ctl_put_options(args, what);
 }
 
 static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)

@@ -80,8 +80,8 @@ static bool same(const json_t *a, const json_t *b)
 	char x[64];
 	char y[64];
 
-	return strcmp(plan_value_text(value_at(a, "value"), x, sizeof(x)),
-		      plan_value_text(value_at(b, "value"), y, sizeof(y))) == 0;
+	return strcmp(value_text(value_at(a, "value"), VALUE_TYPED, x, sizeof(x)),
+		      value_text(value_at(b, "value"), VALUE_TYPED, y, sizeof(y))) == 0;
 }
 
 static int by_name(const void *a, const void *b)
@@ -138,18 +138,18 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 		return NULL;
 	}
 	json_array_foreach (value_at(shown, "values"), i, v) {
-		const char *name = value_string(v, "parameter", "?");
-		char value[64];
+		char line[PARAM_NAME_MAX + 64];
 
-		if (pattern != NULL && !param_name_matches(pattern, name)) {
+		if (pattern != NULL &&
+		    !param_name_matches(pattern, value_string(v, "parameter", "?"))) {
 			continue;
 		}
 		if (!value_true(v, "configured")) {
 			++*ret_left;
 			continue;
 		}
-		fprintf(f, "%s = %s\n", name,
-			plan_value_text(value_at(v, "value"), value, sizeof(value)));
+		fprintf(f, "%s\n",
+			value_fill(v, "{parameter|?} = {value:typed}", line, sizeof(line)));
 	}
 	return fclose(f) == 0 ? text : NULL;
 }
@@ -181,90 +181,57 @@ static void render_saved(struct writer *w, const json_t *s)
 
 static void render_removed(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "%s: removed", value_string(result, "name", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%s: removed", value_string(result, "name", "?"));
 }
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"snapshot", "time (UTC)", "who", ">parameters",
-					      "of",	  ">not known", "note"};
-	size_t i;
-	const json_t *s;
+	static const struct value_column columns[] = {
+		{"snapshot", "{name}"},	 {"time (UTC)", "{time:time}"},
+		{"who", "{who}"},	 {">parameters", "{parameters:count}"},
+		{"of", "{pattern|all}"}, {">not known", "{unknown:count}"},
+		{"note", "{note}"},	 {0}};
 
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "snapshots"), i, s) {
-		const char *pattern = value_string(s, "pattern", "");
-
-		value_cell(w, s, "name", VALUE_PLAIN);
-		value_cell(w, s, "time", VALUE_TIME);
-		value_cell(w, s, "who", VALUE_PLAIN);
-		value_cell(w, s, "parameters", VALUE_COUNT);
-		writer_cell(w, WRITER_PLAIN, "%s", *pattern != '\0' ? pattern : "all");
-		value_cell(w, s, "unknown", VALUE_COUNT);
-		value_cell(w, s, "note", VALUE_PLAIN);
-	}
-	writer_table_end(w, "no snapshots: fcmctl snapshot save NAME");
+	value_table(w, value_at(result, "snapshots"), columns,
+		    "no snapshots: fcmctl snapshot save NAME");
 }
 
 /* As a plan: it can be edited and applied. */
 static void render_show(struct writer *w, const json_t *s)
 {
-	char when[32];
 	const char *note = value_string(s, "note", "");
 	size_t i;
 	const json_t *v;
 
-	writer_text(w, WRITER_DIM, "# snapshot %s of %s UTC by %s%s%s",
-		    value_string(s, "name", "?"),
-		    ctl_time_text(value_number(s, "time"), 0, when, sizeof(when)),
-		    value_string(s, "who", "?"), *note != '\0' ? ": " : "", note);
-	writer_newline(w);
+	value_say(w, WRITER_DIM, s, "# snapshot {name|?} of {time:time} UTC by {who|?}");
+	writer_line(w, WRITER_DIM, "%s%s", *note != '\0' ? ": " : "", note);
 	json_array_foreach (value_at(s, "values"), i, v) {
-		const char *unit = value_string(v, "unit", "");
-		char text[64];
-
-		writer_text(w, WRITER_PLAIN, "%s%s = %s%s%s",
-			    value_true(v, "configured") ? "" : "# no longer configured: ",
-			    value_string(v, "parameter", "?"),
-			    plan_value_text(value_at(v, "value"), text, sizeof(text)),
-			    *unit != '\0' ? " " : "", unit);
+		value_say(w, WRITER_PLAIN, v,
+			  value_true(v, "configured") ? "{parameter|?} = {value:typed}{unit:behind}"
+						      : "# no longer configured: {parameter|?} = "
+							"{value:typed}{unit:behind}");
 		writer_newline(w);
 	}
 }
 
 static void render_diff(struct writer *w, const json_t *result)
 {
-	const char *columns[] = {"parameter", NULL, NULL, "unit"};
 	char a[80];
 	char b[80];
+	const struct value_column columns[] = {
+		{"parameter", "{parameter}"},
+		{value_fill(result, ">{a|?}", a, sizeof(a)), "{a:typed}"},
+		{value_fill(result, ">{b|?}", b, sizeof(b)), "{b:typed}"},
+		{"unit", "{unit}"},
+		{0}};
 	size_t unknown = json_array_size(value_at(result, "unknown"));
-	size_t i;
-	const json_t *row;
 
-	snprintf(a, sizeof(a), ">%s", value_string(result, "a", "?"));
-	snprintf(b, sizeof(b), ">%s", value_string(result, "b", "?"));
-	columns[1] = a;
-	columns[2] = b;
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "rows"), i, row) {
-		const char *unit = value_string(row, "unit", "");
-		char text[64];
-
-		value_cell(w, row, "parameter", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    plan_value_text(value_at(row, "a"), text, sizeof(text)));
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    plan_value_text(value_at(row, "b"), text, sizeof(text)));
-		writer_cell(w, WRITER_PLAIN, "%s", *unit != '\0' ? unit : "-");
-	}
-	writer_table_end(w, "no difference");
+	value_table(w, value_at(result, "rows"), columns, "no difference");
 	if (unknown > 0) {
-		writer_text(w, WRITER_WARN,
+		writer_line(w, WRITER_WARN,
 			    "%zu present set value%s unknown: not read since the link was down or "
 			    "the FCM has booted",
 			    unknown, plural(unknown));
-		writer_newline(w);
 	}
 }
 
@@ -283,28 +250,6 @@ static int save_run(struct ctl *ctl, const struct ctl_args *args)
 						.look = "snapshot list",
 						.timeout_s = 30.0},
 			  render_saved, NULL);
-}
-
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "snapshot.list", ctl_filter(args, 100), render_list);
-}
-
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_show(ctl, "snapshot.show", json_pack("{s:s}", "name", args->word[0]),
-			render_show);
-}
-
-static int remove_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "snapshot.remove",
-						.args = json_pack("{s:s}", "name", args->word[0]),
-						.doing = ctl->doing,
-						.look = "snapshot list",
-						.timeout_s = 0.0},
-			  render_removed, NULL);
 }
 
 static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
@@ -400,8 +345,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 			"name is shown.\n\n"
 			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
 		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 2,
 		.run = save_run,
 	},
 	{
@@ -412,7 +355,9 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.help = "Name, time, who, how many parameters, note.\n\n"
 			"  fcmctl snapshot list",
 		.options = CTL_BIT(CTL_LIMIT),
-		.run = list_run,
+		.op = "snapshot.list",
+		.render = render_list,
+		.limit = 100,
 	},
 	{
 		.noun = "snapshot",
@@ -421,9 +366,9 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.summary = "what is in one, as a plan",
 		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
 			"  fcmctl snapshot show before-gain-run > mine.plan",
-		.min_words = 1,
-		.max_words = 1,
-		.run = show_run,
+		.op = "snapshot.show",
+		.member = "name",
+		.render = render_show,
 	},
 	{
 		.noun = "snapshot",
@@ -434,8 +379,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 			"two. Without B: compares with what is set now, for the parameters of\n"
 			"A.\n\n"
 			"  fcmctl snapshot diff before-gain-run",
-		.min_words = 1,
-		.max_words = 2,
 		.run = diff_run,
 	},
 	{
@@ -449,8 +392,6 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
 			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
 			   CTL_BIT(CTL_ROLL_BACK),
-		.min_words = 1,
-		.max_words = 2,
 		.run = restore_run,
 	},
 	{
@@ -461,9 +402,10 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.help = "It cannot be brought back. An event records who removed it.\n\n"
 			"  fcmctl snapshot remove before-gain-run",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.min_words = 1,
-		.max_words = 1,
-		.run = remove_run,
+		.op = "snapshot.remove",
+		.member = "name",
+		.look = "snapshot list",
+		.render = render_removed,
 	},
 	{0},
 };

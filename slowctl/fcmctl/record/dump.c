@@ -328,8 +328,7 @@ static void dump_segment(struct dump *d, const struct recording *r,
 
 static void render_pcap(struct writer *w, const json_t *result)
 {
-	writer_text(w, WRITER_PLAIN, "%lld frames in %s", value_integer(result, "packets", 0),
-		    value_string(result, "file", "?"));
+	value_say(w, WRITER_PLAIN, result, "{packets} frames in {file}");
 	writer_newline(w);
 }
 
@@ -496,8 +495,6 @@ const struct ctl_command ctl_record_dump_commands[] = {
 			"  fcmctl record dump storm --pcap storm.pcapng --frames 8000",
 		.options = CTL_BIT(CTL_LINK) | CTL_BIT(CTL_FROM) | CTL_BIT(CTL_FRAMES) |
 			   CTL_BIT(CTL_WHAT) | CTL_BIT(CTL_PCAP),
-		.min_words = 1,
-		.max_words = 1,
 		.run = dump_run,
 	},
 	{0},

@@ -68,8 +68,7 @@ static void pass(const struct record_sink *to, json_t *item, writer_render_fn re
 
 static void render_place(struct writer *w, const json_t *i)
 {
-	writer_text(w, WRITER_DIM, "link%lld %12lld  ", value_integer(i, "link", -1),
-		    value_integer(i, "count", -1));
+	value_say(w, WRITER_DIM, i, "link{link} {count:12}  ");
 }
 
 static void render_end_of_line(struct writer *w, const json_t *i)
@@ -98,13 +97,9 @@ static json_t *at_json(const char *what, const struct record_place *at, json_t *
 static void render_segment(struct writer *w, const json_t *i)
 {
 	writer_text(w, WRITER_BOLD, "%s", value_string(i, "segment", "?"));
-	writer_text(w, WRITER_PLAIN,
-		    "  board %lld link %lld tower %lld floor %lld  DMA epoch %lld  run %lld  from "
-		    "count %lld  begun %s by the host's clock",
-		    value_integer(i, "board", 0), value_integer(i, "link", 0),
-		    value_integer(i, "tower", 0), value_integer(i, "floor", 0),
-		    value_integer(i, "dma_epoch", 0), value_integer(i, "run", 0),
-		    value_integer(i, "count", 0), value_string(i, "begun", "-"));
+	value_say(w, WRITER_PLAIN, i,
+		  "  board {board} link {link} tower {tower} floor {floor}  DMA epoch {dma_epoch}  "
+		  "run {run}  from count {count}  begun {begun} by the host's clock");
 	writer_newline(w);
 }
 
@@ -140,18 +135,14 @@ static void render_record(struct writer *w, const json_t *i)
 
 	render_place(w, i);
 	writer_text(w, lost ? WRITER_WARN : WRITER_PLAIN, "%-6s", kind);
-	writer_text(w, WRITER_PLAIN, " %8lld frames  byte %12lld  %7lld bytes  %s",
-		    value_integer(i, "frames", 0), value_integer(i, "byte", 0),
-		    value_integer(i, "bytes", 0), value_string(i, "utc", "-"));
+	value_say(w, WRITER_PLAIN, i, " {frames:8} frames  byte {byte:12}  {bytes:7} bytes  {utc}");
 	if (lost) {
 		writer_text(w, WRITER_WARN, "  %s", value_string(i, "reason", "recorder too slow"));
 	}
 	if (strcmp(kind, "label") == 0) {
-		writer_text(w, WRITER_PLAIN,
-			    "  time epoch %lld by %s, %s, +- %lld ns, TAI-UTC %lld s",
-			    value_integer(i, "time_epoch", 0), value_string(i, "source", "?"),
-			    value_string(i, "clock", "?"), value_integer(i, "uncertainty_ns", -1),
-			    value_integer(i, "tai_utc_s", 0));
+		value_say(w, WRITER_PLAIN, i,
+			  "  time epoch {time_epoch} by {source}, {clock}, +- {uncertainty_ns|-1} "
+			  "ns, TAI-UTC {tai_utc_s} s");
 	}
 	render_end_of_line(w, i);
 }
@@ -207,13 +198,9 @@ void record_show_record(const struct record_sink *to, const struct record_place 
 
 static void render_segment_end(struct writer *w, const json_t *i)
 {
-	const bool bad = value_true(i, "bad");
-
-	writer_text(w, bad ? WRITER_BAD : WRITER_PLAIN, "%s ends at byte %lld of %lld: %s",
-		    value_string(i, "segment", "?"), value_integer(i, "byte", 0),
-		    value_integer(i, "size", 0), value_string(i, "why", "?"));
-	writer_text(w, WRITER_PLAIN, " (%lld records)", value_integer(i, "records", 0));
-	writer_newline(w);
+	value_say(w, value_true(i, "bad") ? WRITER_BAD : WRITER_PLAIN, i,
+		  "{segment} ends at byte {byte} of {size}: {why}");
+	writer_line(w, WRITER_PLAIN, " (%lld records)", value_integer(i, "records", 0));
 }
 
 void record_show_end(const struct record_sink *to, const char *name, enum record_end end,
@@ -240,13 +227,11 @@ static void render_registers(struct writer *w, const json_t *i)
 {
 	const char *line = value_string(i, "text", "");
 
-	writer_text(w, WRITER_BOLD, "%s", value_string(i, "file", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_BOLD, "%s", value_string(i, "file", "?"));
 	while (*line != '\0') {
 		const size_t length = strcspn(line, "\n");
 
-		writer_text(w, WRITER_PLAIN, "  %.*s", (int)length, line);
-		writer_newline(w);
+		writer_line(w, WRITER_PLAIN, "  %.*s", (int)length, line);
 		line += length + (line[length] != '\0');
 	}
 }
@@ -291,18 +276,13 @@ static void render_frame(struct writer *w, const json_t *i)
 
 	render_place(w, i);
 	writer_text(w, strcmp(verdict, "good") == 0 ? WRITER_GOOD : WRITER_WARN, "%-10s ", verdict);
-	writer_text(w, WRITER_PLAIN, "%-10s ", value_string(i, "check", "-"));
+	value_say(w, WRITER_PLAIN, i, "{check:-10} ");
 	if (json_object_get(i, "sequence") != NULL) {
-		writer_text(w, WRITER_PLAIN,
-			    "T%02lld.F%02lld seq %10lld echo %10lld  frame %4lld of %lld/%03lld "
-			    "%05lld %-8s slots %03llx errors %lld/%lld",
-			    value_integer(i, "tower", 0), value_integer(i, "floor", 0),
-			    value_integer(i, "sequence", 0), value_integer(i, "echo", 0),
-			    value_integer(i, "time.frame", 0), value_integer(i, "time.year", 0),
-			    value_integer(i, "time.day", 0), value_integer(i, "time.second", 0),
-			    value_string(i, "time.quality", "?"),
-			    (unsigned long long)value_integer(i, "slot_valid", 0),
-			    value_integer(i, "crc_errors", 0), value_integer(i, "code_errors", 0));
+		value_say(w, WRITER_PLAIN, i,
+			  "T{tower:02}.F{floor:02} seq {sequence:10} echo {echo:10}  "
+			  "frame {time.frame:4} of {time.year}/{time.day:03} {time.second:05} "
+			  "{time.quality:-8} slots {slot_valid:03x} errors "
+			  "{crc_errors}/{code_errors}");
 		if (value_integer(i, "offset", 0) != 0) {
 			writer_text(w, WRITER_WARN, " at byte %lld", value_integer(i, "offset", 0));
 		}
@@ -350,19 +330,14 @@ static void render_slot(struct writer *w, const json_t *i)
 {
 	render_place(w, i);
 	if (json_object_get(i, "hydrophone") != NULL) {
-		writer_text(w, WRITER_PLAIN, "hydrophone%lld  sample %10lld on%s",
-			    value_integer(i, "hydrophone", 0), value_integer(i, "counter", 0),
-			    value_true(i, "powered") ? "" : "  no power");
+		value_say(w, WRITER_PLAIN, i, "hydrophone{hydrophone}  sample {counter:10} on");
 	} else {
-		writer_text(
-			w, WRITER_PLAIN,
-			"om%lld  %4lld bytes, first hit at %4lld  slot %3lld  FIFO %7lld bytes%s%s",
-			value_integer(i, "om", 0), value_integer(i, "bytes", 0),
-			value_integer(i, "first", 0), value_integer(i, "sequence", 0),
-			value_integer(i, "fifo_bytes", 0),
-			value_true(i, "powered") ? "" : "  no power",
-			value_true(i, "fifo_full") ? "  FIFO FULL" : "");
+		value_say(w, WRITER_PLAIN, i,
+			  "om{om}  {bytes:4} bytes, first hit at {first:4}  slot {sequence:3}  "
+			  "FIFO {fifo_bytes:7} bytes");
 	}
+	writer_text(w, WRITER_PLAIN, "%s%s", value_true(i, "powered") ? "" : "  no power",
+		    value_true(i, "fifo_full") ? "  FIFO FULL" : "");
 	render_end_of_line(w, i);
 }
 
@@ -411,8 +386,7 @@ static void render_samples(struct writer *w, const json_t *i)
 	const json_t *sample;
 
 	render_place(w, i);
-	writer_text(w, WRITER_PLAIN, "hydrophone%lld %s %10lld ", value_integer(i, "hydrophone", 0),
-		    value_string(i, "utc", "-"), value_integer(i, "counter", 0));
+	value_say(w, WRITER_PLAIN, i, "hydrophone{hydrophone} {utc} {counter:10} ");
 	json_array_foreach (json_object_get(i, "samples"), n, sample) {
 		writer_text(w, WRITER_PLAIN, " %8lld", (long long)json_integer_value(sample));
 	}
@@ -449,12 +423,9 @@ void record_show_samples(const struct record_sink *to, const struct record_place
 static void render_word(struct writer *w, const json_t *i)
 {
 	render_place(w, i);
-	writer_text(w, WRITER_PLAIN,
-		    "%-6s module %2lld reg %3lld = %11lld  %-10s seq %10lld boot %lld",
-		    value_string(i, "op", "?"), value_integer(i, "module", 0),
-		    value_integer(i, "reg", 0), value_integer(i, "value", 0),
-		    value_string(i, "status", "?"), value_integer(i, "sequence", 0),
-		    value_integer(i, "boot", 0));
+	value_say(w, WRITER_PLAIN, i,
+		  "{op:-6} module {module:2} reg {reg:3} = {value:11}  {status:-10} "
+		  "seq {sequence:10} boot {boot}");
 	render_end_of_line(w, i);
 }
 
@@ -501,17 +472,12 @@ static void render_hit(struct writer *w, const json_t *i)
 	render_place(w, i);
 	writer_text(w, WRITER_PLAIN, "om%lld ", value_integer(i, "om", 0));
 	if (json_object_get(i, "t5ns") != NULL) {
-		writer_text(
-			w, WRITER_PLAIN,
-			"%-29s  frame %4lld t5ns %5lld  T%02lld.F%02lld.%lld  charge %7lld  %2lld "
-			"samples%s%s%s",
-			value_string(i, "utc", "-"), value_integer(i, "frame", 0),
-			value_integer(i, "t5ns", 0), value_integer(i, "tower", 0),
-			value_integer(i, "efcm", 0), value_integer(i, "pmt", 0),
-			value_integer(i, "charge", 0), value_integer(i, "samples", 0),
-			value_true(i, "zip") ? "" : " of 2 bytes",
-			value_true(i, "fragment") ? "  fragment" : "",
-			value_true(i, "fifo_full") ? "  FIFO FULL" : "");
+		value_say(w, WRITER_PLAIN, i,
+			  "{utc:-29}  frame {frame:4} t5ns {t5ns:5}  T{tower:02}.F{efcm:02}.{pmt}  "
+			  "charge {charge:7}  {samples:2} samples");
+		writer_text(w, WRITER_PLAIN, "%s%s%s", value_true(i, "zip") ? "" : " of 2 bytes",
+			    value_true(i, "fragment") ? "  fragment" : "",
+			    value_true(i, "fifo_full") ? "  FIFO FULL" : "");
 	}
 	render_end_of_line(w, i);
 }

@@ -8,7 +8,6 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
-#include "slowctl/query/query.h"
 #include "slowctl/query/recordings.h"
 
 #define DISK_S 30.0 /* the disk may have much to write */
@@ -53,10 +52,9 @@ static void render_start(struct writer *w, const json_t *result)
 	char until[40];
 
 	writer_text(w, WRITER_GOOD, "recording %s", value_string(result, "name", "?"));
-	writer_text(w, WRITER_PLAIN, " of links %s goes to %s/%s",
+	writer_line(w, WRITER_PLAIN, " of links %s goes to %s/%s",
 		    links_text(value_at(result, "links"), links, sizeof(links)),
 		    value_string(result, "directory", "?"), value_string(result, "name", "?"));
-	writer_newline(w);
 	if (json_is_number(value_at(result, "until"))) {
 		writer_text(
 			w, WRITER_PLAIN, "until %s UTC",
@@ -71,7 +69,7 @@ static void render_stop(struct writer *w, const json_t *result)
 {
 	char bytes[32];
 
-	writer_text(
+	writer_line(
 		w, WRITER_PLAIN,
 		"recording %s has ended: %s%lld frames, %s; %lld cells without data, %lld let go",
 		value_string(result, "name", "?"),
@@ -79,7 +77,6 @@ static void render_stop(struct writer *w, const json_t *result)
 		value_integer(result, "frames", 0),
 		size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
 		value_integer(result, "gap_frames", 0), value_integer(result, "let_go_frames", 0));
-	writer_newline(w);
 }
 
 /* How it ended, or that it has not. */
@@ -126,8 +123,7 @@ static void render_list(struct writer *w, const json_t *result)
 	const json_t *r;
 	char text[64];
 
-	writer_text(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
-	writer_newline(w);
+	writer_line(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
 	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
 	json_array_foreach (value_at(result, "recordings"), i, r) {
 		const char *alarm = value_string(r, "alarm_text", "");
@@ -190,34 +186,14 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 			  render_start, NULL);
 }
 
-static int stop_record(struct ctl *ctl, const struct ctl_args *args)
-{
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "record.stop",
-						.args = json_object(),
-						.doing = ctl->doing,
-						.look = "record list",
-						.timeout_s = DISK_S},
-			  render_stop, NULL);
-}
-
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 {
 	struct sc_error error = {0};
-	struct query *q = NULL;
-	json_t *station = NULL;
-	const char *place = NULL;
 
-	if (query_open(ctl->station.database, &q, &error) == 0 && query_station(q, &station) == 0) {
-		place = value_string(json_object_get(station, "station"), "recordings", NULL);
-	}
-	if (place != NULL && place[0] == '/') { /* daemons write absolute paths */
-		snprintf(path, size, "%s", place);
-	} else {
+	ctl_away_setting(ctl, "recordings", path, size, &error);
+	if (path[0] != '/') { /* daemons write absolute paths */
 		recordings_beside(ctl->station.database, path, size);
 	}
-	json_decref(station);
-	query_close(q);
 }
 
 /* `place`: directory, and the one that is active; stolen. */
@@ -285,7 +261,10 @@ const struct ctl_command ctl_record_commands[] = {
 		.help = "Returns when the recording is on the disk. After a recording that the\n"
 			"disk has ended, it acknowledges that.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = stop_record,
+		.op = "record.stop",
+		.look = "record list",
+		.timeout_s = DISK_S,
+		.render = render_stop,
 	},
 	{
 		.noun = "record",

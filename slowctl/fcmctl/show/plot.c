@@ -235,14 +235,12 @@ static void draw_axis(struct writer *w, const struct plot *p)
 		line[x] = known ? '-' : ' ';
 	}
 	line[p->cells] = '\0';
-	writer_text(w, WRITER_DIM, "%*s+%s+", (int)LABEL + 1, "", line);
-	writer_newline(w);
+	writer_line(w, WRITER_DIM, "%*s+%s+", (int)LABEL + 1, "", line);
 	ctl_time_text(p->from, 0, from, sizeof(from));
 	ctl_time_text(p->to, 0, to, sizeof(to));
 	right = (int)p->cells - (int)strlen(from);
-	writer_text(w, WRITER_DIM, "%*s%s%*s", (int)LABEL + 2, "", from,
+	writer_line(w, WRITER_DIM, "%*s%s%*s", (int)LABEL + 2, "", from,
 		    right > (int)strlen(to) ? right : (int)strlen(to) + 2, to);
-	writer_newline(w);
 }
 
 /* How long nothing was known within the plot, and in how many pieces. */
@@ -350,11 +348,10 @@ void plot_history(struct writer *w, const json_t *result, const struct plot_fram
 	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
 		       unit);
 	if (p == NULL || json_array_size(value_at(result, "rows")) == 0) {
-		writer_text(w, WRITER_DIM, "%s",
+		writer_line(w, WRITER_DIM, "%s",
 			    json_is_false(value_at(result, "kept"))
 				    ? "no history of it is kept: fcmctl get shows its value"
 				    : "no samples in this time");
-		writer_newline(w);
 		free(p);
 		return;
 	}

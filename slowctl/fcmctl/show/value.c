@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "slowctl/fcmctl/show/time.h"
@@ -86,6 +87,7 @@ static void number_text(double number, enum value_form form, char *buf, size_t s
 {
 	switch (form) {
 	case VALUE_PLAIN:
+	case VALUE_TYPED:
 		snprintf(buf, size, "%.10g", number);
 		break;
 	case VALUE_COUNT:
@@ -114,12 +116,15 @@ static void number_text(double number, enum value_form form, char *buf, size_t s
 
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size)
 {
-	if (json_is_integer(value) && (form == VALUE_PLAIN || form == VALUE_COUNT)) {
+	if (json_is_integer(value) &&
+	    (form == VALUE_PLAIN || form == VALUE_COUNT || form == VALUE_TYPED)) {
 		snprintf(buf, size, "%lld", (long long)json_integer_value(value));
 	} else if (json_is_number(value) && isfinite(json_number_value(value))) {
 		number_text(json_number_value(value), form, buf, size);
 	} else if (json_is_string(value) && json_string_length(value) > 0) {
 		snprintf(buf, size, "%s", json_string_value(value));
+	} else if (json_is_boolean(value) && form == VALUE_TYPED) {
+		snprintf(buf, size, "%s", json_is_true(value) ? "on" : "off");
 	} else if (json_is_boolean(value)) {
 		snprintf(buf, size, "%s", json_is_true(value) ? "yes" : "no");
 	} else {
@@ -226,7 +231,8 @@ enum writer_style value_style(const char *word)
 
 /* The forms of value_fill() beyond those of value_text(). */
 enum {
-	FORM_WORD = VALUE_RATE + 1,
+	FORM_WORD = VALUE_TYPED + 1,
+	FORM_BEHIND,
 	FORM_FLOOR,
 	FORM_LOST,
 	FORM_LOSSES,
@@ -235,11 +241,12 @@ enum {
 };
 
 static const char *const forms[] = {
-	[VALUE_PLAIN] = "plain",   [VALUE_COUNT] = "count",    [VALUE_TIME] = "time",
-	[VALUE_TIME_MS] = "ms",	   [VALUE_AGE] = "age",	       [VALUE_PS] = "ps",
-	[VALUE_PS_SIGNED] = "+ps", [VALUE_RATE] = "rate",      [FORM_WORD] = "word",
-	[FORM_FLOOR] = "floor",	   [FORM_LOST] = "lost",       [FORM_LOSSES] = "losses",
-	[FORM_BEGUN] = "begun",	   [FORM_SECONDS] = "seconds",
+	[VALUE_PLAIN] = "plain",    [VALUE_COUNT] = "count",  [VALUE_TIME] = "time",
+	[VALUE_TIME_MS] = "ms",	    [VALUE_AGE] = "age",      [VALUE_PS] = "ps",
+	[VALUE_PS_SIGNED] = "+ps",  [VALUE_RATE] = "rate",    [VALUE_TYPED] = "typed",
+	[FORM_WORD] = "word",	    [FORM_BEHIND] = "behind", [FORM_FLOOR] = "floor",
+	[FORM_LOST] = "lost",	    [FORM_LOSSES] = "losses", [FORM_BEGUN] = "begun",
+	[FORM_SECONDS] = "seconds",
 };
 
 static size_t form_of(const char *name)
@@ -285,6 +292,10 @@ static void member_text(const json_t *object, const char *path, size_t form, cha
 	case FORM_WORD:
 		value_word(value, value_at(object, "words"), buf, size);
 		break;
+	case FORM_BEHIND:
+		snprintf(buf, size, json_string_length(value) > 0 ? " %s" : "",
+			 json_string_value(value));
+		break;
 	case FORM_FLOOR:
 		value_floor(value, buf, size);
 		break;
@@ -306,6 +317,23 @@ static void member_text(const json_t *object, const char *path, size_t form, cha
 	}
 }
 
+/* "12", "-12", "02", "03x" */
+static void wide_text(const json_t *value, const char *form, char *buf, size_t size)
+{
+	char text[256];
+	char *end;
+	int width = (int)strtol(form, &end, 10);
+
+	if (*end == 'x') {
+		snprintf(buf, size, "%0*llx", width, (long long)json_integer_value(value));
+	} else if (*form == '0' && json_is_integer(value)) {
+		snprintf(buf, size, "%0*lld", width, (long long)json_integer_value(value));
+	} else {
+		snprintf(buf, size, "%*s", width,
+			 value_text(value, VALUE_PLAIN, text, sizeof(text)));
+	}
+}
+
 /* "PATH:FORM|OTHERWISE" as text. */
 static void place_text(const json_t *object, char *place, char *buf, size_t size)
 {
@@ -319,7 +347,11 @@ static void place_text(const json_t *object, char *place, char *buf, size_t size
 	if (form != NULL) {
 		*form++ = '\0';
 	}
-	member_text(object, place, form != NULL ? form_of(form) : VALUE_PLAIN, buf, size);
+	if (form != NULL && strchr("-0123456789", *form) != NULL) {
+		wide_text(value_at(object, place), form, buf, size);
+	} else {
+		member_text(object, place, form != NULL ? form_of(form) : VALUE_PLAIN, buf, size);
+	}
 	if (otherwise != NULL && strcmp(buf, "-") == 0) {
 		snprintf(buf, size, "%s", otherwise);
 	}
@@ -399,6 +431,10 @@ void value_table(struct writer *w, const json_t *rows, const struct value_column
 	writer_table(w, headings, count);
 	json_array_foreach (rows, i, row) {
 		for (size_t c = 0; c < count; c++) {
+			if (columns[c].cell != NULL) {
+				columns[c].cell(w, row);
+				continue;
+			}
 			value_fill(row, columns[c].text, buf, sizeof(buf));
 			writer_cell(w, painted(columns[c].paint, buf), "%s", buf);
 		}

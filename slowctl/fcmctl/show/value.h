@@ -32,6 +32,7 @@ enum value_form {
 	VALUE_PS,	 /* 6213.4 */
 	VALUE_PS_SIGNED, /* +12.3 */
 	VALUE_RATE,	 /* 8000, 37.5 k, 1.20 M */
+	VALUE_TYPED,	 /* as VALUE_PLAIN, but a switch is on or off, as it is typed */
 };
 /* Text of a value, "-" when it is not known. Returns buf. */
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
@@ -55,7 +56,8 @@ enum writer_style value_style(const char *word);
 
 /*
  * `text` with members of `object` in the place of "{PATH}", "{PATH:FORM}" and "{PATH:FORM|OTHERWISE}". FORM is plain
- * (default), count, time, ms, age, ps, +ps, rate as above; word (of the object's "words"); of objects: floor, lost
+ * (default), count, time, ms, age, ps, +ps, rate, typed as above; word (of the object's "words"); behind: with a blank
+ * before it, or nothing; 12, -12, 02, 03x: plain, so many columns wide (right, left, with zeros, hexadecimal); of objects: floor, lost
  * and losses (sum and names), and of rows of the ledger begun ('*' behind the system clock's time) and
  * seconds (of the board). An empty PATH is the object itself. OTHERWISE stands for what is not known, "-" without.
  * Returns buf; what does not fit is cut.
@@ -77,6 +79,8 @@ struct value_column {
 	const char *heading; /* of writer_table() */
 	const char *text;    /* of value_fill() */
 	enum value_paint paint;
+	/* Writes the cell instead, where it needs more than that. */
+	void (*cell)(struct writer *w, const json_t *row);
 };
 void value_table(struct writer *w, const json_t *rows, const struct value_column *columns,
 		 const char *empty);

@@ -92,11 +92,6 @@ void writer_destroy(struct writer *w)
 	}
 }
 
-bool writer_is_json(const struct writer *w)
-{
-	return w->json;
-}
-
 int writer_flush(struct writer *w)
 {
 	if (fflush(w->file) != 0) {
@@ -228,18 +223,24 @@ static void put(struct writer *w, enum writer_style style, const char *text, siz
 	w->column = bytes > 0 && text[bytes - 1] == '\n' ? 0 : w->column + cells_of(text, bytes);
 }
 
-void writer_text(struct writer *w, enum writer_style style, const char *format, ...)
+__attribute__((format(printf, 3, 0))) static void
+put_text(struct writer *w, enum writer_style style, const char *format, va_list ap)
 {
-	va_list ap;
-	char *text;
+	char *text = w->json ? NULL : format_text(w, format, ap);
 
-	va_start(ap, format);
-	text = w->json ? NULL : format_text(w, format, ap);
-	va_end(ap);
 	if (text != NULL) {
 		put(w, style, text, strlen(text));
 	}
 	free(text);
+}
+
+void writer_text(struct writer *w, enum writer_style style, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	put_text(w, style, format, ap);
+	va_end(ap);
 }
 
 void writer_newline(struct writer *w)
@@ -249,14 +250,19 @@ void writer_newline(struct writer *w)
 	}
 }
 
+void writer_line(struct writer *w, enum writer_style style, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	put_text(w, style, format, ap);
+	va_end(ap);
+	writer_newline(w);
+}
+
 void writer_set_width(struct writer *w, size_t width)
 {
 	w->width = width < 40 ? 40 : width;
-}
-
-size_t writer_width(const struct writer *w)
-{
-	return w->width;
 }
 
 /* Bytes of the longest piece of `text` that fits into `room` cells and ends at a blank; a longer word
@@ -470,8 +476,7 @@ void writer_table_end(struct writer *w, const char *empty)
 		return;
 	}
 	if (w->row == NULL) {
-		writer_text(w, WRITER_DIM, "%s", empty);
-		writer_newline(w);
+		writer_line(w, WRITER_DIM, "%s", empty);
 		return;
 	}
 	fit(w);

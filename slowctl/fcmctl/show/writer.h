@@ -28,7 +28,6 @@ struct writer *writer_create_text(FILE *file, bool colour);
 /* One JSON value a result; `indent` for a person's eyes. */
 struct writer *writer_create_json(FILE *file, bool indent);
 void writer_destroy(struct writer *w);
-bool writer_is_json(const struct writer *w);
 /* -EIO when something could not be written (disk full, reader gone). */
 int writer_flush(struct writer *w);
 
@@ -40,6 +39,9 @@ void writer_result(struct writer *w, const json_t *result, writer_render_fn rend
 void writer_text(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void writer_newline(struct writer *w);
+/* Text to the end of the line, which is not broken. */
+void writer_line(struct writer *w, enum writer_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void writer_heading(struct writer *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* "name            value", aligned for a list of them. */
@@ -51,7 +53,6 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 		      ...) __attribute__((format(printf, 4, 5)));
 /* Columns of the screen: those of the terminal that the file is, else 100; never less than 40. */
 void writer_set_width(struct writer *w, size_t width);
-size_t writer_width(const struct writer *w);
 
 /* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is
  * right-aligned; one that begins with '?' is left out where the table would be wider than the screen. The last column is broken over several lines where the table would be wider than the screen.

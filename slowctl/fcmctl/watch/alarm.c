@@ -106,8 +106,7 @@ static void render_all(struct writer *w, const json_t *alarms)
 		render_alarm(w, alarm);
 	}
 	if (json_array_size(alarms) == 0) {
-		writer_text(w, WRITER_GOOD, "no alarm is active, none is paused");
-		writer_newline(w);
+		writer_line(w, WRITER_GOOD, "no alarm is active, none is paused");
 	}
 }
 
@@ -127,41 +126,12 @@ static void render_done(struct writer *w, const json_t *result)
 		char dealt[400];
 		bool is_dealt = *ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0';
 
-		writer_text(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
+		writer_line(w, WRITER_PLAIN, "%s: %s%s", value_string(alarm, "name", "?"),
 			    is_dealt ? dealt : state_words(alarm),
 			    is_dealt && strcmp(value_string(alarm, "standing", ""), "over") == 0
 				    ? "; it is not active"
 				    : "");
-		writer_newline(w);
 	}
-}
-
-static int change(struct ctl *ctl, const char *op, json_t *what, const struct ctl_args *args)
-{
-	struct ctl_request request = {
-		.op = op, .args = what, .doing = ctl->doing, .look = "alarm list"};
-
-	return ctl_change(ctl, args, &request, render_done, NULL);
-}
-
-static json_t *names_of(const struct ctl_args *args)
-{
-	json_t *names = json_array();
-
-	for (int i = 0; i < args->words; i++) {
-		json_array_append_new(names, json_string(args->word[i]));
-	}
-	return json_pack("{s:o}", "names", names);
-}
-
-static int ack_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return change(ctl, "alarm.ack", names_of(args), args);
-}
-
-static int resume_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	return change(ctl, "alarm.resume", names_of(args), args);
 }
 
 static int pause_run(struct ctl *ctl, const struct ctl_args *args)
@@ -171,10 +141,14 @@ static int pause_run(struct ctl *ctl, const struct ctl_args *args)
 				"fcmctl alarm pause ALARM --for 2h --reason TEXT",
 				"a pause needs its end and a reason");
 	}
-	return change(
-		ctl, "alarm.pause",
-		json_pack("{s:s,s:f}", "name", args->word[0], "seconds", args->number[CTL_FOR]),
-		args);
+	return ctl_change(
+		ctl, args,
+		&(struct ctl_request){.op = "alarm.pause",
+				      .args = json_pack("{s:s,s:f}", "name", args->word[0],
+							"seconds", args->number[CTL_FOR]),
+				      .doing = ctl->doing,
+				      .look = "alarm list"},
+		render_done, NULL);
 }
 
 /* --- to watch --- */
@@ -294,7 +268,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 			"between\ndots.\n\n  fcmctl alarm ack floor3/hv-trip --reason 'clearing it "
 			"at daylight'\n  fcmctl alarm ack floor3",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.run = ack_run,
+		.op = "alarm.ack",
+		.member = "names",
+		.look = "alarm list",
+		.render = render_done,
 	},
 	{
 		.noun = "alarm",
@@ -316,7 +293,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.summary = "end a pause before its time",
 		.help = "From now on it counts again.",
 		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = resume_run,
+		.op = "alarm.resume",
+		.member = "names",
+		.look = "alarm list",
+		.render = render_done,
 	},
 	{
 		.noun = "alarm",

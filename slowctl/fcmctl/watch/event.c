@@ -33,9 +33,8 @@ static void say_end(const struct ctl *ctl)
 {
 	char since[96];
 
-	writer_text(ctl->out, WRITER_WARN, "-- the daemon is not running%s; nothing later is known",
+	writer_line(ctl->out, WRITER_WARN, "-- the daemon is not running%s; nothing later is known",
 		    ctl_away_since_text(ctl, since, sizeof(since)));
-	writer_newline(ctl->out);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)

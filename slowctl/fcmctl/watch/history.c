@@ -82,8 +82,7 @@ static void render_table(struct writer *w, const json_t *result)
 				    ? "no history of it is kept: fcmctl get shows its value"
 				    : "no samples in this time");
 	if (json_is_object(value_at(result, "before"))) {
-		writer_text(w, WRITER_DIM, "the first is from before --since, and stood then");
-		writer_newline(w);
+		writer_line(w, WRITER_DIM, "the first is from before --since, and stood then");
 	}
 	json_decref(rows);
 }
@@ -123,8 +122,7 @@ static void render_csv(struct writer *w, const json_t *result)
 	const json_t *row;
 	size_t i;
 
-	writer_text(w, WRITER_PLAIN, "time,value,unit,word,set_to,until,min,max,samples");
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "time,value,unit,word,set_to,until,min,max,samples");
 	json_array_foreach (rows, i, row) {
 		char time[40];
 		char until[40];
@@ -134,7 +132,7 @@ static void render_csv(struct writer *w, const json_t *result)
 		if (json_array_size(words) > 0) {
 			value_word(value_at(row, "value"), words, word, sizeof(word));
 		}
-		writer_text(w, WRITER_PLAIN, "%s,%s,%s,%s,%s,%s,%s,%s,%s",
+		writer_line(w, WRITER_PLAIN, "%s,%s,%s,%s,%s,%s,%s,%s,%s",
 			    csv_time(row, "time", time, sizeof(time)),
 			    csv_value(row, "value", text[0], sizeof(text[0])),
 			    value_string(result, "unit", ""), word,
@@ -143,7 +141,6 @@ static void render_csv(struct writer *w, const json_t *result)
 			    csv_value(row, "min", text[2], sizeof(text[2])),
 			    csv_value(row, "max", text[3], sizeof(text[3])),
 			    csv_value(row, "samples", text[4], sizeof(text[4])));
-		writer_newline(w);
 	}
 	json_decref(rows);
 }

@@ -137,9 +137,8 @@ static void render_missing(struct writer *w, const json_t *result)
 		writer_newline(w);
 	}
 	if (json_array_size(value_at(result, "missing")) > 0) {
-		writer_text(w, WRITER_DIM,
+		writer_line(w, WRITER_DIM,
 			    "  (no row: the daemon was not running, or the board was gone)");
-		writer_newline(w);
 	}
 	if (json_is_number(value_at(result, "begins"))) {
 		value_line(w, WRITER_DIM, result, "  the ledger begins at {begins:time}");
@@ -236,10 +235,9 @@ static void render_span(struct writer *w, const json_t *result)
 		span = of > span ? of : span;
 	}
 	if (span > 1) {
-		writer_text(w, WRITER_DIM,
+		writer_line(w, WRITER_DIM,
 			    "  the oldest of it is kept by the %s: whole %ss of UTC count",
 			    span > 60 ? "hour" : "minute", span > 60 ? "hour" : "minute");
-		writer_newline(w);
 	}
 }
 
@@ -344,9 +342,8 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	    any_unlabelled(value_at(result, "hops")) ||
 	    (sums == NULL && any_unlabelled(value_at(result, "links")))) {
 		writer_newline(w);
-		writer_text(w, WRITER_DIM,
+		writer_line(w, WRITER_DIM,
 			    "* by the system clock: the board's second had no label");
-		writer_newline(w);
 	}
 }
 

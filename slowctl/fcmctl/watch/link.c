@@ -115,16 +115,6 @@ static void render_relock(struct writer *w, const json_t *result)
 		   ", {difference_ps:+ps} ps from the reference (mean {mean_ps:ps} ps)");
 }
 
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	int link;
-	int code = ctl_link_number(ctl, args->word[0], &link);
-
-	return code != CTL_DONE
-		       ? code
-		       : ctl_show(ctl, "link.show", json_pack("{s:i}", "link", link), render_show);
-}
-
 /* Reset and align: wait for lock and verdict. A slip or jump is not well: exit 1. */
 static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 {
@@ -177,7 +167,9 @@ const struct ctl_command ctl_link_commands[] = {
 		.summary = "all about one link",
 		.help = "State, losses by name, the board's registers and the floor's "
 			"telemetry.\n\n  fcmctl link show 2",
-		.run = show_run,
+		.op = "link.show",
+		.member = "link",
+		.render = render_show,
 	},
 	{
 		.noun = "link",

@@ -77,8 +77,7 @@ static void render_histogram(struct writer *w, const json_t *p)
 	histogram_fold(value_at(p, "histogram"), &h);
 	writer_newline(w);
 	if (h.samples == 0) {
-		writer_text(w, WRITER_DIM, "no histogram: no samples since the last lock");
-		writer_newline(w);
+		writer_line(w, WRITER_DIM, "no histogram: no samples since the last lock");
 		return;
 	}
 	writer_heading(w, "%llu samples since the last lock, %u ps a line",
@@ -171,50 +170,17 @@ static void render_soak(struct writer *w, const json_t *result)
 	writer_heading(w, "Phase soak of link %lld", value_integer(result, "link", -1));
 	render_trials(w, value_at(result, "trials"));
 	writer_newline(w);
-	writer_text(w, well ? WRITER_GOOD : WRITER_BAD,
+	writer_line(w, well ? WRITER_GOOD : WRITER_BAD,
 		    "%zu trial%s: %lld passed, %lld slipped, %lld jumped, %lld failed", trials,
 		    plural(trials), value_integer(result, "passes", 0),
 		    value_integer(result, "slips", 0), value_integer(result, "jumps", 0),
 		    value_integer(result, "failed", 0));
-	writer_newline(w);
 	value_line(w, WRITER_PLAIN, result,
 		   "moved {mean_difference_ps:+ps} ps on average, sigma {sigma_ps:ps} ps");
 	if (json_is_number(value_at(result, "slip_probability_95"))) {
-		writer_text(w, WRITER_PLAIN, "probability of a slip: below %.2g (95 %% confidence)",
+		writer_line(w, WRITER_PLAIN, "probability of a slip: below %.2g (95 %% confidence)",
 			    value_number(result, "slip_probability_95"));
-		writer_newline(w);
 	}
-}
-
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_t *filter = json_object();
-	int link;
-	int code = CTL_DONE;
-
-	if (args->words > 0) {
-		code = ctl_link_number(ctl, args->word[0], &link);
-		json_object_set_new(filter, "link", json_integer(link));
-	}
-	if (code != CTL_DONE) {
-		json_decref(filter);
-		return code;
-	}
-	return ctl_show(ctl, "phase.show", filter, render_show);
-}
-
-static int history_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_t *filter;
-	int link;
-	int code = ctl_link_number(ctl, args->word[0], &link);
-
-	if (code != CTL_DONE) {
-		return code;
-	}
-	filter = ctl_filter(args, 60);
-	json_object_set_new(filter, "link", json_integer(link));
-	return ctl_show(ctl, "phase.history", filter, render_history);
 }
 
 static int accept_run(struct ctl *ctl, const struct ctl_args *args)
@@ -293,7 +259,9 @@ const struct ctl_command ctl_phase_commands[] = {
 			"lock, slope of\nthe last minute, round trip, the reference and the last "
 			"verdict; TDEV and MTIE over 1, 10\nand 100 s. Of one LINK also the "
 			"histogram of all samples since the last lock.\n\n  fcmctl phase show 2",
-		.run = show_run,
+		.op = "phase.show",
+		.member = "link",
+		.render = render_show,
 	},
 	{
 		.noun = "phase",
@@ -305,7 +273,10 @@ const struct ctl_command ctl_phase_commands[] = {
 			"daemon is not running.\n\n  fcmctl phase history 2 --since 1h --limit "
 			"3600",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.run = history_run,
+		.op = "phase.history",
+		.member = "link",
+		.render = render_history,
+		.limit = 60,
 	},
 	{
 		.noun = "phase",

@@ -356,11 +356,10 @@ static void render_known_hops(struct writer *w, const json_t *hops)
 	const json_t *hop;
 
 	begin_line(w, "lost");
-	writer_text(w, WRITER_PLAIN, "%s",
+	writer_line(w, WRITER_PLAIN, "%s",
 		    some		  ? "in the 10 minutes before, frames:"
 		    : json_is_array(hops) ? "nothing in the 10 minutes before"
 					  : "-");
-	writer_newline(w);
 	json_array_foreach (hops, i, hop) {
 		const char *group = value_string(hop, "group", NULL);
 
@@ -398,16 +397,14 @@ static void render_known(struct writer *w, const json_t *known)
 		writer_text(w, WRITER_PLAIN, "%s%s %s", i > 0 ? ", " : "",
 			    value_string(state, "name", "?"), value_string(state, "state", "?"));
 	}
-	writer_text(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
 	if (open != 0) {
 		begin_line(w, "commands");
 		if (open > 0) {
 			writer_text(w, WRITER_WARN, "%lld left open", open);
 		}
-		writer_text(w, WRITER_PLAIN, "%s",
+		writer_line(w, WRITER_PLAIN, "%s",
 			    open > 0 ? ": fcmctl command list --state open" : "-");
-		writer_newline(w);
 	}
 	render_known_hops(w, value_at(known, "hops"));
 }
@@ -417,8 +414,7 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 	const json_t *reason = json_array_get(value_at(s, "reasons"), 0);
 
 	writer_text(w, WRITER_BAD, "RED");
-	writer_text(w, WRITER_PLAIN, "  1 red, 0 warnings");
-	writer_newline(w);
+	writer_line(w, WRITER_PLAIN, "  1 red, 0 warnings");
 	render_reason(w, reason, value_number(s, "time"));
 	writer_paragraph(
 		w, 11, WRITER_PLAIN,

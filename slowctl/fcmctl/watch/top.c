@@ -60,8 +60,7 @@ static void round_render(const struct ctl *ctl, struct writer *w, const struct r
 		return;
 	}
 	if (r->err != 0) {
-		writer_text(w, WRITER_BAD, "RED");
-		writer_newline(w);
+		writer_line(w, WRITER_BAD, "RED");
 		if (r->err == -ETIMEDOUT || r->err == -ECONNRESET || r->err == -EPROTO ||
 		    r->err == -EREMOTEIO) {
 			writer_paragraph(w, 2, WRITER_PLAIN, "the daemon at %s does not answer",
@@ -212,19 +211,11 @@ static void take_key(int key, size_t lines, struct view *v)
 	v->top = v->top < last ? v->top : last;
 }
 
-static double monotonic_s(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Show the page and take keys until the next round is due. */
 static void show_until(const char *page, double due, struct view *v)
 {
 	while (!v->quit && !ctl_interrupted()) {
-		double left = due - monotonic_s();
+		double left = due - ctl_monotonic();
 		int key;
 
 		draw(page, v->top, v->paused);
@@ -245,7 +236,7 @@ static int full_screen_round(struct ctl *ctl, double interval, struct view *v)
 	size_t size;
 	FILE *memory = open_memstream(&page, &size);
 	struct writer *w = memory != NULL ? writer_create_text(memory, true) : NULL;
-	double due = monotonic_s() + interval;
+	double due = ctl_monotonic() + interval;
 	struct round r;
 	int err;
 

@@ -378,7 +378,7 @@ static void tell(struct question *n, int r, json_t *answer, const struct sc_erro
 	assert_string_equal(n->what, "the matter");
 	assert_string_equal(json_string_value(json_array_get(n->names, 0)), NAME);
 	assert_int_equal(n->command, 4711);
-	assert_int_equal(n->link, 2);
+	assert_string_equal(n->op, "matter.show");
 	assert_int_equal(context_of(n), 42);
 	questions_tell(n, r, answer, error);
 }
@@ -394,7 +394,7 @@ static json_t *give_all(void)
 	told.count = 0;
 	asks.tell = tell;
 	asks.command = 4711;
-	asks.link = 2;
+	asks.op = "matter.show";
 	asks.context = context;
 	asks.names = json_incref(names);
 	return names;

@@ -14,6 +14,7 @@
 
 #include "slowctl/fcmctl/jobs/plan.h"
 #include "slowctl/fcmctl/jobs/snapshot.h"
+#include "slowctl/fcmctl/show/value.h"
 
 static int plan(const char *text, struct job_file *ret_file, struct job_fault *ret_fault)
 {
@@ -389,7 +390,8 @@ static void test_value_text(void **state)
 		json_t *value = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
 		char text[64];
 
-		assert_string_equal(plan_value_text(value, text, sizeof(text)), cases[i].text);
+		assert_string_equal(value_text(value, VALUE_TYPED, text, sizeof(text)),
+				    cases[i].text);
 		json_decref(value);
 	}
 }

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "slowctl/query/ask.h"
 #include "slowctl/query/private.h"
 #include "tests/unit/rig/query_rig.h"
 #include "tests/unit/rig/store_rig.h"
@@ -557,6 +558,18 @@ static void change(const struct store_rig *r, const char *sql)
 }
 
 /* Of one reader, again and again: each answer is of its moment, none holds a snapshot, a failure neither. */
+static void test_times(void **state)
+{
+	json_t *args = json_pack("{s:f,s:f,s:f}", "by", 2.5, "far", 1e300, "before", -1.0);
+
+	(void)state;
+	assert_int_equal(query_ns(args, "by", 0), 2500000000);
+	assert_int_equal(query_ns(args, "far", 0), INT64_MAX);
+	assert_int_equal(query_ns(args, "before", 1), 0);
+	assert_int_equal(query_ns(args, "other", 7), 7);
+	json_decref(args);
+}
+
 static void test_command_again(void **state)
 {
 	struct store_rig *r = *state;
@@ -831,6 +844,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ledger, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test(test_times),
 		cmocka_unit_test_setup_teardown(test_command_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_schema_is_told, setup, teardown),
