@@ -304,6 +304,15 @@ static void relock_end(struct station *s, unsigned link, const struct phase_judg
 	memset(k, 0, sizeof(*k));
 }
 
+/* The link is cut by ourselves, and by whom. */
+static void note_own(struct station *s, unsigned link, const char *what)
+{
+	struct station_link *l = &s->link[link];
+
+	snprintf(l->own, sizeof(l->own), "%s by %s", what, control_peer(l->relock.rq)->who);
+	l->own_ns = l->relock.began_ns;
+}
+
 static void begin_trial(struct station *s, unsigned link)
 {
 	struct relock *k = &s->link[link].relock;
@@ -311,6 +320,7 @@ static void begin_trial(struct station *s, unsigned link)
 	k->began_ns = now_mono_ns();
 	k->next_ns += k->interval_ns;
 	k->waiting = true;
+	note_own(s, link, "soak");
 	if (watch_link_command(s->watch, link, k->command) < 0) {
 		soak_trial_end(k, link, NULL);
 	}
@@ -392,6 +402,7 @@ void links_reset(struct station *s, unsigned link, uint32_t command, struct cont
 		return;
 	}
 	*k = (struct relock){.rq = rq, .began_ns = now_mono_ns(), .command = command};
+	note_own(s, link, verb);
 	control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
 }
 

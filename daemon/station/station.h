@@ -77,6 +77,8 @@ struct station_link {
 	struct phase *phase;
 	uint64_t phase_put_ns; /* heard_ns of what the parameters have */
 	struct relock relock;
+	char own[80]; /* the last command of ours that cut it: "reset by ann", and when */
+	uint64_t own_ns;
 	struct capture_link_status data; /* capture's last word */
 	double frames_per_s, bytes_per_s, hits_per_s;
 	struct rates rates;
