@@ -126,7 +126,6 @@ static bool has_effect(const struct incident_row *row, const char *code)
 	return false;
 }
 
-/* The row by which `q` explains `p`; NULL: it does not. */
 static const struct incident_row *row_of(const struct incident_part *q,
 					 const struct incident_part *p)
 {
@@ -152,9 +151,11 @@ static bool together(const struct incident_part *a, const struct incident_part *
 	       b->since_ns <= a->since_ns + INCIDENT_NEAR_NS;
 }
 
-static bool explains(const struct incident_part *q, const struct incident_part *p)
+/* The row by which `q` explains `p`; NULL: it does not. */
+static const struct incident_row *explains(const struct incident_part *q,
+					   const struct incident_part *p)
 {
-	return q->kind && p->kind && q != p && in_time(q, p) && row_of(q, p);
+	return q->kind && p->kind && q != p && in_time(q, p) ? row_of(q, p) : NULL;
 }
 
 static bool same(const struct incident_part *a, const struct incident_part *b)
@@ -183,7 +184,7 @@ static const struct incident_part *explained_by(const struct incidents *s,
 
 	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
 		const struct incident_part *q = &s->part[n];
-		const struct incident_row *row = q->of && explains(q, p) ? row_of(q, p) : NULL;
+		const struct incident_row *row = q->of ? explains(q, p) : NULL;
 
 		if (row && (!best || row < best)) {
 			best = row;
@@ -227,7 +228,7 @@ static bool make_room(struct incidents *s)
 	if (oldest) {
 		forget(s, oldest);
 	}
-	return oldest;
+	return oldest != NULL;
 }
 
 static struct incident_part *new_part(struct incidents *s)
@@ -313,7 +314,7 @@ static bool open_incident(struct incidents *s, struct incident_part *p)
 	if (p->of && !by) {
 		*p->of = (struct incident){.used = true, .cause = p, .since_ns = p->since_ns};
 	}
-	return p->of;
+	return p->of != NULL;
 }
 
 /* The larger of both: what cannot be seen now costs what it has cost. */

@@ -31,11 +31,6 @@ double judge_seconds_since(const struct judge *j, uint64_t then_ns)
 	return then_ns < j->v->now_ns ? (double)(j->v->now_ns - then_ns) / 1e9 : 0;
 }
 
-bool judge_is_past(const struct judge *j, uint64_t then_ns)
-{
-	return j->v->now_ns > then_ns + INCIDENT_NEAR_NS;
-}
-
 /* --- words --- */
 
 bool judge_is_feed(const struct judge *j, unsigned group)
@@ -197,6 +192,21 @@ void reasons_add(struct judge *j, bool red, const char *code, struct alarm_objec
 		 const char *advice, const char *format, ...)
 {
 	const struct observation o = {.red = red, .code = code, .object = object, .advice = advice};
+	va_list ap;
+
+	va_start(ap, format);
+	see(j, &o, format, ap);
+	va_end(ap);
+}
+
+void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
+		    uint64_t lasted_ns, const char *advice, const char *format, ...)
+{
+	const struct observation o = {.code = code,
+				      .object = object,
+				      .advice = advice,
+				      .since_ns = at_ns - lasted_ns,
+				      .past = j->v->now_ns > at_ns + INCIDENT_NEAR_NS};
 	va_list ap;
 
 	va_start(ap, format);

@@ -56,6 +56,10 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 /* The same, with nothing but an advice. */
 void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
 		 const char *advice, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* A warning of what happened until that moment: it is shown longer, but soon causes nothing any more. */
+void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
+		    uint64_t lasted_ns, const char *advice, const char *format, ...)
+	__attribute__((format(printf, 7, 8)));
 /* To the incidents, with what operators have done about its alarm; NULL: it has none. */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
 /* Into the list, as people see it. */
@@ -77,8 +81,6 @@ bool judge_just_late(const struct judge *j);
 /* The last group is the TriDAS feed, if there is one: its readers are told of by floor and address. */
 bool judge_is_feed(const struct judge *j, unsigned group);
 double judge_seconds_since(const struct judge *j, uint64_t then_ns);
-/* What happened at that moment is shown still, but causes nothing any more. */
-bool judge_is_past(const struct judge *j, uint64_t then_ns);
 
 /* ---- reasons_board.c ---- */
 void reasons_board(struct judge *j);

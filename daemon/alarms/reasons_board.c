@@ -30,13 +30,8 @@ static void back_reason(struct judge *j)
 		j->back_told_ns = v->board_back_ns;
 		judge_put_event(j, "warning", "board-back", "board", text, action);
 	}
-	observe(j,
-		&(struct observation){.code = "board-back",
-				      .object = object_thing("board"),
-				      .advice = action,
-				      .since_ns = v->board_back_ns,
-				      .past = judge_is_past(j, v->board_back_ns)},
-		"%s", text);
+	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",
+		       text);
 }
 
 void reasons_board(struct judge *j)
@@ -73,15 +68,10 @@ void reasons_machine(struct judge *j)
 	const struct judge_view *v = j->v;
 
 	if (v->late_ns && v->now_ns - v->late_at_ns < LATE_SHOWN_NS) {
-		observe(j,
-			&(struct observation){
-				.code = "machine-late",
-				.object = object_thing("machine"),
-				.advice = "what else runs on this PC? top, vmstat 1. Links seen as "
-					  "silent and consumers dropped as slow in that time are "
-					  "its doing",
-				.since_ns = v->late_at_ns - v->late_ns,
-				.past = judge_is_past(j, v->late_at_ns)},
+		reasons_add_at(
+			j, "machine-late", object_thing("machine"), v->late_at_ns, v->late_ns,
+			"what else runs on this PC? top, vmstat 1. Links seen as silent and "
+			"consumers dropped as slow in that time are its doing",
 			"the daemon did not get to run for %.1f s", (double)v->late_ns / 1e9);
 	}
 }

@@ -11,16 +11,11 @@ static void clock_doubts(struct judge *j, const struct clock_view *v)
 
 	if (v->relabelled.when_ns && j->v->now_ns - v->relabelled.when_ns < RELABEL_SHOWN_NS) {
 		clock_relabelled_words(&v->relabelled, text, sizeof(text));
-		observe(j,
-			&(struct observation){
-				.code = "clock-relabelled",
-				.object = object_epoch(v->relabelled.epoch),
-				.advice =
-					"which time is right? Compare with a third clock (fcmctl "
-					"clock show), tell the trigger and acoustic groups; it is "
-					"shown for an hour",
-				.since_ns = v->relabelled.when_ns,
-				.past = judge_is_past(j, v->relabelled.when_ns)},
+		reasons_add_at(
+			j, "clock-relabelled", object_epoch(v->relabelled.epoch),
+			v->relabelled.when_ns, 0,
+			"which time is right? Compare with a third clock (fcmctl clock show), tell "
+			"the trigger and acoustic groups; it is shown for an hour",
 			"%s", text);
 	}
 	if (v->system_disagrees) {

@@ -54,13 +54,8 @@ static void gone(struct judge *j, unsigned link)
 
 	if (last->at_ns && j->v->now_ns < last->at_ns + SHOWN_NS) {
 		gone_text(last, text, sizeof(text));
-		observe(j,
-			&(struct observation){.code = "feed-reader-dropped",
-					      .object = object_of(j, link),
-					      .advice = gone_action,
-					      .since_ns = last->at_ns,
-					      .past = judge_is_past(j, last->at_ns)},
-			"%s", text);
+		reasons_add_at(j, "feed-reader-dropped", object_of(j, link), last->at_ns, 0,
+			       gone_action, "%s", text);
 	}
 }
 
