@@ -183,6 +183,35 @@ static void each_row_explains(void **state)
 	assert_true(pairs > 100);
 }
 
+static void what_is_forgiven_has_a_bound(void **state)
+{
+	(void)state;
+	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) {
+		see("link-loss", object_link(0), now - INCIDENT_NEAR_NS - beyond);
+		see("link-dark", object_link(0), now);
+		look();
+		assert_int_equal(count(), 1 + beyond);
+	}
+	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) {
+		uint64_t over;
+
+		see("link-dark", object_link(0), now);
+		look();
+		over = now;
+		look();
+		now = over + INCIDENT_NEAR_NS + beyond;
+		see("link-loss", object_link(0), now);
+		look();
+		assert_int_equal(count(), 1 + beyond);
+	}
+	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) { /* and of one code */
+		see("link-dark", object_link(0), now - INCIDENT_NEAR_NS - beyond);
+		see("link-dark", object_link(1), now);
+		look();
+		assert_int_equal(count(), 1 + beyond);
+	}
+}
+
 /* Whether `to` is explained by `from`, by way of others. */
 static bool leads(const char *from, const char *to, unsigned depth)
 {
@@ -413,6 +442,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(each_row_explains),
+		CASE(what_is_forgiven_has_a_bound),
 		CASE(no_cause_is_its_own_effect),
 		CASE(modules_are_told_apart),
 		CASE(what_began_together_is_parted_again),
