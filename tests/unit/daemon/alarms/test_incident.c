@@ -305,6 +305,30 @@ static void what_waits_for_its_acknowledgement_stands(void **state)
 	assert_int_equal(count(), 2);
 }
 
+/* An effect that comes and goes is one observation, and adds up. */
+static void what_comes_again_adds_up(void **state)
+{
+	struct observation o = seen("link-loss", object_link(0), now);
+	uint64_t then = now;
+
+	(void)state;
+	for (unsigned n = 0; n < 40; n++) {
+		o.much = (struct observed){.frames = 5, .dropped = 7, .hits = 11};
+		see("board-gone", object_thing("board"), then);
+		if (n % 10 < 5) { /* five looks of the same, four times */
+			o.since_ns = n % 10 ? o.since_ns : now;
+			incidents_see(all, &o, now);
+		}
+		look();
+	}
+	assert_int_equal(count(), 1);
+	assert_int_equal(at(0)->parts, 2);
+	assert_int_equal(at(0)->cost.frames, 20);
+	assert_int_equal(at(0)->cost.dropped, 28);
+	assert_int_equal(at(0)->cost.hits, 44);
+	assert_true(incidents_part(all, at(0), incidents_part(all, at(0), NULL))->first_ns == then);
+}
+
 static void see_values(unsigned first, unsigned number, uint64_t apart_ns)
 {
 	for (unsigned n = first; n < first + number; n++) {
@@ -447,6 +471,7 @@ int main(void)
 		CASE(modules_are_told_apart),
 		CASE(what_began_together_is_parted_again),
 		CASE(what_waits_for_its_acknowledgement_stands),
+		CASE(what_comes_again_adds_up),
 		CASE(a_full_house_says_so),
 		CASE(what_has_no_room_is_red_still),
 		CASE(red_ones_come_first),
