@@ -10,11 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/alarms/observation.h"
+
 #define DEBOUNCE_MAX 256u
 
 struct debounce_reason {
 	char code[32], object[64];
-	int8_t link;			     /* the object is this link; -1: another thing */
+	struct alarm_object of;		     /* the object, as its caller knows it */
 	uint64_t since_ns, seen_ns, hold_ns; /* CLOCK_MONOTONIC; since 0: free */
 	uint32_t parts;			     /* of the object, as seen last; its own numbers */
 	uint32_t told_parts;

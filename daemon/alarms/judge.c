@@ -18,8 +18,9 @@ struct judge *judge_create(const struct judge_ops *ops)
 	}
 	j->ops = *ops;
 	j->alarms = alarms_create();
-	if (!j->alarms) {
-		free(j);
+	j->incidents = incidents_create();
+	if (!j->alarms || !j->incidents) {
+		judge_destroy(j);
 		return NULL;
 	}
 	return j;
@@ -31,6 +32,7 @@ void judge_destroy(struct judge *j)
 		return;
 	}
 	alarms_destroy(j->alarms);
+	incidents_destroy(j->incidents);
 	free(j->list);
 	free(j);
 }
@@ -48,7 +50,7 @@ static const char *unseen(const struct judge *j, const struct debounce_reason *e
 	if (k && k->board && !j->v->board_present) {
 		return "the board is gone";
 	}
-	if (strncmp(e->code, "phase-", 6) == 0 && e->link >= 0 && j->v->link[e->link].other_floor) {
+	if (strncmp(e->code, "phase-", 6) == 0 && j->v->link[e->of.link].other_floor) {
 		return "another floor is on its fibre";
 	}
 	return floor_unseen(j, e);
@@ -58,27 +60,35 @@ static const char *unseen(const struct judge *j, const struct debounce_reason *e
 static void list_unseen(struct judge *j, const struct debounce_reason *e, const char *why)
 {
 	const struct alarm *a = alarms_find(j->alarms, e->object, e->code);
-	struct what w = {.code = e->code, .object = e->object, .link = e->link};
+	struct listed l = {.code = e->code, .object = e->object};
 	char text[sizeof(a->text) + 80];
 
 	if (a && a->state == ALARM_RAISED) {
-		w.action = a->action;
 		snprintf(text, sizeof(text), "%s (not known for %.0f s: %s)", a->text,
 			 judge_seconds_since(j, e->seen_ns), why);
-		judge_list(j, &w, text, a, a->since_ns);
+		l.text = text;
+		l.action = a->action;
+		judge_list(j, &l, a);
+		judge_explain(j,
+			      (struct observation){.code = e->code,
+						   .object = e->of,
+						   .parts = e->parts,
+						   .since_ns = e->since_ns},
+			      a);
 	}
 }
 
 static void say_over(struct judge *j, const struct debounce_reason *e)
 {
-	bool gone = strcmp(e->code, "consumer-lag") == 0 && group_unattended(j, e->object);
+	bool gone = strcmp(e->code, "consumer-lag") == 0 &&
+		    j->v->publisher->group[e->of.group].members == 0;
 	char text[256];
 
 	snprintf(text, sizeof(text), "is over, after %.1f s%s",
 		 (double)(e->seen_ns - e->since_ns) / 1e9,
 		 gone ? ": the consumer is gone, not caught up" : "");
 	if (strcmp(e->code, "hits-lost") == 0) {
-		floor_hits_over(j, e->object, text, sizeof(text));
+		floor_hits_over(j, (unsigned)e->of.link, text, sizeof(text));
 	}
 	judge_put_event(j, "info", e->code, e->object, text, "");
 }
@@ -110,10 +120,7 @@ static void list_latched(struct judge *j)
 	char text[sizeof(a->text) + 80];
 
 	while ((a = alarms_next(j->alarms, a))) {
-		struct what w = {.code = a->code,
-				 .object = a->object,
-				 .action = a->action,
-				 .link = JUDGE_NO_LINK};
+		struct listed l = {.code = a->code, .object = a->object, .action = a->action};
 
 		if (a->state != ALARM_LATCHED) {
 			continue;
@@ -121,7 +128,17 @@ static void list_latched(struct judge *j)
 		snprintf(text, sizeof(text),
 			 "is over for %.0f s, and waits to be acknowledged; it was: %s",
 			 (double)(j->v->utc_ns - a->over_ns) / 1e9, a->text);
-		judge_list(j, &w, text, a, a->since_ns);
+		l.text = text;
+		judge_list(j, &l, a);
+		incidents_hold(j->incidents,
+			       &(struct observation){.code = a->code,
+						     .object = object_thing(a->object),
+						     .red = a->level == LEVEL_ALARM,
+						     .paused = alarm_is_paused(a),
+						     .text = a->text,
+						     .action = a->action,
+						     .since_ns = j->v->now_ns},
+			       j->v->now_ns);
 	}
 }
 
@@ -181,6 +198,7 @@ static void look(struct judge *j)
 	reasons_floors(j);
 	forget_gone(j);
 	list_latched(j);
+	incidents_tick(j->incidents, j->v->now_ns);
 	put_in_order(j);
 }
 
@@ -209,6 +227,11 @@ const struct judge_reason *judge_reasons(const struct judge *j, size_t *ret_coun
 struct alarms *judge_alarms(struct judge *j)
 {
 	return j->alarms;
+}
+
+struct incidents *judge_incidents(struct judge *j)
+{
+	return j->incidents;
 }
 
 bool judge_told(const struct judge *j, const char *code, const char *object)

@@ -3,12 +3,14 @@
  * The judge: what is wrong with the station, since when, why, and what to do. A state machine without I/O: a view of
  * everything goes in (view.h), reasons, events and orders for black boxes come out.
  *
- *   view --judge_tick()--> reasons (what is true of which object)  --debounce--> alarms (slowctl/alarm)
+ *   view --judge_tick()--> observations (what is true of which object) --debounce--> alarms (slowctl/alarm)
+ *                                |                                        \--> incidents (one cause, what it explains)
  *                                \--> ops: an event begins, is over; a black box for this link
  */
 #ifndef DAEMON_ALARMS_JUDGE_H
 #define DAEMON_ALARMS_JUDGE_H
 
+#include "daemon/alarms/incident.h"
 #include "daemon/alarms/view.h"
 #include "slowctl/alarm/alarm.h"
 
@@ -27,7 +29,7 @@ struct judge_ops {
 	void *context;
 };
 
-/* A reason, as status shows it. `alarm`: what operators have done about it; NULL: there was no room for it. Good until
+/* An observation, as status shows it. `alarm`: what operators have done about it; NULL: there was no room for it. Good until
  * the next call of the judge. */
 struct judge_reason {
 	bool red;
@@ -38,10 +40,6 @@ struct judge_reason {
 	const struct alarm *alarm;
 	unsigned number; /* in the order of the look */
 };
-
-/* An advice for all ("floorN.omM.hv") for those that `which` stands for: "floor3.om2", or a pattern, which is quoted for the
- * shell. */
-void reasons_name_objects(const char *which, const char *advice, char *text, size_t size);
 
 struct judge;
 /* NULL: no memory. */
@@ -54,6 +52,8 @@ void judge_tick(struct judge *j, const struct judge_view *view);
 const struct judge_reason *judge_reasons(const struct judge *j, size_t *ret_count,
 					 unsigned *ret_red);
 struct alarms *judge_alarms(struct judge *j);
+/* The same as causes and what they explain, of the last look. */
+struct incidents *judge_incidents(struct judge *j);
 /* Its beginning was told, and it is not over. */
 bool judge_told(const struct judge *j, const char *code, const char *object);
 

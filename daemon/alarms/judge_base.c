@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A reason, an event, an advice: what all files of reasons use. */
+/* An observation, an event, words: what all files of reasons use. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,40 +36,6 @@ double judge_seconds_since(const struct judge *j, uint64_t then_ns)
 bool judge_is_feed(const struct judge *j, unsigned group)
 {
 	return j->v->publisher->has_feed && group + 1 == j->v->publisher->groups;
-}
-
-const char *advise(struct advice *a, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(a->text, sizeof(a->text), format, ap);
-	va_end(ap);
-	return a->text;
-}
-
-void reasons_name_objects(const char *which, const char *advice, char *text, size_t size)
-{
-	static const char any[] = "floorN.";
-	const char *quote = strchr(which, '[') ? "'" : "";
-	size_t used = 0;
-
-	*text = '\0';
-	while (*advice && used < size) {
-		const char *at = strstr(advice, any);
-		size_t before = at ? (size_t)(at - advice) : strlen(advice);
-		const char *rest;
-
-		used += (size_t)snprintf(text + used, size - used, "%.*s", (int)before, advice);
-		if (!at || used >= size) {
-			return;
-		}
-		at += strlen(any);
-		rest = at + strcspn(at, ". ;,:");
-		advice = rest + strcspn(rest, " ;,:");
-		used += (size_t)snprintf(text + used, size - used, "%s%s%.*s%s", quote, which,
-					 (int)(advice - rest), rest, quote);
-	}
 }
 
 /* --- events --- */
@@ -111,10 +77,9 @@ static struct judge_reason *list_room(struct judge *j)
 	return &j->list[j->count++];
 }
 
-void judge_list(struct judge *j, const struct what *w, const char *text, const struct alarm *alarm,
-		int64_t since_ns)
+void judge_list(struct judge *j, const struct listed *l, const struct alarm *alarm)
 {
-	bool red = alarm ? alarm->level == LEVEL_ALARM : w->red;
+	bool red = alarm ? alarm->level == LEVEL_ALARM : l->red;
 	struct judge_reason *r = list_room(j);
 
 	j->red += red && !(alarm && alarm_is_paused(alarm));
@@ -122,76 +87,129 @@ void judge_list(struct judge *j, const struct what *w, const char *text, const s
 		return; /* no memory: it counts, and is told by its event */
 	}
 	*r = (struct judge_reason){
-		.red = red, .since_ns = alarm ? alarm->since_ns : since_ns, .alarm = alarm};
-	snprintf(r->code, sizeof(r->code), "%s", w->code);
-	snprintf(r->object, sizeof(r->object), "%s", w->object);
-	snprintf(r->text, sizeof(r->text), "%s", text);
-	snprintf(r->action, sizeof(r->action), "%s", w->action);
+		.red = red, .since_ns = alarm ? alarm->since_ns : l->since_ns, .alarm = alarm};
+	snprintf(r->code, sizeof(r->code), "%s", l->code);
+	snprintf(r->object, sizeof(r->object), "%s", l->object);
+	snprintf(r->text, sizeof(r->text), "%s", l->text);
+	snprintf(r->action, sizeof(r->action), "%s", l->action);
 }
 
-void reasons_add_parts(struct judge *j, const struct what *w, const char *text)
+/* --- observations --- */
+
+void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm)
 {
-	const struct reason_kind *kind = reason_kind(w->code);
-	struct debounce_reason *e = debounce_see(&j->debounce, w->code, w->object,
-						 kind ? kind->hold_ns : 0, w->parts, j->v->now_ns);
-	struct alarm_sight sight = {.object = w->object,
-				    .code = w->code,
-				    .text = text,
-				    .action = w->action,
-				    .level = w->red ? LEVEL_ALARM : LEVEL_WARNING,
-				    .latch = w->latch,
-				    .parts = w->parts};
-	int64_t since_ns = j->v->utc_ns;
+	const struct reason_kind *kind = reason_kind(o.code);
+	const struct judge_link *own = o.object.link >= 0 ? &j->v->link[o.object.link] : NULL;
+
+	for (unsigned link = 0; kind && kind->dark && link < NANET3_LINKS; link++) {
+		if (j->v->link[link].enabled && (!own || o.object.link == (int)link)) {
+			o.much.dark[link] |=
+				(uint8_t)(kind->dark == DARK_ALL ? (1u << PARAM_OM_COUNT) - 1
+								 : o.parts);
+		}
+	}
+	o.own = own && own->own_ns && own->own_ns <= o.since_ns + OWN_NS &&
+				o.since_ns <= own->own_ns + OWN_NS
+			? own->own
+			: NULL;
+	if (alarm) {
+		o.text = alarm->text;
+		o.action = alarm->action;
+		o.red = alarm->level == LEVEL_ALARM;
+		o.paused = alarm_is_paused(alarm);
+		o.acknowledged = alarm->acknowledged ? alarm->ack.who : NULL;
+	}
+	incidents_see(j->incidents, &o, j->v->now_ns);
+}
+
+/* It holds: told when it is news, remembered, listed, explained. */
+static void observed(struct judge *j, struct observation *o, struct debounce_reason *e,
+		     const char *object)
+{
+	const struct reason_kind *kind = reason_kind(o->code);
+	struct alarm_sight sight = {.object = object,
+				    .code = o->code,
+				    .text = o->text,
+				    .action = o->action,
+				    .level = o->red ? LEVEL_ALARM : LEVEL_WARNING,
+				    .latch = o->latch,
+				    .parts = o->parts};
+	struct listed l = {o->red, o->code, object, o->text, o->action, j->v->utc_ns};
+	const struct alarm *alarm;
 	bool told;
 
-	if (e) {
-		e->link = (int8_t)w->link;
-		since_ns -= (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns);
-	}
-	if (e && !debounce_begun(e)) {
-		return;
-	}
 	/* Events caused by our own start are suppressed; what has outlived a daemon is none of them. */
 	told = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_tell(e);
 	if (told && !(kind && kind->quiet)) {
-		judge_put_event(j, w->red ? "alarm" : "warning", w->code, w->object, text,
-				w->action);
+		judge_put_event(j, o->red ? "alarm" : "warning", o->code, object, o->text,
+				o->action);
 	}
 	/* A full ring is no matter of its link, nor is there time for a black box. */
-	if (told && w->red && w->link >= 0 && strcmp(w->code, "ring-fill") != 0) {
-		j->ops.box(j->ops.context, (unsigned)w->link, w->code, text);
+	if (told && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {
+		j->ops.box(j->ops.context, (unsigned)o->object.link, o->code, o->text);
 	}
-	judge_list(j, w, text, e ? alarms_see(j->alarms, &sight, judge_now(j)) : NULL, since_ns);
+	l.since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
+	alarm = e ? alarms_see(j->alarms, &sight, judge_now(j)) : NULL;
+	judge_list(j, &l, alarm);
+	if (!o->past) {
+		o->since_ns = o->since_ns ? o->since_ns : e ? e->since_ns : j->v->now_ns;
+		judge_explain(j, *o, alarm);
+	}
 }
 
-void reasons_add(struct judge *j, bool red, const char *code, const char *object,
-		 const char *action, const char *format, ...)
+static void see(struct judge *j, const struct observation *o, const char *format, va_list ap)
 {
-	struct what w = {.red = red,
-			 .code = code,
-			 .object = object,
-			 .action = action,
-			 .link = JUDGE_NO_LINK};
-	char text[ALARM_TEXT_BYTES];
+	const struct reason_kind *kind = reason_kind(o->code);
+	char object[ALARM_OBJECT_BYTES], text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES];
+	struct observation shown = *o;
+	struct debounce_reason *e;
+
+	e = debounce_see(&j->debounce, o->code, object_name(&o->object, object, sizeof(object)),
+			 kind ? kind->hold_ns : 0, o->parts, j->v->now_ns);
+	if (e) {
+		e->of = o->object;
+		if (!debounce_begun(e)) {
+			return;
+		}
+	}
+	vsnprintf(text, sizeof(text), format, ap);
+	observation_advice(o, action, sizeof(action));
+	shown.text = text;
+	shown.action = action;
+	observed(j, &shown, e, object);
+}
+
+void observe(struct judge *j, const struct observation *o, const char *format, ...)
+{
 	va_list ap;
 
 	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
+	see(j, o, format, ap);
 	va_end(ap);
-	reasons_add_parts(j, &w, text);
 }
 
-void reasons_add_link(struct judge *j, bool red, const char *code, unsigned link,
-		      const char *action, const char *format, ...)
+void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
+		 const char *advice, const char *format, ...)
 {
-	char object[16], text[ALARM_TEXT_BYTES];
-	struct what w = {
-		.red = red, .code = code, .object = object, .action = action, .link = (int)link};
+	const struct observation o = {.red = red, .code = code, .object = object, .advice = advice};
 	va_list ap;
 
-	snprintf(object, sizeof(object), "link%u", link);
 	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
+	see(j, &o, format, ap);
 	va_end(ap);
-	reasons_add_parts(j, &w, text);
+}
+
+void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
+		    uint64_t lasted_ns, const char *advice, const char *format, ...)
+{
+	const struct observation o = {.code = code,
+				      .object = object,
+				      .advice = advice,
+				      .since_ns = at_ns - lasted_ns,
+				      .past = j->v->now_ns > at_ns + INCIDENT_NEAR_NS};
+	va_list ap;
+
+	va_start(ap, format);
+	see(j, &o, format, ap);
+	va_end(ap);
 }

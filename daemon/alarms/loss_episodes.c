@@ -50,6 +50,11 @@ void loss_episodes_span(struct loss_episodes *b, uint32_t epoch, uint64_t first,
 	b->range[0] = (struct loss_episodes_range){epoch, first, next};
 }
 
+bool loss_episodes_run(const struct loss_episodes *b, unsigned name, uint64_t now_ns)
+{
+	return b->grew_ns[name] && now_ns - b->grew_ns[name] < LOSS_EPISODES_QUIET_NS;
+}
+
 /* Which have grown; remembers what they were when a burst begins with it. */
 static bool grow(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES],
 		 uint64_t now_ns)
@@ -60,7 +65,15 @@ static bool grow(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NA
 		memcpy(b->base, b->counts, sizeof(b->base));
 	}
 	for (unsigned n = 0; grown && n < LOSS_EPISODES_NAMES; n++) {
-		b->grew_ns[n] = counts[n] != b->counts[n] ? now_ns : b->grew_ns[n];
+		if (counts[n] == b->counts[n]) {
+			continue;
+		}
+		if (!loss_episodes_run(b, n, now_ns)) {
+			b->run[n] = 0;
+			b->run_ns[n] = now_ns;
+		}
+		b->run[n] += counts[n] - b->counts[n];
+		b->grew_ns[n] = now_ns;
 		b->counts[n] = counts[n];
 	}
 	b->grown_ns = grown ? now_ns : b->grown_ns;

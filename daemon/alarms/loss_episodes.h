@@ -33,6 +33,8 @@ struct loss_episodes {
 	uint64_t base[LOSS_EPISODES_NAMES];    /* before the burst */
 	bool named[LOSS_EPISODES_NAMES];       /* told in this burst */
 	uint64_t grew_ns[LOSS_EPISODES_NAMES]; /* CLOCK_MONOTONIC of the last loss; 0: never */
+	uint64_t run[LOSS_EPISODES_NAMES];     /* lost since that name was last quiet ... */
+	uint64_t run_ns[LOSS_EPISODES_NAMES];  /* ... which ended then */
 	uint64_t grown_ns, told_ns;	       /* of any; of the last news */
 	uint64_t begun_ns[LOSS_EPISODES_A_MINUTE];
 	unsigned begun;
@@ -67,5 +69,7 @@ enum loss_episodes_news loss_episodes_step(struct loss_episodes *b,
 					   struct loss_episodes_report *ret_report);
 /* Asked where there are losses: they go on, the last is not LOSS_EPISODES_QUIET_NS old, or has yet to be stepped over. */
 bool loss_episodes_going_on(const struct loss_episodes *b, uint64_t now_ns);
+/* Losses of this name go on: run[] of them since run_ns[]. */
+bool loss_episodes_run(const struct loss_episodes *b, unsigned name, uint64_t now_ns);
 
 #endif

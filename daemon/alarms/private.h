@@ -2,7 +2,7 @@
 /*
  * Inside the judge. Files, none of which calls one below it:
  *
- *   judge_base.c        a reason, an event, words that several use
+ *   judge_base.c        an observation, an event, words that several use
  *   reasons_board.c     the board, this machine, sockets, database, disk, recorder
  *   reasons_clock.c     time
  *   reasons_loss.c      frames lost and dropped: reasons and events
@@ -24,8 +24,9 @@
 #include "daemon/alarms/overflow.h"
 #include "daemon/core/told.h"
 
+#define OWN_NS	       2000000000ull /* a command of ours shows at the board by then */
 #define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
-#define JUDGE_NO_LINK  (-1)
+#define JUDGE_NO_LINK  OBJECT_NONE
 
 struct judge {
 	struct judge_ops ops;
@@ -33,6 +34,7 @@ struct judge {
 
 	struct debounce debounce;
 	struct alarms *alarms;
+	struct incidents *incidents;
 	struct judge_reason *list;
 	size_t count, room;
 	unsigned red;
@@ -47,27 +49,26 @@ struct judge {
 	uint64_t disconnected[GROUPS_MAX]; /* members, as far as told */
 };
 
-/* What is not well: `parts` of the object (bits), of which a new one is an event. */
-struct what {
-	bool red;
-	bool latch; /* it stays until somebody has acknowledged it */
-	const char *code, *object, *action;
-	int link; /* the object is this link; JUDGE_NO_LINK */
-	uint32_t parts;
-};
-
 /* ---- judge_base.c ---- */
-void reasons_add_parts(struct judge *j, const struct what *w, const char *text);
-/* One that is true now. `action`: what to do; "" only where text says it. */
-void reasons_add(struct judge *j, bool red, const char *code, const char *object,
-		 const char *action, const char *format, ...) __attribute__((format(printf, 6, 7)));
-/* The same of a link. */
-void reasons_add_link(struct judge *j, bool red, const char *code, unsigned link,
-		      const char *action, const char *format, ...)
-	__attribute__((format(printf, 6, 7)));
+/* What is true now. */
+void observe(struct judge *j, const struct observation *o, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The same, with nothing but an advice. */
+void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
+		 const char *advice, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* A warning of what happened until that moment: it is shown longer, but soon causes nothing any more. */
+void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
+		    uint64_t lasted_ns, const char *advice, const char *format, ...)
+	__attribute__((format(printf, 7, 8)));
+/* To the incidents, with what operators have done about its alarm; NULL: it has none. */
+void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
 /* Into the list, as people see it. */
-void judge_list(struct judge *j, const struct what *w, const char *text, const struct alarm *alarm,
-		int64_t since_ns);
+struct listed {
+	bool red;
+	const char *code, *object, *text, *action;
+	int64_t since_ns; /* UTC; of the alarm, if there is one */
+};
+void judge_list(struct judge *j, const struct listed *l, const struct alarm *alarm);
 void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
 		     const char *text, const char *action);
 /* The same, into the system log, too, under the subject `log`. */
@@ -80,12 +81,6 @@ bool judge_just_late(const struct judge *j);
 /* The last group is the TriDAS feed, if there is one: its readers are told of by floor and address. */
 bool judge_is_feed(const struct judge *j, unsigned group);
 double judge_seconds_since(const struct judge *j, uint64_t then_ns);
-
-struct advice {
-	char text[200];
-};
-/* What to do about something that has a number. */
-const char *advise(struct advice *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- reasons_board.c ---- */
 void reasons_board(struct judge *j);
@@ -101,7 +96,7 @@ void reasons_clock(struct judge *j);
 
 /* ---- reasons_loss.c ---- */
 void reasons_link_loss(struct judge *j, unsigned link);
-void reasons_drops(struct judge *j, unsigned group, const char *object);
+void reasons_drops(struct judge *j, unsigned group);
 /* The events of episodes of losses. */
 void events_lost(struct judge *j);
 void events_dropped(struct judge *j);
@@ -115,8 +110,6 @@ void events_feed(struct judge *j);
 
 /* ---- reasons_group.c ---- */
 void reasons_groups(struct judge *j);
-/* A group, as the object of a reason, that has no member now. */
-bool group_unattended(const struct judge *j, const char *object);
 void events_members(struct judge *j);
 
 /* ---- reasons_floor.c ---- */
@@ -128,6 +121,6 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 /* A floor whose link has gone dark while it was mute: that is over when it has answered. */
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e);
 /* The end of hits-lost of a floor: how many, in which time, where. */
-void floor_hits_over(const struct judge *j, const char *object, char *text, size_t size);
+void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t size);
 
 #endif

@@ -14,15 +14,15 @@
 #define VALUE	  (1u << OF_VALUE)
 
 const struct reason_kind reason_kinds[] = {
-	{"board-gone", THING, "board", 0, false, false, false},
+	{"board-gone", THING, "board", 0, false, false, false, DARK_ALL},
 	{"board-back", THING, "board", 0, true, false, false},
-	{"board-stalled", THING, "board", 0, false, true, false},
+	{"board-stalled", THING, "board", 0, false, true, false, DARK_ALL},
 	{"capture-stuck", THING, "capture", 0, false, false, false},
 	{"machine-late", THING, "machine", 0, false, false, false},
-	{"link-dark", LINK, NULL, 0, false, true, false},
-	{"link-unaligned", LINK, NULL, SECOND_NS, false, true, false},
+	{"link-dark", LINK, NULL, 0, false, true, false, DARK_ALL},
+	{"link-unaligned", LINK, NULL, SECOND_NS, false, true, false, DARK_ALL},
 	{"byte-slip", LINK, NULL, SECOND_NS, false, true, false},
-	{"link-silent", LINK, NULL, 0, false, true, false},
+	{"link-silent", LINK, NULL, 0, false, true, false, DARK_ALL},
 	{"link-loss", LINK, NULL, 0, true, false, false},
 	{"downlink-errors", LINK, NULL, 0, false, true, false},
 	{"ring-fill", LINK, NULL, SECOND_NS, false, false, false},
@@ -33,10 +33,10 @@ const struct reason_kind reason_kinds[] = {
 	{"phase-drift", LINK, NULL, 0, false, true, false},
 	{"floor-mute", FLOOR, NULL, 0, false, false, false},
 	{"fcm-booted", FLOOR, NULL, 0, true, false, false},
-	{"hv-trip", FLOOR, NULL, 0, false, false, false},
+	{"hv-trip", FLOOR, NULL, 0, false, false, false, DARK_PARTS},
 	{"hv-silenced", FLOOR, NULL, 0, false, false, true},
-	{"hv-low", FLOOR, NULL, 3 * SECOND_NS, false, false,
-	 false}, /* a small step is followed at once */
+	/* a small step is followed at once */
+	{"hv-low", FLOOR, NULL, 3 * SECOND_NS, false, false, false, DARK_PARTS},
 	{"hits-lost", FLOOR, NULL, 0, false, false, false},
 	{"sequences", FLOOR, NULL, 0, false, false, false},
 	/* a link that is back is polled anew within seconds */

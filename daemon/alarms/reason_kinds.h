@@ -21,6 +21,9 @@ enum reason_of {
 	OF_NOTHING,
 };
 
+/* Which modules see nothing while a reason is true. */
+enum reason_dark { DARK_NONE, DARK_ALL /* of the object's link, else of all links */, DARK_PARTS };
+
 struct reason_kind {
 	const char *code;
 	unsigned of;	   /* 1 << enum reason_of, several */
@@ -29,6 +32,7 @@ struct reason_kind {
 	bool quiet;	   /* its events are written by who finds it */
 	bool board;	   /* only the board can tell whether it is over */
 	bool outlives;	   /* it stands over our start: an event then, too */
+	enum reason_dark dark;
 };
 
 extern const struct reason_kind reason_kinds[]; /* ends with code NULL */

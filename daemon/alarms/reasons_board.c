@@ -30,7 +30,8 @@ static void back_reason(struct judge *j)
 		j->back_told_ns = v->board_back_ns;
 		judge_put_event(j, "warning", "board-back", "board", text, action);
 	}
-	reasons_add(j, false, "board-back", "board", action, "%s", text);
+	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",
+		       text);
 }
 
 void reasons_board(struct judge *j)
@@ -38,7 +39,7 @@ void reasons_board(struct judge *j)
 	double tick_s = judge_seconds_since(j, j->v->capture_tick_ns);
 
 	if (!j->v->board_present) {
-		reasons_add(j, true, "board-gone", "board",
+		reasons_add(j, true, "board-gone", object_thing("board"),
 			    "check lspci, dmesg and the module nanet3; the daemon re-opens it by "
 			    "itself",
 			    "the board at %s is gone", j->v->config->board.device);
@@ -47,7 +48,7 @@ void reasons_board(struct judge *j)
 	back_reason(j);
 	if (j->v->board_stalled) {
 		j->stalled_at_ns = j->v->now_ns;
-		reasons_add(j, true, "board-stalled", "board",
+		reasons_add(j, true, "board-stalled", object_thing("board"),
 			    "if it does not recover within seconds, reload the module nanet3 or "
 			    "power-cycle "
 			    "the board",
@@ -55,7 +56,7 @@ void reasons_board(struct judge *j)
 	}
 	if (j->v->capture_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
 		reasons_add(
-			j, true, "capture-stuck", "capture",
+			j, true, "capture-stuck", object_thing("capture"),
 			"systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
 			"the capture thread has not ticked for %.1f s", tick_s);
 	}
@@ -64,12 +65,14 @@ void reasons_board(struct judge *j)
 /* The machine did not let us run: what looks like silent links or slow consumers then is none. */
 void reasons_machine(struct judge *j)
 {
-	if (j->v->late_ns && j->v->now_ns - j->v->late_at_ns < LATE_SHOWN_NS) {
-		reasons_add(j, false, "machine-late", "machine",
-			    "what else runs on this PC? top, vmstat 1. Links seen as silent and "
-			    "consumers dropped as slow in that time are its doing",
-			    "the daemon did not get to run for %.1f s",
-			    (double)j->v->late_ns / 1e9);
+	const struct judge_view *v = j->v;
+
+	if (v->late_ns && v->now_ns - v->late_at_ns < LATE_SHOWN_NS) {
+		reasons_add_at(
+			j, "machine-late", object_thing("machine"), v->late_at_ns, v->late_ns,
+			"what else runs on this PC? top, vmstat 1. Links seen as silent and "
+			"consumers dropped as slow in that time are its doing",
+			"the daemon did not get to run for %.1f s", (double)v->late_ns / 1e9);
 	}
 }
 
@@ -86,14 +89,14 @@ static void disk_reasons(struct judge *j)
 
 	if (v->asked_ns && now - v->asked_ns > DISK_HANGS_NS) {
 		reasons_add(
-			j, true, "disk-hangs", "disk",
+			j, true, "disk-hangs", object_thing("disk"),
 			"look at the disk: dmesg, iostat. What makes safer (fcmctl safe) does "
 			"not need it",
 			"the disk of %s has not answered for %.1f s; other commands wait for it",
 			j->v->config->store.database, (double)(now - v->asked_ns) / 1e9);
 	}
 	if (v->known && v->free_bytes < DISK_LOW * v->size_bytes) {
-		reasons_add(j, true, "disk-low", "disk", "free space",
+		reasons_add(j, true, "disk-low", object_thing("disk"), "free space",
 			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
 			    j->v->config->store.database);
 	}
@@ -104,7 +107,7 @@ static void emergency_reasons(struct judge *j)
 	const struct emergency_status *v = &j->v->emergency;
 
 	if (v->rows > 0 || v->folded > 0) {
-		reasons_add(j, false, "emergency-rows", "store",
+		reasons_add(j, false, "emergency-rows", object_thing("store"),
 			    "none for these: they are stored when the database answers",
 			    "what made safer was sent before it was journaled: %u rows and %llu "
 			    "commands without rows wait in the emergency journal",
@@ -112,14 +115,15 @@ static void emergency_reasons(struct judge *j)
 	}
 	if (v->own_memory) {
 		reasons_add(
-			j, false, "emergency-memory", "store",
+			j, false, "emergency-memory", object_thing("store"),
 			"make its directory, of the daemon's user, on a tmpfs: [store] emergency",
 			"the emergency journal cannot be mapped (%s): what it holds does not "
 			"survive the daemon",
 			v->error);
 	}
 	if (v->dropped > 0) {
-		reasons_add(j, true, "emergency-full", "store", "the system log names the commands",
+		reasons_add(j, true, "emergency-full", object_thing("store"),
+			    "the system log names the commands",
 			    "%llu rows did not fit into the emergency journal and are not "
 			    "recorded",
 			    (unsigned long long)v->dropped);
@@ -129,30 +133,31 @@ static void emergency_reasons(struct judge *j)
 void reasons_store(struct judge *j)
 {
 	const struct store_status *v = &j->v->store;
+	struct observation failing = {.red = true,
+				      .code = "store-failing",
+				      .object = object_thing("store"),
+				      .advice = "%s It is tried again by itself",
+				      .with = v->last_error_hint};
 
 	if (v->away) {
-		struct advice a = {.text = ""};
-
-		reasons_add(j, true, "store-failing", "store",
-			    advise(&a, "%s It is tried again by itself", v->last_error_hint),
-			    "%s; commands are refused, except what makes safer; %llu rows wait in "
-			    "memory",
-			    v->last_error_text, (unsigned long long)v->queued);
+		observe(j, &failing,
+			"%s; commands are refused, except what makes safer; %llu rows wait in "
+			"memory",
+			v->last_error_text, (unsigned long long)v->queued);
 	} else if (v->failing) {
 		struct sc_trouble t = journal_trouble(v->last_error);
-		struct advice a = {.text = ""};
 
-		reasons_add(j, true, "store-failing", "store",
-			    advise(&a, "%s It is tried again by itself", t.action),
-			    "the database %s cannot be written: %s; commands are refused, except "
-			    "what makes safer",
-			    j->v->config->store.database, t.what);
+		failing.with = t.action;
+		observe(j, &failing,
+			"the database %s cannot be written: %s; commands are refused, except what "
+			"makes safer",
+			j->v->config->store.database, t.what);
 	} else if (v->lag_ns > 5000000000ull) {
-		reasons_add(j, true, "store-lag", "store", "is the disk slow? iostat",
+		reasons_add(j, true, "store-lag", object_thing("store"), "is the disk slow? iostat",
 			    "rows wait for %.1f s to be written", (double)v->lag_ns / 1e9);
 	}
 	if (v->keep_failing && !v->failing) {
-		reasons_add(j, false, "store-keep", "store",
+		reasons_add(j, false, "store-keep", object_thing("store"),
 			    "a clock: set it right, or restart the daemon if it is; else look at "
 			    "the disk. The file grows until this is well again",
 			    "old rows of %s cannot be rolled up: %s", j->v->config->store.database,
@@ -160,7 +165,7 @@ void reasons_store(struct judge *j)
 	}
 	if (v->given_up || v->refused || j->v->reports_lost) {
 		reasons_add(
-			j, true, "store-lost", "store",
+			j, true, "store-lost", object_thing("store"),
 			"keep the system log: what the database misses stands there; look at the "
 			"disk",
 			"rows lost since the start: %llu given up, %llu refused by a full queue, "
@@ -176,7 +181,7 @@ void reasons_store(struct judge *j)
 void reasons_doors(struct judge *j)
 {
 	if (*j->v->closed_doors) {
-		reasons_add(j, true, "door-not-open", "doors",
+		reasons_add(j, true, "door-not-open", object_thing("doors"),
 			    "which program listens there? ss -ltnp; end it: the daemon tries again "
 			    "each second",
 			    "nobody can connect to %s", j->v->closed_doors);
@@ -188,12 +193,12 @@ void reasons_recorder(struct judge *j)
 	const struct judge_recorder *v = &j->v->recorder;
 
 	if (v->failed) {
-		reasons_add(j, true, "record-stopped", "recorder", v->failed_action, "%s",
-			    v->failed);
+		reasons_add(j, true, "record-stopped", object_thing("recorder"), v->failed_action,
+			    "%s", v->failed);
 	}
 	if (v->let_go) {
 		reasons_add(
-			j, false, "record-let-go", "recorder",
+			j, false, "record-let-go", object_thing("recorder"),
 			v->several_links
 				? "the disk or the machine is too slow, each link is 80 MB/s: "
 				  "iostat -x 1, top; another disk ([record] directory), or fewer "

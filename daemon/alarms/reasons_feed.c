@@ -6,11 +6,11 @@
 
 #define SHOWN_NS 60000000000ull /* a reader that was dropped stays a reason for so long */
 
-static void object_of(const struct judge *j, unsigned link, char *text, size_t size)
+static struct alarm_object object_of(const struct judge *j, unsigned link)
 {
 	const struct config_link *l = &j->v->config->link[link];
 
-	snprintf(text, size, "feed tower%u.floor%u", l->tower, l->floor);
+	return object_feed(l->tower, l->floor, link, j->v->publisher->groups - 1);
 }
 
 static void gone_text(const struct feed_gone_status *g, char *text, size_t size)
@@ -29,30 +29,33 @@ static const char gone_action[] = "is that program or its network too slow? It m
 static void nobody(struct judge *j, unsigned link)
 {
 	const struct feed_status *f = &j->v->publisher->feed;
-	char object[48], action[128];
+	char where[80];
 
 	for (unsigned n = 0; n < f->readers; n++) {
 		if (f->reader[n].link == link) {
 			return;
 		}
 	}
-	object_of(j, link, object, sizeof(object));
-	snprintf(action, sizeof(action), "start the trigger's reader; it connects to %s port %u",
-		 j->v->config->feed.address, f->port[link]);
-	reasons_add(j, true, "consumer-none", object, action,
-		    "no reader is connected: its hits are dropped");
+	snprintf(where, sizeof(where), "%s port %u", j->v->config->feed.address, f->port[link]);
+	observe(j,
+		&(struct observation){.red = true,
+				      .code = "consumer-none",
+				      .object = object_of(j, link),
+				      .advice = "start the trigger's reader; it connects to %s",
+				      .with = where},
+		"no reader is connected: its hits are dropped");
 }
 
 /* The last one of each floor that was dropped within the last minute. */
 static void gone(struct judge *j, unsigned link)
 {
 	const struct feed_gone_status *last = &j->v->publisher->feed.last_gone[link];
-	char object[48], text[200];
+	char text[200];
 
 	if (last->at_ns && j->v->now_ns < last->at_ns + SHOWN_NS) {
-		object_of(j, link, object, sizeof(object));
 		gone_text(last, text, sizeof(text));
-		reasons_add(j, false, "feed-reader-dropped", object, gone_action, "%s", text);
+		reasons_add_at(j, "feed-reader-dropped", object_of(j, link), last->at_ns, 0,
+			       gone_action, "%s", text);
 	}
 }
 
@@ -76,11 +79,13 @@ static void refused_news(struct judge *j)
 	const struct feed_status *f = &j->v->publisher->feed;
 	uint64_t more = told_news(&j->readers_refused, f->refused, j->v->now_ns);
 	char object[48], text[200];
+	struct alarm_object of;
 
 	if (more == 0) {
 		return;
 	}
-	object_of(j, f->refused_last.link, object, sizeof(object));
+	of = object_of(j, f->refused_last.link);
+	object_name(&of, object, sizeof(object));
 	snprintf(text, sizeof(text),
 		 "reader %s was refused: %u readers are there already (%llu refused since this was "
 		 "last told)",
@@ -94,8 +99,9 @@ static void refused_news(struct judge *j)
 static void dropped_news(struct judge *j, const struct feed_gone_status *g, uint64_t more)
 {
 	char object[48], last[200], others[100] = "", text[300];
+	struct alarm_object of = object_of(j, g->reader.link);
 
-	object_of(j, g->reader.link, object, sizeof(object));
+	object_name(&of, object, sizeof(object));
 	gone_text(g, last, sizeof(last));
 	if (more > 1) {
 		snprintf(others, sizeof(others),

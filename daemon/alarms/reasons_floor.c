@@ -12,9 +12,10 @@
 #include "daemon/alarms/silence.h"
 #include "slowctl/param/plural.h"
 
-#define HV_LOW 0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
+#define HV_DOWN 50.0 /* V: nothing is seen */
+#define HV_LOW	0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
 
-/* Modules of a floor, as bits: "om0, om2"; as a pattern "floor3.om[02]", one alone "floor3.om2". */
+/* Modules of a floor, as bits: "om0, om2". */
 static void list_modules(uint32_t modules, char *text, size_t size)
 {
 	size_t used = 0;
@@ -26,20 +27,6 @@ static void list_modules(uint32_t modules, char *text, size_t size)
 						 used ? ", " : "", m);
 		}
 	}
-}
-
-static void module_pattern(unsigned floor, uint32_t modules, char *text, size_t size)
-{
-	bool several = (modules & (modules - 1)) != 0;
-	char digits[PARAM_OM_COUNT + 1] = "";
-	unsigned n = 0;
-
-	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
-		if (modules & 1u << m) {
-			digits[n++] = (char)('0' + m);
-		}
-	}
-	snprintf(text, size, several ? "floor%u.om[%s]" : "floor%u.om%s", floor, digits);
 }
 
 /* --- what the engine says --- */
@@ -70,6 +57,13 @@ static bool note_trip(struct trips *t, const struct engine_reason *e)
 	return true;
 }
 
+static struct alarm_object floor_on(const struct judge *j, unsigned link)
+{
+	const struct config_link *c = &j->v->config->link[link];
+
+	return object_floor((uint8_t)c->tower, (uint8_t)c->floor, link);
+}
+
 static void engine_reason(void *context, const struct engine_reason *e)
 {
 	static const struct {
@@ -78,14 +72,12 @@ static void engine_reason(void *context, const struct engine_reason *e)
 		{"unknown-command", "command-unknown"},
 		{"mute", "floor-mute"},
 	};
-	const char *code = e->code, *last = strrchr(e->object, '.');
 	struct trips *t = context;
-	char action[400], object[sizeof(e->object)];
-	struct what w = {.red = e->red,
-			 .latch = e->latch,
-			 .object = e->object,
-			 .action = action,
-			 .link = JUDGE_NO_LINK};
+	struct observation o = {.red = e->red,
+				.latch = e->latch,
+				.code = e->code,
+				.object = object_thing(e->object),
+				.advice = e->action};
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
 		return; /* floor-identity says it; trips are said together */
@@ -94,55 +86,40 @@ static void engine_reason(void *context, const struct engine_reason *e)
 		return; /* it was we who did not listen */
 	}
 	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
-		code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : code;
+		o.code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : o.code;
 	}
-	snprintf(object, sizeof(object), "%.*s",
-		 last ? (int)(last - e->object) : (int)sizeof(object) - 1, e->object);
-	reasons_name_objects(object, e->action, action, sizeof(action));
-	w.code = code;
+	if (e->param) {
+		o.object = object_value(e->param);
+	} else if (e->link >= 0) {
+		o.object = floor_on(t->j, (unsigned)e->link);
+	}
 	/* A warning that becomes an alarm is an event. Others have one level, and may be told by two. */
-	w.parts = strcmp(code, "alarm") == 0 && e->red;
-	reasons_add_parts(t->j, &w, e->text);
-}
-
-/* About modules of a link's floor. */
-static void add_of_floor(struct judge *j, unsigned link, struct what w, const char *text)
-{
-	const struct config_link *c = &j->v->config->link[link];
-	char object[24];
-
-	snprintf(object, sizeof(object), "tower%u.floor%u", c->tower, c->floor);
-	w.object = object;
-	w.link = JUDGE_NO_LINK;
-	reasons_add_parts(j, &w, text);
+	o.parts = strcmp(o.code, "alarm") == 0 && e->red;
+	observe(t->j, &o, "%s", e->text);
 }
 
 static void trip_reason(struct trips *t, unsigned link)
 {
-	const struct config_link *c = &t->j->v->config->link[link];
-	char modules[48], which[32], action[400], text[200];
-	struct what w = {.red = true,
-			 .latch = t->link[link].latch,
-			 .code = "hv-trip",
-			 .action = action,
-			 .parts = t->link[link].modules};
-	size_t used;
+	struct observation o = {.red = true,
+				.latch = t->link[link].latch,
+				.code = "hv-trip",
+				.object = floor_on(t->j, link),
+				.parts = t->link[link].modules,
+				.advice = t->advice};
+	char modules[48], unknown[48], asked[100] = "";
 
-	if (!w.parts) {
+	if (!o.parts) {
 		return;
 	}
-	list_modules(w.parts, modules, sizeof(modules));
-	module_pattern(c->floor, w.parts, which, sizeof(which));
-	reasons_name_objects(which, t->advice, action, sizeof(action));
-	used = (size_t)snprintf(text, sizeof(text),
-				"the high voltage has tripped on over-current and is off: %s",
-				modules);
+	o.object.modules = (uint8_t)o.parts;
+	list_modules(o.parts, modules, sizeof(modules));
 	if (t->link[link].unknown) {
-		list_modules(t->link[link].unknown, modules, sizeof(modules));
-		snprintf(text + used, sizeof(text) - used, " (not known of %s for %.0f s)", modules,
+		list_modules(t->link[link].unknown, unknown, sizeof(unknown));
+		snprintf(asked, sizeof(asked), " (not known of %s for %.0f s)", unknown,
 			 t->link[link].unknown_s);
 	}
-	add_of_floor(t->j, link, w, text);
+	observe(t->j, &o, "the high voltage has tripped on over-current and is off: %s%s", modules,
+		asked);
 }
 
 static void engine_all(struct judge *j)
@@ -182,32 +159,28 @@ static void list_lost(unsigned module, uint64_t lost, char *text, size_t size)
 	}
 }
 
-void floor_hits_over(const struct judge *j, const char *object, char *text, size_t size)
+void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t size)
 {
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		const struct config_link *c = &j->v->config->link[link];
-		const struct overflow_floor *f = &j->overflow[link];
-		char floor[24], names[160] = "";
-		uint64_t sum = 0;
+	const struct overflow_floor *f = &j->overflow[link];
+	char names[160] = "";
+	uint64_t sum = 0;
 
-		snprintf(floor, sizeof(floor), "tower%u.floor%u", c->tower, c->floor);
-		if (!j->v->link[link].enabled || strcmp(floor, object) != 0) {
-			continue;
-		}
-		for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
-			sum += f->lost[m];
-			list_lost(m, f->lost[m], names, sizeof(names));
-		}
-		snprintf(text, size, "is over: %llu hit%s lost within %.0f s: %s",
-			 (unsigned long long)sum, plural(sum),
-			 (double)(f->grown_ns - f->begun_ns) / 1e9, names);
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		sum += f->lost[m];
+		list_lost(m, f->lost[m], names, sizeof(names));
 	}
+	snprintf(text, size, "is over: %llu hit%s lost within %.0f s: %s", (unsigned long long)sum,
+		 plural(sum), (double)(f->grown_ns - f->begun_ns) / 1e9, names);
 }
 
 static void hits_reason(struct judge *j, unsigned link)
 {
-	char names[160] = "", text[300], action[200];
-	struct what w = {.code = "hits-lost", .action = action};
+	struct observation o = {
+		.code = "hits-lost",
+		.object = floor_on(j, link),
+		.advice = "light passes by itself; if it stays: fcmctl get 'floorN.om*.rate'; then "
+			  "raise the threshold of the loud ones, or lower their hv"};
+	char names[160] = "";
 	uint64_t sum = 0;
 
 	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
@@ -215,21 +188,17 @@ static void hits_reason(struct judge *j, unsigned link)
 
 		sum += lost;
 		/* Light comes and goes: a module is told once a spell. */
-		w.parts |= (unsigned)(j->overflow[link].lost[m] > 0) << m;
+		o.parts |= (unsigned)(j->overflow[link].lost[m] > 0) << m;
+		o.much.hits += j->overflow[link].lost[m];
 		list_lost(m, lost, names, sizeof(names));
 	}
-	if (!sum) {
-		return;
+	if (sum) {
+		observe(j, &o,
+			"bioluminescence or rate too high: %llu hit%s lost by the modules' FIFOs "
+			"in "
+			"the last minute: %s",
+			(unsigned long long)sum, plural(sum), names);
 	}
-	snprintf(text, sizeof(text),
-		 "bioluminescence or rate too high: %llu hit%s lost by the modules' FIFOs in the "
-		 "last minute: %s",
-		 (unsigned long long)sum, plural(sum), names);
-	snprintf(action, sizeof(action),
-		 "light passes by itself; if it stays: fcmctl get 'floor%u.om*.rate'; then raise "
-		 "the threshold of the loud ones, or lower their hv",
-		 j->v->config->link[link].floor);
-	add_of_floor(j, link, w, text);
 }
 
 /* --- modules that see nothing --- */
@@ -258,8 +227,12 @@ static bool hv_is_low(struct judge *j, const struct param *p, uint64_t now_ns)
 
 static void hv_reason(struct judge *j, unsigned link)
 {
-	char names[200] = "", text[320], action[200];
-	struct what w = {.code = "hv-low", .action = action};
+	struct observation o = {
+		.code = "hv-low",
+		.object = floor_on(j, link),
+		.advice = "wait while it ramps: fcmctl get 'floorN.om*.hv'; if it does not rise, "
+			  "look at power and trip, and tell the detector expert"};
+	char names[200] = "";
 
 	for (unsigned n = 0; n < params_count(j->v->params); n++) {
 		const struct param *p = params_at(j->v->params, n);
@@ -267,35 +240,48 @@ static void hv_reason(struct judge *j, unsigned link)
 
 		if (p->link == (int)link && p->index < PARAM_OM_COUNT &&
 		    hv_is_low(j, p, j->v->now_ns)) {
-			w.parts |= 1u << p->index;
+			o.parts |= 1u << p->index;
 			snprintf(names + used, sizeof(names) - used, "%som%u %.0f of %.0f V",
 				 used ? ", " : "", p->index, p->value, p->setpoint);
 		}
 	}
-	if (!w.parts) {
-		return;
+	if (o.parts) {
+		observe(j, &o, "the high voltage is far below what is set, little is seen: %s",
+			names);
 	}
-	snprintf(text, sizeof(text),
-		 "the high voltage is far below what is set, little is seen: %s", names);
-	snprintf(action, sizeof(action),
-		 "wait while it ramps: fcmctl get 'floor%u.om*.hv'; if it does not rise, look at "
-		 "power and trip, and tell the detector expert",
-		 j->v->config->link[link].floor);
-	add_of_floor(j, link, w, text);
+}
+
+/* Modules whose high voltage the timer has brought down. */
+static uint8_t hv_down(const struct judge *j, unsigned link)
+{
+	uint8_t modules = 0;
+
+	for (unsigned n = 0; n < params_count(j->v->params); n++) {
+		const struct param *p = params_at(j->v->params, n);
+
+		if (p->link == (int)link && strcmp(p->kind->section, "om.hv") == 0 &&
+		    param_quality(p, j->v->now_ns) == PARAM_GOOD && p->value < HV_DOWN) {
+			modules |= (uint8_t)(1u << p->index);
+		}
+	}
+	return modules;
 }
 
 static void silence_reason(struct judge *j, unsigned link)
 {
-	char text[320], action[320];
-	struct what w = {.red = true, .code = "hv-silenced", .action = action};
+	struct observation o = {.red = true,
+				.code = "hv-silenced",
+				.object = floor_on(j, link),
+				.advice = silence_advice};
 	struct silence_view v;
+	char text[320];
 
 	silence_get(j->v->params, link, j->v->now_ns, &v);
 	if (v.fired) {
-		w.parts = 1u << v.fired % 32; /* each time it fires is an event */
-		silence_say(&v, j->v->config->link[link].floor, text, sizeof(text), action,
-			    sizeof(action));
-		add_of_floor(j, link, w, text);
+		o.parts = 1u << v.fired % 32; /* each time it fires is an event */
+		o.much.dark[link] = hv_down(j, link);
+		silence_say(&v, text, sizeof(text));
+		observe(j, &o, "%s", text);
 	}
 }
 
@@ -308,11 +294,10 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 
 	for (unsigned n = 0; section && n < params_count(j->v->params); n++) {
 		const struct param *p = params_at(j->v->params, n);
-		char floor[24];
 
-		snprintf(floor, sizeof(floor), "tower%u.floor%u", p->tower, p->floor);
-		if (strcmp(p->kind->section, section) == 0 && strcmp(floor, e->object) == 0 &&
-		    (e->parts & 1u << p->index) && !is_off(j, p, "power") && !is_on(j, p, "trip") &&
+		if (strcmp(p->kind->section, section) == 0 && p->tower == e->of.tower &&
+		    p->floor == e->of.floor && (e->parts & 1u << p->index) &&
+		    !is_off(j, p, "power") && !is_on(j, p, "trip") &&
 		    (param_quality(p, now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
 			return "its modules cannot be asked";
 		}
@@ -323,20 +308,13 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 /* A mute floor whose link has gone dark is not over: it is when the floor has answered. */
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e)
 {
+	struct engine_link_view v;
+
 	if (strcmp(e->code, "floor-mute") != 0) {
 		return false;
 	}
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		struct engine_link_view v;
-		char object[sizeof(e->object)];
-
-		engine_link_view(j->v->engine, link, &v);
-		snprintf(object, sizeof(object), "tower%u.floor%u", v.tower, v.floor);
-		if (v.configured && strcmp(object, e->object) == 0) {
-			return v.last_reply_ns < e->seen_ns;
-		}
-	}
-	return false;
+	engine_link_view(j->v->engine, (unsigned)e->of.link, &v);
+	return v.configured && v.last_reply_ns < e->seen_ns;
 }
 
 void reasons_floors(struct judge *j)

@@ -41,26 +41,26 @@ static const char *slowest(const struct publisher_status *p, unsigned group, cha
 }
 
 /* One that was stopped is there still: a second one beside it is not what helps. */
-static void nobody_reason(struct judge *j, const char *group, const char *object)
+static void nobody_reason(struct judge *j, struct alarm_object object)
 {
 	static const char loses[] = "its data are dropped once its share of ring or memory is used";
-	const char *endpoint = j->v->config->data.reserved_endpoint;
-	char action[CONFIG_STRING + 160], silent[120];
+	struct observation o = {.red = true,
+				.code = "consumer-none",
+				.object = object,
+				.advice = "start the consumer; it connects to %s",
+				.with = j->v->config->data.reserved_endpoint};
+	char silent[120];
 
-	if (member_events_silent(j->v->publisher, group, j->v->now_ns, j->v->utc_ns, silent,
+	if (member_events_silent(j->v->publisher, object.name, j->v->now_ns, j->v->utc_ns, silent,
 				 sizeof(silent))) {
-		snprintf(action, sizeof(action),
-			 "is that program hung, or its machine or network gone? It goes on by "
-			 "itself when it runs again; start it anew only where it has ended: it "
-			 "connects to %s",
-			 endpoint);
-		reasons_add(j, true, "consumer-none", object, action,
-			    "%s: is it stopped? No other consumer is connected: %s", silent, loses);
+		o.advice = "is that program hung, or its machine or network gone? It goes on by "
+			   "itself when it runs again; start it anew only where it has ended: it "
+			   "connects to %s";
+		observe(j, &o, "%s: is it stopped? No other consumer is connected: %s", silent,
+			loses);
 		return;
 	}
-	snprintf(action, sizeof(action), "start the consumer; it connects to %s", endpoint);
-	reasons_add(j, true, "consumer-none", object, action, "no consumer is connected: %s",
-		    loses);
+	observe(j, &o, "no consumer is connected: %s", loses);
 }
 
 static void open_reason(struct judge *j)
@@ -68,7 +68,7 @@ static void open_reason(struct judge *j)
 	const struct config *c = j->v->config;
 
 	if (config_is_open(c)) {
-		reasons_add(j, false, "data-open", "data",
+		reasons_add(j, false, "data-open", object_thing("data"),
 			    "give consumers keys and the daemon [data] curve = yes (fcmctl key "
 			    "make NAME ROLE), or let a firewall keep all others out",
 			    "[data] insecure: whoever reaches %s%s%s can take the data, or a "
@@ -86,13 +86,13 @@ void reasons_groups(struct judge *j)
 	open_reason(j);
 	for (unsigned n = 0; n < p->groups; n++) {
 		const struct publisher_group_status *g = &p->group[n];
-		char object[48], who[64];
+		struct alarm_object object = object_group(n, g->name);
+		char who[64];
 
-		snprintf(object, sizeof(object), "group %s", g->name);
 		if (judge_is_feed(j, n)) {
 			reasons_feed(j);
 		} else if (g->members == 0 && !judge_fresh_start(j)) {
-			nobody_reason(j, g->name, object);
+			nobody_reason(j, object);
 		} else if (lags(g) && !judge_fresh_start(j)) {
 			reasons_add(j, false, "consumer-lag", object,
 				    together ? "all groups lag together: look at this machine "
@@ -102,22 +102,8 @@ void reasons_groups(struct judge *j)
 				    "the oldest block waits for %.1f s%s",
 				    (double)g->oldest_ns / 1e9, slowest(p, n, who, sizeof(who)));
 		}
-		reasons_drops(j, n, object);
+		reasons_drops(j, n);
 	}
-}
-
-bool group_unattended(const struct judge *j, const char *object)
-{
-	for (unsigned n = 0; n < j->v->publisher->groups; n++) {
-		const struct publisher_group_status *g = &j->v->publisher->group[n];
-		char name[48];
-
-		snprintf(name, sizeof(name), "group %s", g->name);
-		if (strcmp(name, object) == 0) {
-			return g->members == 0;
-		}
-	}
-	return false;
 }
 
 /* --- events --- */

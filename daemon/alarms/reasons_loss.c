@@ -121,40 +121,37 @@ static unsigned largest(const uint64_t by_name[TDM_LOSSES])
 }
 
 /* Of the reason and of the event, and what the manual says by name. */
-static void loss_action(const struct judge *j, unsigned link, unsigned name, char *text,
-			size_t size)
+static const char *loss_advice(const struct judge *j, unsigned link, unsigned name)
 {
-	static const char *const actions[TDM_LOSSES] = {
+	static const char *const advices[TDM_LOSSES] = {
 		[TDM_LOSS_LINK_DOWN] = "light or lock went: was it unplugged or reset? Else look "
-				       "at the received power: fcmctl link show %u",
+				       "at the received power: fcmctl link show LINK",
 		[TDM_LOSS_BOARD_FIFO] = "the board overflowed on this link: watch it, and tell the "
-					"expert if it goes on: fcmctl link show %u",
+					"expert if it goes on: fcmctl link show LINK",
 		[TDM_LOSS_RING_FULL] = "the daemon emptied the ring too late: was it restarted, is "
 				       "this machine overloaded? top; fcmctl event list",
-		[TDM_LOSS_CRC] = "damaged on the way; if it goes on or comes again, look at "
-				 "received power and code errors: fcmctl link show %u; then clean "
-				 "the connectors",
+		[TDM_LOSS_CRC] =
+			"damaged on the way; if it goes on or comes again, look at "
+			"received power and code errors: fcmctl link show LINK; then clean "
+			"the connectors",
 		[TDM_LOSS_ALIGNMENT] = "the frame border moved; if it goes on without a re-lock: "
-				       "fcmctl link align %u",
+				       "fcmctl link align LINK",
 		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes "
-				  "on: fcmctl link reset %u",
+				  "on: fcmctl link reset LINK",
 	};
 
 	if (name == TDM_LOSS_BOARD_FIFO && board_did_it(j)) {
-		snprintf(text, size,
-			 "one cause, nothing to do at the fibres: see board-stalled in fcmctl "
-			 "event list; if it comes again, reload the module nanet3");
-	} else if (name == TDM_LOSS_ALIGNMENT && j->v->link[link].offset != 0) {
-		snprintf(text, size,
-			 "the frame border has moved (byte-slip): fcmctl link align %u brings it "
-			 "back, and a verdict of the phase",
-			 link);
-	} else if (name == TDM_LOSS_TIME && board_restarted_count(j)) {
-		snprintf(text, size,
-			 "one cause, nothing to do at fibres or floors: see board-back");
-	} else {
-		snprintf(text, size, actions[name], link);
+		return "one cause, nothing to do at the fibres: see board-stalled in fcmctl event "
+		       "list; if it comes again, reload the module nanet3";
 	}
+	if (name == TDM_LOSS_ALIGNMENT && j->v->link[link].offset != 0) {
+		return "the frame border has moved (byte-slip): fcmctl link align LINK brings it "
+		       "back, and a verdict of the phase";
+	}
+	if (name == TDM_LOSS_TIME && board_restarted_count(j)) {
+		return "one cause, nothing to do at fibres or floors: see board-back";
+	}
+	return advices[name];
 }
 
 static bool grave(const struct judge *j, unsigned link)
@@ -190,21 +187,45 @@ static bool just_restarted(const struct judge *j, unsigned link)
 	return at && j->v->now_ns - at < START_GRACE_NS;
 }
 
+/* Each name has a cause of its own, and is explained while it goes on. */
+static void explain_names(struct judge *j, const struct observation *o,
+			  const struct loss_episodes *b, unsigned count, name_fn name)
+{
+	char object[ALARM_OBJECT_BYTES];
+	const struct alarm *alarm =
+		alarms_find(j->alarms, object_name(&o->object, object, sizeof(object)), o->code);
+
+	for (unsigned n = 1; n < count; n++) {
+		struct observation one = *o;
+
+		if (loss_episodes_run(b, n, j->v->now_ns)) {
+			one.loss = name(n);
+			one.since_ns = b->run_ns[n];
+			*(o->object.of == OF_LINK ? &one.much.frames : &one.much.dropped) =
+				b->run[n];
+			judge_explain(j, one, alarm);
+		}
+	}
+}
+
 void reasons_link_loss(struct judge *j, unsigned link)
 {
 	const struct judge_link *l = &j->v->link[link];
 	const struct loss_episodes *b = &j->lost[link];
-	bool red = grave(j, link) && loss_episodes_going_on(b, j->v->now_ns);
-	char text[300], action[200], last[40];
+	struct observation o = {.red = grave(j, link) && loss_episodes_going_on(b, j->v->now_ns),
+				.past = true, /* as a whole */
+				.code = "link-loss",
+				.object = object_link(link)};
+	char text[300], last[40];
 
 	list_losses(j, l->lost, text, sizeof(text));
 	if (!*text || (!l->accounted && just_restarted(j, link))) {
 		return;
 	}
 	last_text(j, b, last, sizeof(last));
-	loss_action(j, link, largest(l->lost), action, sizeof(action));
-	reasons_add_link(j, red, "link-loss", link, action, "frames lost in the last minute: %s%s",
-			 text, last);
+	o.advice = loss_advice(j, link, largest(l->lost));
+	observe(j, &o, "frames lost in the last minute: %s%s", text, last);
+	explain_names(j, &o, b, TDM_LOSSES, loss_name);
 }
 
 /* What is not the policy that everybody expects. */
@@ -244,25 +265,31 @@ static bool consumers_own(unsigned outcome)
 }
 
 /* What a group's policy dropped in the last minute, by name. */
-void reasons_drops(struct judge *j, unsigned group, const char *object)
+void reasons_drops(struct judge *j, unsigned group)
 {
-	bool going_on = loss_episodes_going_on(&j->dropped[group], j->v->now_ns);
+	const struct loss_episodes *b = &j->dropped[group];
+	struct observation o = {
+		.red = loss_episodes_going_on(b, j->v->now_ns),
+		.past = true, /* as a whole */
+		.code = "consumer-dropping",
+		.object = object_group(group, j->v->publisher->group[group].name),
+		.advice =
+			"fcmctl ledger show names floors and frames; who is slow: fcmctl consumer "
+			"list"};
 	uint64_t dropped[OUTCOMES] = {0};
 	char text[160], last[40], streams[32];
 
-	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		dropped[o] = consumers_own(o) ? j->v->dropped[group][o] : 0;
+	for (unsigned n = OUTCOME_DROP_NO_MEMBER; n < OUTCOMES; n++) {
+		dropped[n] = consumers_own(n) ? j->v->dropped[group][n] : 0;
 	}
 	list_names(dropped, OUTCOMES, drop_name, text, sizeof(text));
 	if (!*text) {
 		return;
 	}
-	last_text(j, &j->dropped[group], last, sizeof(last));
-	reasons_add(j, going_on, "consumer-dropping", object,
-		    "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list",
-		    "frames dropped in the last minute: %s%s%s%s", text,
-		    streams_words(j, group, streams, sizeof(streams)), policy_words(j, group),
-		    last);
+	last_text(j, b, last, sizeof(last));
+	observe(j, &o, "frames dropped in the last minute: %s%s%s%s", text,
+		streams_words(j, group, streams, sizeof(streams)), policy_words(j, group), last);
+	explain_names(j, &o, b, OUTCOMES, drop_name);
 }
 
 /* --- events --- */
@@ -301,12 +328,14 @@ static void put_news(struct judge *j, const struct told *t, const char *code, co
 
 static void say_link(struct judge *j, unsigned link, const struct told *t)
 {
+	struct observation o = {.object = object_link(link)};
 	char object[8], names[300], action[200];
 
-	snprintf(object, sizeof(object), "link%u", link);
 	list_losses(j, t->report.lost, names, sizeof(names));
-	loss_action(j, link, largest(t->report.lost), action, sizeof(action));
-	put_news(j, t, "link-loss", object, names, "", action);
+	o.advice = loss_advice(j, link, largest(t->report.lost));
+	observation_advice(&o, action, sizeof(action));
+	put_news(j, t, "link-loss", object_name(&o.object, object, sizeof(object)), names, "",
+		 action);
 }
 
 /* All are counted before one is said: what they have in common is known then. */

@@ -59,8 +59,12 @@ void silence_get(struct params *p, unsigned link, uint64_t mono_ns, struct silen
 	}
 }
 
-void silence_say(const struct silence_view *v, unsigned floor, char *text, size_t text_size,
-		 char *action, size_t action_size)
+const char silence_advice[] = "find out why the shore was silent: fcmctl event list; then, if "
+			      "light and modules allow it: "
+			      "fcmctl set 'floorN.om*.hv' VOLTS, or apply a plan; then fcmctl set "
+			      "floorN.fcm.silence_timer on (or off), which ends this";
+
+void silence_say(const struct silence_view *v, char *text, size_t size)
 {
 	time_t fired_s = (time_t)(v->fired_ns / 1000000000);
 	char when[40] = "", times[40] = "";
@@ -72,14 +76,9 @@ void silence_say(const struct silence_view *v, unsigned floor, char *text, size_
 	if (v->fired > 1) {
 		snprintf(times, sizeof(times), " (%u times by now)", v->fired);
 	}
-	snprintf(text, text_size,
+	snprintf(text, size,
 		 "the FCM received no word from the shore, and its silence timer ramped the high "
 		 "voltage of its modules down%s%s; their set values are 0 until they are set "
 		 "them",
 		 when, times);
-	snprintf(action, action_size,
-		 "find out why the shore was silent: fcmctl event list; then, if light and "
-		 "modules allow it: fcmctl set 'floor%u.om*.hv' VOLTS, or apply a plan; then "
-		 "fcmctl set floor%u.fcm.silence_timer on (or off), which ends this",
-		 floor, floor);
 }

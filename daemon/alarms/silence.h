@@ -30,8 +30,8 @@ struct silence_view {
 /* The timer of the floor on this link at `mono_ns` (CLOCK_MONOTONIC). */
 void silence_get(struct params *p, unsigned link, uint64_t mono_ns, struct silence_view *ret_view);
 
-/* Text and advice of status for a timer that has fired, of floor number `floor`. */
-void silence_say(const struct silence_view *v, unsigned floor, char *text, size_t text_size,
-		 char *action, size_t action_size);
+/* Text and advice of status for a timer that has fired; "floorN" stands for the floor. */
+void silence_say(const struct silence_view *v, char *text, size_t size);
+extern const char silence_advice[];
 
 #endif

@@ -39,6 +39,8 @@ struct judge_link {
 	uint64_t downlink; /* our frames that the floor received damaged, of the last minute */
 	uint64_t ring_used, ring_depth;
 	const struct boots_floor *boot; /* of the floor that names itself; NULL: not known */
+	const char *own; /* the last command of ours that cut it: "reset by ann" ... */
+	uint64_t own_ns; /* ... and when; 0: none */
 };
 
 /* The recorder, as far as it is a reason. */

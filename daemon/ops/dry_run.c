@@ -156,7 +156,7 @@ static int check_trip(struct params *params, const struct engine_request *q, con
 	/* "tower1.floor3.om2.trip": what stands in the middle. */
 	snprintf(which, sizeof(which), "%.*s", (int)(strrchr(see->name, '.') - see->name),
 		 see->name);
-	reasons_name_objects(strchr(which, '.') + 1, see->kind->on_alarm, hint, sizeof(hint));
+	advice_name_objects(strchr(which, '.') + 1, see->kind->on_alarm, hint, sizeof(hint));
 	return sc_fail(error, -EPERM, "interlock", hint,
 		       "%s: %s is on, and its FCM takes no higher value until that is cleared",
 		       p->name, see->name);

@@ -141,6 +141,15 @@ void relock_judged(struct station *s, unsigned link, const struct phase_judgemen
 	forget(s, link);
 }
 
+/* The link is cut by ourselves, and by whom. */
+static void note_own(struct station *s, unsigned link, const char *what)
+{
+	struct station_link *l = &s->link[link];
+
+	snprintf(l->own, sizeof(l->own), "%s by %s", what, control_peer(l->relock->rq)->who);
+	l->own_ns = l->relock->began_ns;
+}
+
 static void begin_trial(struct station *s, unsigned link)
 {
 	struct relock *k = s->link[link].relock;
@@ -148,6 +157,7 @@ static void begin_trial(struct station *s, unsigned link)
 	k->began_ns = now_mono_ns();
 	k->next_ns += k->interval_ns;
 	k->waiting = true;
+	note_own(s, link, "soak");
 	if (watch_link_command(s->watch, link, k->command) < 0) {
 		soak_trial_end(s, link, NULL);
 	}
@@ -250,6 +260,7 @@ void relock_reset(struct station *s, unsigned link, uint32_t command, struct con
 	if (wait_for_lock(
 		    s, link,
 		    &(struct relock){.rq = rq, .began_ns = now_mono_ns(), .command = command})) {
+		note_own(s, link, verb);
 		control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
 	}
 }

@@ -323,6 +323,17 @@ static json_t *network_status_json(struct station *s)
 			 "network", network_json(s));
 }
 
+/* A time of CLOCK_MONOTONIC; 0: none. */
+static json_t *mono_json(uint64_t mono_ns)
+{
+	return mono_ns ? json_time(now_utc_ns() - (int64_t)(now_mono_ns() - mono_ns)) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return *text ? json_string(text) : json_null();
+}
+
 /* *ret_settling: commands with unknown outcome. */
 static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_settling)
 {
@@ -345,6 +356,54 @@ static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_
 	return list;
 }
 
+static json_t *parts_json(const struct incidents *all, const struct incident *i)
+{
+	const struct incident_part *p = NULL;
+	json_t *list = json_array();
+
+	while ((p = incidents_part(all, i, p))) {
+		json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I}", "code",
+						      p->kind->code, "object", p->object, "loss",
+						      p->loss ? json_string(p->loss) : json_null(),
+						      "since", mono_json(p->first_ns), "until",
+						      mono_json(p->over_ns), "frames",
+						      (json_int_t)p->cost.frames, "dropped",
+						      (json_int_t)p->cost.dropped, "hits",
+						      (json_int_t)p->cost.hits));
+	}
+	return list;
+}
+
+static json_t *incident_json(const struct incidents *all, const struct incident *i)
+{
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:I,s:I,s:I,s:f}}",
+			 "number", (int)i->number, "state", incident_state_name(i->state),
+			 "severity", i->red ? "red" : "warning", "code", i->cause->kind->code,
+			 "object", i->cause->object, FIELD(i, text), FIELD(i, action), "since",
+			 mono_json(i->since_ns), "until", mono_json(i->over_ns), "own",
+			 text_or_null(i->own), "acknowledged", text_or_null(i->acknowledged),
+			 "observations", parts_json(all, i), "cost", COUNT(&i->cost, frames),
+			 COUNT(&i->cost, dropped), COUNT(&i->cost, hits), "dark_s",
+			 (double)i->cost.dark_ns / 1e9);
+}
+
+/* After reasons_json(), which looks. */
+static json_t *incidents_json(struct station *s)
+{
+	struct incidents *all = judge_incidents(s->judge);
+	json_t *list = json_array();
+	char headline[ALARM_TEXT_BYTES + 160];
+	size_t count;
+	const struct incident *const *i = incidents_list(all, &count);
+
+	for (size_t n = 0; n < count; n++) {
+		json_array_append_new(list, incident_json(all, i[n]));
+	}
+	return json_pack("{s:s,s:s,s:i,s:o}", "word", incidents_word(all), "headline",
+			 incidents_headline(all, headline, sizeof(headline)), "left_out",
+			 (int)incidents_left_out(all), "list", list);
+}
+
 json_t *status_json(struct station *s)
 {
 	unsigned red, settling = 0;
@@ -356,14 +415,14 @@ json_t *status_json(struct station *s)
 	store_get_status(s->store, &store);
 	engine_counters(s->engine, &commands);
 	return json_pack(
-		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
+		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
 		"s,s:o}}",
 		"board", (int)s->config.instance, FIELD(&s->config.daemon, name), "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", red ? "red" : "well",
-		"reasons", reasons, "clock", status_clock(s), "links",
-		status_links(s, QUERY_ALL, status_link), "phases",
+		"reasons", reasons, "incidents", incidents_json(s), "clock", status_clock(s),
+		"links", status_links(s, QUERY_ALL, status_link), "phases",
 		status_links(s, QUERY_ALL, status_phase), "groups", status_groups(s), "run",
 		"number", (int)s->run.state.number, FIELD(&s->run, note), "since",
 		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",

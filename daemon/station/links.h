@@ -25,6 +25,8 @@ struct station_link {
 	struct phase *phase;
 	uint64_t phase_put_ns;		 /* heard_ns of what the parameters have */
 	struct relock *relock;		 /* of ops/: who waits for lock and verdict; NULL: nobody */
+	char own[80];			 /* the last command of ours that cut it: "reset by ann" */
+	uint64_t own_ns;		 /* ... and when */
 	struct capture_link_status data; /* capture's last word */
 	double frames_per_s, bytes_per_s, hits_per_s;
 	struct rates rates;

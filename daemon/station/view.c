@@ -70,6 +70,8 @@ static void look_at_link(struct station *s, unsigned link, struct judge_link *v)
 		.restarted_ns = l->anew_ns,
 		.ring_used = l->data.ring_write - l->data.ring_release,
 		.ring_depth = l->data.ring_depth,
+		.own = l->own,
+		.own_ns = l->own_ns,
 		.boot = boots_find(&s->boots, l->named_tower, l->named_floor),
 	};
 	if (!l->enabled) {

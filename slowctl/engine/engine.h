@@ -316,7 +316,8 @@ struct engine_reason {
 	bool red;	  /* else yellow */
 	bool latch;	  /* it stays until somebody has acknowledged it */
 	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */
-	const struct param *param; /* "alarm": whose value; NULL: of none */
+	const struct param *param; /* whose value; NULL: of none */
+	int link;		   /* whose floor, when it is no value's; -1: of none */
 	char object[PARAM_NAME_MAX];
 	char text[320];
 	char action[240];

@@ -95,7 +95,8 @@ static void give(struct reasons *r, struct engine_reason reason, const char *obj
 static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id,
 			   const char *detail, const char *hint)
 {
-	struct engine_reason reason = {.code = "unknown-command", .red = true};
+	struct engine_reason reason = {
+		.code = "unknown-command", .red = true, .param = p, .link = p->link};
 
 	SAY(text, "command %llu: %.280s", (unsigned long long)id, detail);
 	give(r, reason, p->name, hint);
@@ -126,7 +127,7 @@ static void unknown_commands(struct reasons *r)
 /* What a daemon before us was to make safe, and had not. */
 static void safe_cut(struct reasons *r)
 {
-	struct engine_reason reason = {.code = "safe-cut", .red = true};
+	struct engine_reason reason = {.code = "safe-cut", .red = true, .link = -1};
 	const struct engine *e = r->e;
 	const struct undone *first = NULL;
 	const char *name = "";
@@ -160,7 +161,7 @@ static void values_beyond_limits(struct reasons *r)
 	for (unsigned i = 0; i < params_count(e->params); i++) {
 		const struct param *p = params_at(e->params, i);
 		enum limits_level level = param_level(p, e->now.mono_ns);
-		struct engine_reason reason = {.code = "alarm", .param = p};
+		struct engine_reason reason = {.code = "alarm", .param = p, .link = p->link};
 
 		if (level == LEVEL_NORMAL) {
 			continue;
@@ -194,9 +195,9 @@ static bool is_stale(const struct engine *e, const struct param *p, uint64_t nev
 
 /* Stale and missing values of a stretch of the table, as one reason. */
 static void stale_values(const struct engine *e, unsigned first, unsigned count,
-			 uint64_t never_since, const char *object, struct reasons *r)
+			 uint64_t never_since, int link, const char *object, struct reasons *r)
 {
-	struct engine_reason reason = {.code = "stale"};
+	struct engine_reason reason = {.code = "stale", .link = link};
 	const struct param *worst = NULL;
 	unsigned stale = 0;
 	double age = 0;
@@ -231,7 +232,7 @@ static void stale_values(const struct engine *e, unsigned first, unsigned count,
 static void link_reasons(const struct engine *e, const struct link *l, const char *object,
 			 struct reasons *r)
 {
-	struct engine_reason reason = {.red = true};
+	struct engine_reason reason = {.red = true, .link = (int)l->number};
 	char link[16];
 
 	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
@@ -282,11 +283,12 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 		snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
 		link_reasons(e, l, object, &r);
 		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
-			stale_values(e, l->first_param, l->params, l->usable_since, object, &r);
+			stale_values(e, l->first_param, l->params, l->usable_since, (int)i, object,
+				     &r);
 		}
 		shore += l->params;
 	}
-	stale_values(e, shore, params_count(e->params) - shore, 0, "shore", &r);
+	stale_values(e, shore, params_count(e->params) - shore, 0, -1, "shore", &r);
 	values_beyond_limits(&r);
 	return r.count;
 }

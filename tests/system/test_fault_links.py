@@ -104,7 +104,14 @@ def fibre_unplugged(t):
     t.check("then it has ended, and is a warning", len(r) == 1 and "ended" in r[0]["text"] and
             r[0]["severity"] == "warning", r)
     said = events(st, "link-loss")
+    incidents = [i for i in st.status()["incidents"]["list"] if i["cost"]["frames"]]
     ledger = t.account(st, named=[(1, "link-down"), (1, "alignment"), (1, "crc")])
+    t.check("all of it is one incident, cleared, and no command of ours did it",
+            [(i["code"], i["object"], i["state"], i["own"]) for i in incidents] ==
+            [("link-dark", "link1", "cleared", None)], incidents)
+    t.equal("its frames are the ledger's", [i["cost"]["frames"] for i in incidents],
+            [sum(x["frames"] for x in harness.after_beginning(ledger) if x["link"] == 1)])
+    t.check("six modules were dark for about 2 s", all(9 <= i["cost"]["dark_s"] < 30 for i in incidents), incidents)
     over = re.fullmatch(r"is over: (\d+) frames lost in (\d+\.\d) s: (.*)", said[-1]["text"])
     t.check("the event of the end has the losses' own duration", over and 2.0 <= float(over[2]) < 4, said)
     t.check("and totals by name: the ledger's", over and f"{lost_later(ledger, 1, 'link-down')} link-down" in over[3],

@@ -3,3 +3,5 @@ $(eval $(call tests,test_late test_debounce test_loss_episodes test_member_event
 ,\
     daemon/alarms))
 $(eval $(call tests,test_reason_kinds,,daemon/alarms))
+$(eval $(call tests,test_incident,,daemon/alarms))
+$(eval $(call tests,test_judge,judge_rig.c,daemon/alarms))

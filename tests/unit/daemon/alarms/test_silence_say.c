@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/alarms/observation.h"
 #include "daemon/alarms/silence.h"
 
 #define S      1000000000ull
@@ -79,10 +80,12 @@ static void it_says_whether_the_timer_is_on(void **state)
 
 static void it_says_that_it_fired_when_and_what_to_do(void **state)
 {
+	const struct observation o = {.object = object_floor(1, 7, 2), .advice = silence_advice};
 	char text[320], action[320];
 	struct silence_view v;
 
 	(void)state;
+	observation_advice(&o, action, sizeof(action));
 	read_as("floor7.fcm.silenced", 0);
 	read_as("floor7.fcm.silenced_ago", 0);
 	assert_int_equal(view_at(2, 100).fired, 0);
@@ -90,20 +93,20 @@ static void it_says_that_it_fired_when_and_what_to_do(void **state)
 	v = view_at(2, 100);
 	assert_int_equal(v.fired, 1);
 	assert_true(v.fired_ns == 0); /* the 0 is from before */
-	silence_say(&v, 7, text, sizeof(text), action, sizeof(action));
+	silence_say(&v, text, sizeof(text));
 	assert_non_null(strstr(text, "ramped the high voltage of its modules down; "));
 	read_as("floor7.fcm.silenced_ago", 63);
 	v = view_at(2, 5000); /* also when the floor cannot be asked */
 	assert_int_equal(v.fired, 1);
 	assert_true(v.fired_ns == UTC_NS - 63 * (int64_t)S);
-	silence_say(&v, 7, text, sizeof(text), action, sizeof(action));
+	silence_say(&v, text, sizeof(text));
 	assert_non_null(strstr(text, "down at 2026-11-20 15:11:00 UTC; their set values are 0"));
 	assert_non_null(strstr(action, "fcmctl set 'floor7.om*.hv' VOLTS"));
 	assert_non_null(strstr(action, "fcmctl set floor7.fcm.silence_timer on"));
 	assert_int_equal(view_at(0, 5000).fired, 0);
 	read_as("floor7.fcm.silenced", 3);
 	v = view_at(2, 100);
-	silence_say(&v, 7, text, sizeof(text), action, sizeof(action));
+	silence_say(&v, text, sizeof(text));
 	assert_non_null(strstr(text, "15:11:00 UTC (3 times by now); "));
 	read_as("floor7.fcm.silenced", 0);
 	v = view_at(2, 100);

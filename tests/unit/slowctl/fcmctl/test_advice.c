@@ -45,6 +45,7 @@ static void fill_in(char *text, size_t size)
 		{"%d", "1"},	 {"%s", "floor1.om0.hv"},
 		{"VOLTS", "10"}, {"floorN.omM", "floor1.om0"},
 		{"TEXT", "x"},	 {"floorN.hydrophoneM", "floor1.hydrophone0"},
+		{"LINK", "1"},	 {"floorN", "floor1"},
 	};
 	char rest[512];
 

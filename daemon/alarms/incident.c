@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Causes and what they explain. See incident.h. */
+#include "daemon/alarms/incident.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct incidents {
+	struct incident_part part[INCIDENT_PARTS_MAX]; /* kind NULL: free */
+	struct incident incident[INCIDENTS_MAX];       /* number 0: free */
+	const struct incident *list[INCIDENTS_MAX];
+	size_t count;
+	bool changed; /* since the list was made */
+	unsigned numbers, left_out, missing;
+	bool red_left_out, red_missing;
+};
+
+/* Fundamental ones first: where several explain, the first row does. */
+const struct incident_row incident_rows[] = {
+	{"board-gone",
+	 RELATED_ALWAYS,
+	 {"board-back", "board-stalled", "link-dark", "link-unaligned", "link-silent", "link-loss",
+	  "floor-mute", "phase-silent", "stale", "clock-no-time", "clock-acquiring",
+	  "clock-holdover", "clock-fault", "consumer-lag", "downlink-errors"}},
+	{"board-back",
+	 RELATED_ALWAYS,
+	 {"link-dark", "link-unaligned", "link-silent", "link-loss", "phase-silent", "stale",
+	  "floor-mute", "clock-no-time", "clock-acquiring", "clock-holdover", "clock-relabelled"}},
+	{"board-stalled",
+	 RELATED_ALWAYS,
+	 {"link-silent", "link-loss", "phase-silent", "consumer-lag", "floor-mute", "stale"}},
+	{"machine-late",
+	 RELATED_ALWAYS,
+	 {"link-silent", "floor-mute", "stale", "ring-fill", "link-loss", "consumer-none",
+	  "consumer-lag", "consumer-dropping", "store-lag", "record-let-go",
+	  "feed-reader-dropped"}},
+	{"capture-stuck",
+	 RELATED_ALWAYS,
+	 {"link-silent", "ring-fill", "link-loss", "consumer-lag", "floor-mute"}},
+	{"fcm-booted",
+	 RELATED_LINK,
+	 {"link-dark", "link-unaligned", "link-silent", "link-loss", "byte-slip", "floor-mute",
+	  "phase-silent", "stale", "hv-low", "downlink-errors", "command-unknown", "alarm"}},
+	{"link-dark",
+	 RELATED_LINK,
+	 {"link-unaligned", "link-silent", "link-loss", "floor-mute", "phase-silent", "stale",
+	  "downlink-errors", "command-unknown"}},
+	{"floor-identity",
+	 RELATED_LINK,
+	 {"link-loss", "floor-mute", "phase-silent", "stale", "command-unknown"}},
+	{"byte-slip", RELATED_LINK, {"link-unaligned", "link-loss", "phase-silent"}},
+	{"link-unaligned", RELATED_LINK, {"link-loss", "phase-silent", "floor-mute", "stale"}},
+	{"link-silent", RELATED_LINK, {"link-loss", "phase-silent", "floor-mute", "stale"}},
+	{"downlink-errors", RELATED_LINK, {"floor-mute", "stale", "command-unknown"}},
+	{"floor-mute", RELATED_LINK, {"stale", "command-unknown"}},
+	{"hv-silenced", RELATED_LINK, {"hv-low"}},
+	{"hv-trip", RELATED_MODULE, {"alarm"}},
+	{"disk-hangs",
+	 RELATED_ALWAYS,
+	 {"store-failing", "store-lag", "store-keep", "store-lost", "emergency-rows",
+	  "emergency-full", "record-stopped", "record-let-go"}},
+	{"disk-low",
+	 RELATED_ALWAYS,
+	 {"store-failing", "store-lag", "store-keep", "store-lost", "emergency-rows",
+	  "emergency-full", "record-stopped"}},
+	{"store-failing",
+	 RELATED_ALWAYS,
+	 {"store-lag", "store-keep", "store-lost", "emergency-rows", "emergency-full"}},
+	{"clock-no-time",
+	 RELATED_ALWAYS,
+	 {"clock-acquiring", "clock-relabelled", "clock-system", "leap-mismatch"}},
+	{"clock-holdover",
+	 RELATED_ALWAYS,
+	 {"clock-no-time", "clock-acquiring", "clock-fault", "clock-relabelled", "clock-system"}},
+	{"clock-fault", RELATED_ALWAYS, {"clock-relabelled", "clock-system", "leap-mismatch"}},
+	{"feed-reader-dropped", RELATED_GROUP, {"consumer-none", "consumer-dropping"}},
+	{"consumer-none", RELATED_GROUP, {"consumer-dropping"}},
+	{"consumer-lag", RELATED_GROUP, {"consumer-dropping"}},
+	{"ring-fill", RELATED_LINK, {"link-loss"}},
+	{0},
+};
+
+const char *incident_state_name(enum incident_state state)
+{
+	static const char *const names[] = {"active", "acknowledged", "cleared"};
+
+	return names[state];
+}
+
+struct incidents *incidents_create(void)
+{
+	return calloc(1, sizeof(struct incidents));
+}
+
+void incidents_destroy(struct incidents *s)
+{
+	free(s);
+}
+
+/* ------------------------------------------------------------------ who explains whom */
+
+/* Whether it has one of an object's sort that the other has, too. */
+static bool related(enum incident_relation by, const struct alarm_object *a,
+		    const struct alarm_object *b)
+{
+	switch (by) {
+	case RELATED_LINK:
+		return a->link >= 0 && a->link == b->link;
+	case RELATED_MODULE:
+		return a->link >= 0 && a->link == b->link && (a->modules & b->modules);
+	case RELATED_GROUP:
+		return a->group >= 0 && a->group == b->group;
+	default:
+		return true;
+	}
+}
+
+static bool has_effect(const struct incident_row *row, const char *code)
+{
+	for (const char *const *e = row->effects; *e; e++) {
+		if (strcmp(*e, code) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct incident_row *row_of(const struct incident_part *q,
+					 const struct incident_part *p)
+{
+	for (const struct incident_row *row = incident_rows; row->cause; row++) {
+		if (strcmp(row->cause, q->kind->code) == 0 && has_effect(row, p->kind->code) &&
+		    related(row->related, &q->is, &p->is)) {
+			return row;
+		}
+	}
+	return NULL;
+}
+
+/* It began while the cause was there. */
+static bool in_time(const struct incident_part *cause, const struct incident_part *p)
+{
+	return cause->since_ns <= p->since_ns + INCIDENT_NEAR_NS &&
+	       (!cause->over_ns || p->since_ns <= cause->over_ns + INCIDENT_NEAR_NS);
+}
+
+static bool together(const struct incident_part *a, const struct incident_part *b)
+{
+	return a->kind == b->kind && a->since_ns <= b->since_ns + INCIDENT_NEAR_NS &&
+	       b->since_ns <= a->since_ns + INCIDENT_NEAR_NS;
+}
+
+/* The row by which `q` explains `p`; NULL: it does not. */
+static const struct incident_row *explains(const struct incident_part *q,
+					   const struct incident_part *p)
+{
+	return q->kind && p->kind && q != p && in_time(q, p) ? row_of(q, p) : NULL;
+}
+
+static bool same(const struct incident_part *a, const struct incident_part *b)
+{
+	return a->kind == b->kind && a->loss == b->loss && strcmp(a->object, b->object) == 0;
+}
+
+/* One that comes again while its incident goes on is the same one. */
+static bool is_again(const struct incident_part *q, const struct incident_part *p)
+{
+	return q->over_ns && !q->of->over_ns && same(q, p);
+}
+
+/* One of the causes of its incident. */
+static bool is_cause(const struct incident_part *q)
+{
+	return q->kind && q->of && q->of->cause->kind == q->kind;
+}
+
+/* What explains it best: by the first row, else one of its own code. NULL: nothing. */
+static const struct incident_part *explained_by(const struct incidents *s,
+						const struct incident_part *p)
+{
+	const struct incident_row *best = NULL;
+	const struct incident_part *by = NULL;
+
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		const struct incident_part *q = &s->part[n];
+		const struct incident_row *row = q->of ? explains(q, p) : NULL;
+
+		if (row && (!best || row < best)) {
+			best = row;
+			by = q;
+		} else if (q != p && !best && !by && is_cause(q) &&
+			   (together(q, p) || is_again(q, p))) {
+			by = q;
+		}
+	}
+	return by;
+}
+
+/* ------------------------------------------------------------------ room */
+
+static bool of_incident(const struct incident_part *p, const struct incident *i)
+{
+	return p->kind && p->of == i;
+}
+
+static void forget(struct incidents *s, struct incident *i)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		if (of_incident(&s->part[n], i)) {
+			s->part[n].kind = NULL;
+		}
+	}
+	i->used = false;
+	s->changed = true;
+}
+
+/* The one that was cleared first is forgotten; false: none is cleared. */
+static bool make_room(struct incidents *s)
+{
+	struct incident *oldest = NULL;
+
+	for (struct incident *i = s->incident; i < s->incident + INCIDENTS_MAX; i++) {
+		if (i->used && i->over_ns && (!oldest || i->over_ns < oldest->over_ns)) {
+			oldest = i;
+		}
+	}
+	if (oldest) {
+		forget(s, oldest);
+	}
+	return oldest != NULL;
+}
+
+static struct incident_part *new_part(struct incidents *s)
+{
+	do {
+		for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+			if (!s->part[n].kind) {
+				return &s->part[n];
+			}
+		}
+	} while (make_room(s));
+	return NULL;
+}
+
+static struct incident *new_incident(struct incidents *s)
+{
+	do {
+		for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
+			if (!s->incident[n].used) {
+				return &s->incident[n];
+			}
+		}
+	} while (make_room(s));
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ what is seen */
+
+static struct incident_part *find(struct incidents *s, const char *code, const char *object,
+				  const char *loss)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		struct incident_part *p = &s->part[n];
+
+		if (p->kind && !p->over_ns && strcmp(p->kind->code, code) == 0 &&
+		    strcmp(p->object, object) == 0 && p->loss == loss) {
+			return p;
+		}
+	}
+	return NULL;
+}
+
+static struct incident_part *begin(struct incidents *s, const struct observation *o,
+				   const char *object)
+{
+	const struct reason_kind *kind = reason_kind(o->code);
+	struct incident_part *p = kind ? new_part(s) : NULL;
+
+	if (!p) {
+		return NULL;
+	}
+	*p = (struct incident_part){.kind = kind,
+				    .loss = o->loss,
+				    .is = o->object,
+				    .first_ns = o->since_ns,
+				    .since_ns = o->since_ns,
+				    .dark_from_ns = o->since_ns};
+	snprintf(p->object, sizeof(p->object), "%s", object);
+	s->changed = true;
+	return p;
+}
+
+/* Of the cause: what is said of it, and what has been done. */
+static void say(struct incident *i, const struct observation *o)
+{
+	if (o->text) {
+		snprintf(i->text, sizeof(i->text), "%s", o->text);
+		snprintf(i->action, sizeof(i->action), "%s", o->action);
+	}
+	if (o->own) {
+		snprintf(i->own, sizeof(i->own), "%s", o->own);
+	}
+	snprintf(i->acknowledged, sizeof(i->acknowledged), "%s",
+		 o->acknowledged ? o->acknowledged : "");
+}
+
+/* Where it belongs, as far as it is known by now; false: no room. */
+static bool open_incident(struct incidents *s, struct incident_part *p)
+{
+	const struct incident_part *by = explained_by(s, p);
+
+	p->of = by ? by->of : new_incident(s);
+	if (p->of && !by) {
+		*p->of = (struct incident){.used = true, .cause = p, .since_ns = p->since_ns};
+	}
+	return p->of != NULL;
+}
+
+/* The larger of both: what cannot be seen now costs what it has cost. */
+static void grow(uint64_t *sum, uint64_t *before, uint64_t now)
+{
+	if (now > *before) {
+		*sum += now - *before;
+		*before = now;
+	}
+}
+
+static void count(struct incident_part *p, const struct observed *much)
+{
+	grow(&p->cost.frames, &p->much.frames, much->frames);
+	grow(&p->cost.dropped, &p->much.dropped, much->dropped);
+	grow(&p->cost.hits, &p->much.hits, much->hits);
+	memcpy(p->much.dark, much->dark, sizeof(p->much.dark));
+}
+
+void incidents_see(struct incidents *s, const struct observation *o, uint64_t now_ns)
+{
+	char object[ALARM_OBJECT_BYTES];
+	struct incident_part *p;
+
+	object_name(&o->object, object, sizeof(object));
+	p = find(s, o->code, object, o->loss);
+	p = p ? p : begin(s, o, object);
+	if (p && !p->of && !open_incident(s, p)) {
+		p->kind = NULL;
+		p = NULL;
+	}
+	if (!p) {
+		s->missing++;
+		s->red_missing |= o->red && !o->paused;
+		return;
+	}
+	p->seen_ns = now_ns;
+	p->is = o->object;
+	p->red = o->red;
+	p->paused = o->paused;
+	count(p, &o->much);
+	if (p->of->cause == p) {
+		say(p->of, o);
+	}
+}
+
+void incidents_hold(struct incidents *s, const struct observation *o, uint64_t now_ns)
+{
+	char object[ALARM_OBJECT_BYTES];
+	struct incident_part *p =
+		find(s, o->code, object_name(&o->object, object, sizeof(object)), o->loss);
+
+	if (!p) {
+		incidents_see(s, o, now_ns);
+		return;
+	}
+	p->seen_ns = now_ns;
+	p->paused = o->paused;
+	memset(p->much.dark, 0, sizeof(p->much.dark)); /* it is over, and costs nothing more */
+}
+
+/* ------------------------------------------------------------------ whose it is */
+
+static bool explained_at_home(const struct incidents *s, const struct incident_part *p)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		if (of_incident(&s->part[n], p->of) && explains(&s->part[n], p)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* All that is left of an incident goes to another one. */
+static void join(struct incidents *s, struct incident *from, struct incident *to)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		if (of_incident(&s->part[n], from)) {
+			s->part[n].of = to;
+		}
+	}
+	to->cost.dark_ns += from->cost.dark_ns;
+	if (!*to->own) {
+		memcpy(to->own, from->own, sizeof(to->own));
+	}
+	from->used = false;
+}
+
+/* Another of the same code is the cause of what is left; without one nothing is left. */
+static void leave(struct incidents *s, struct incident_part *p, struct incident *to)
+{
+	struct incident *from = p->of;
+
+	p->of = to;
+	s->changed = true;
+	if (from->cause != p) {
+		return;
+	}
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		if (of_incident(&s->part[n], from) && s->part[n].kind == p->kind) {
+			from->cause = &s->part[n];
+			return;
+		}
+	}
+	join(s, from, to);
+}
+
+/* It was noticed later than what it explains. Ends, as rows have no circle. */
+static void take_over(struct incidents *s, const struct incident_part *p)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		struct incident_part *q = &s->part[n];
+
+		if (explains(p, q) && q->of != p->of && !explained_at_home(s, q)) {
+			leave(s, q, p->of);
+			take_over(s, q);
+		}
+	}
+}
+
+/* What it was before goes on in it. */
+static void fold(struct incidents *s, struct incident_part *p)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		struct incident_part *q = &s->part[n];
+
+		if (of_incident(q, p->of) && q != p && q->over_ns && same(q, p)) {
+			p->cost.frames += q->cost.frames;
+			p->cost.dropped += q->cost.dropped;
+			p->cost.hits += q->cost.hits;
+			p->first_ns = q->first_ns;
+			p->of->cause = p->of->cause == q ? p : p->of->cause;
+			q->kind = NULL;
+		}
+	}
+}
+
+static void place(struct incidents *s, struct incident_part *p)
+{
+	const struct incident_part *by = explained_by(s, p);
+
+	p->placed = true;
+	if (by && by->of != p->of) {
+		leave(s, p, by->of);
+	}
+	take_over(s, p);
+	fold(s, p);
+}
+
+/* ------------------------------------------------------------------ a look */
+
+static void end_unseen(struct incidents *s, uint64_t now_ns)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		struct incident_part *p = &s->part[n];
+
+		if (p->kind && !p->over_ns && p->seen_ns != now_ns) {
+			p->over_ns = now_ns;
+			s->changed = true;
+		}
+	}
+}
+
+/* What has become of it; true: it is to be forgotten. */
+static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
+{
+	struct incident_cost cost = {.dark_ns = i->cost.dark_ns};
+	enum incident_state state;
+	bool active = false, red = false;
+
+	i->parts = 0;
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		const struct incident_part *p = &s->part[n];
+
+		if (of_incident(p, i)) {
+			i->parts++;
+			active |= !p->over_ns;
+			red |= !p->over_ns && p->red;
+			i->since_ns = p->first_ns < i->since_ns ? p->first_ns : i->since_ns;
+			cost.frames += p->cost.frames;
+			cost.dropped += p->cost.dropped;
+			cost.hits += p->cost.hits;
+		}
+	}
+	i->cost = cost;
+	i->number = i->number ? i->number : ++s->numbers;
+	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : now_ns;
+	state = !active		   ? INCIDENT_CLEARED
+		: *i->acknowledged ? INCIDENT_ACKNOWLEDGED
+				   : INCIDENT_ACTIVE;
+	s->changed |= state != i->state || red != i->red;
+	i->state = state;
+	i->red = red;
+	return i->over_ns && now_ns - i->over_ns >= INCIDENT_KEPT_NS;
+}
+
+/* 0: red, 1: a warning, 2: acknowledged, 3: cleared. */
+static unsigned rank(const struct incident *i)
+{
+	return i->state == INCIDENT_ACTIVE ? !i->red : 1 + (unsigned)i->state;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct incident *x = *(const struct incident *const *)a;
+	const struct incident *y = *(const struct incident *const *)b;
+
+	if (rank(x) != rank(y)) {
+		return rank(x) < rank(y) ? -1 : 1;
+	}
+	return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1)
+					  : (x->number > y->number) - (x->number < y->number);
+}
+
+/* A dark module is charged to the incident that began first. */
+static void add_darkness(struct incidents *s, struct incident *i, uint8_t taken[PARAM_LINKS],
+			 uint64_t now_ns)
+{
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		struct incident_part *p = &s->part[n];
+
+		if (!of_incident(p, i) || p->over_ns) {
+			continue;
+		}
+		for (unsigned link = 0; link < PARAM_LINKS; link++) {
+			unsigned dark = p->much.dark[link] & ~taken[link] & 0xffu;
+
+			i->cost.dark_ns +=
+				(unsigned)__builtin_popcount(dark) * (now_ns - p->dark_from_ns);
+			taken[link] |= (uint8_t)dark;
+		}
+		p->dark_from_ns = now_ns;
+	}
+}
+
+/* The next incident by number; NULL: no more. */
+static struct incident *next_incident(struct incidents *s, unsigned after)
+{
+	struct incident *next = NULL;
+
+	for (struct incident *i = s->incident; i < s->incident + INCIDENTS_MAX; i++) {
+		if (i->used && i->number > after && (!next || i->number < next->number)) {
+			next = i;
+		}
+	}
+	return next;
+}
+
+void incidents_tick(struct incidents *s, uint64_t now_ns)
+{
+	uint8_t taken[PARAM_LINKS] = {0};
+
+	end_unseen(s, now_ns);
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		if (s->part[n].kind && !s->part[n].placed) {
+			place(s, &s->part[n]);
+		}
+	}
+	for (struct incident *i = s->incident; i < s->incident + INCIDENTS_MAX; i++) {
+		if (i->used && settle(s, i, now_ns)) {
+			forget(s, i);
+		}
+	}
+	for (struct incident *i = NULL; (i = next_incident(s, i ? i->number : 0));) {
+		add_darkness(s, i, taken, now_ns);
+	}
+	s->left_out = s->missing;
+	s->red_left_out = s->red_missing;
+	s->missing = 0;
+	s->red_missing = false;
+}
+
+/* ------------------------------------------------------------------ to be read */
+
+const struct incident *const *incidents_list(struct incidents *s, size_t *ret_count)
+{
+	if (s->changed) {
+		s->count = 0;
+		for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
+			if (s->incident[n].used) {
+				s->list[s->count++] = &s->incident[n];
+			}
+		}
+		qsort(s->list, s->count, sizeof(s->list[0]), by_rank);
+		s->changed = false;
+	}
+	*ret_count = s->count;
+	return s->list;
+}
+
+const struct incident_part *incidents_part(const struct incidents *s, const struct incident *i,
+					   const struct incident_part *after)
+{
+	for (unsigned n = after ? (unsigned)(after - s->part) + 1 : 0; n < INCIDENT_PARTS_MAX;
+	     n++) {
+		if (of_incident(&s->part[n], i)) {
+			return &s->part[n];
+		}
+	}
+	return NULL;
+}
+
+unsigned incidents_left_out(const struct incidents *s)
+{
+	return s->left_out;
+}
+
+const char *incidents_word(const struct incidents *s)
+{
+	bool red = s->red_left_out, any = s->left_out > 0;
+
+	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
+		const struct incident_part *p = &s->part[n];
+
+		if (p->kind && !p->over_ns && !p->paused) {
+			any = true;
+			red |= p->red;
+		}
+	}
+	return red ? "RED" : any ? "ATTENTION" : "WELL";
+}
+
+const char *incidents_headline(struct incidents *s, char *text, size_t size)
+{
+	size_t count;
+	const struct incident *const *list = incidents_list(s, &count), *i = count ? *list : NULL;
+
+	if (!i || i->state == INCIDENT_CLEARED) {
+		snprintf(text, size,
+			 s->left_out ? "more is wrong than there is room for" : "nothing is wrong");
+		return text;
+	}
+	snprintf(text, size, i->parts > 1 ? "%s/%s: %s (with %u more observations)" : "%s/%s: %s",
+		 i->cause->object, i->cause->kind->code, i->text, i->parts - 1);
+	return text;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Incidents: one cause, the observations that it explains, what it has cost. A state machine without I/O, in the time of
+ * its caller: each look, all observations that are true, then incidents_tick().
+ *
+ *   seen first           an incident of its own, or part of the one whose cause explains it
+ *   ACTIVE               at least one of its observations is true
+ *   ACKNOWLEDGED         active, and an operator has acknowledged the cause
+ *   CLEARED              none is true; kept for INCIDENT_KEPT_NS, then forgotten
+ *
+ * What always holds:
+ *  - incident_rows[] says which code explains which codes of which related objects. Observations of one code that begin
+ *    together have one cause, too.
+ *  - an old cause never explains a new loss: what begins before its cause, or after the cause is over, is not its.
+ *    INCIDENT_NEAR_NS is forgiven, for what is noticed late.
+ *  - a cause that is noticed later than what it explains takes it over.
+ *  - each frame and hit is charged to one incident, each dark module to the one that came first.
+ *  - memory is bounded: cleared incidents are forgotten first; what has no room is counted.
+ */
+#ifndef DAEMON_ALARMS_INCIDENT_H
+#define DAEMON_ALARMS_INCIDENT_H
+
+#include "daemon/alarms/observation.h"
+#include "slowctl/alarm/alarm.h"
+
+#define INCIDENTS_MAX	   64u
+#define INCIDENT_PARTS_MAX 384u
+#define INCIDENT_NEAR_NS   2000000000ull
+#define INCIDENT_KEPT_NS   600000000000ull
+
+/* How the two objects are related. */
+enum incident_relation {
+	RELATED_ALWAYS,
+	RELATED_LINK,	/* on the same link */
+	RELATED_MODULE, /* of the same module */
+	RELATED_GROUP,	/* of the same group of consumers */
+};
+
+struct incident_row {
+	const char *cause;
+	enum incident_relation related;
+	const char *effects[18]; /* ends with NULL */
+};
+extern const struct incident_row incident_rows[]; /* ends with cause NULL */
+
+struct incident_cost {
+	uint64_t frames;  /* lost of links */
+	uint64_t dropped; /* frames that a group of consumers did not get */
+	uint64_t hits;	  /* lost in modules */
+	uint64_t dark_ns; /* of all modules together */
+};
+
+enum incident_state { INCIDENT_ACTIVE, INCIDENT_ACKNOWLEDGED, INCIDENT_CLEARED };
+const char *incident_state_name(enum incident_state state);
+
+/* An observation of an incident. */
+struct incident_part {
+	const struct reason_kind *kind;
+	const char *loss; /* frames lost or dropped: how; NULL: of all */
+	char object[ALARM_OBJECT_BYTES];
+	uint64_t first_ns, over_ns; /* CLOCK_MONOTONIC; over 0: it is true */
+	struct incident_cost cost;  /* without darkness */
+
+	/* Inside. */
+	struct incident *of;
+	struct alarm_object is;
+	struct observed much; /* since since_ns, when it came last */
+	bool red, paused, placed;
+	uint64_t since_ns, seen_ns, dark_from_ns;
+};
+
+struct incident {
+	unsigned number; /* 1 is the first since the start */
+	enum incident_state state;
+	bool red; /* of what is true */
+	const struct incident_part *cause;
+	char text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES]; /* of the cause */
+	char own[80];		    /* the command of ours that did it: "reset by ann"; "": none */
+	char acknowledged[64];	    /* by whom; "": nobody */
+	uint64_t since_ns, over_ns; /* CLOCK_MONOTONIC; over 0: it is not cleared */
+	struct incident_cost cost;
+	unsigned parts;
+	bool used; /* inside */
+};
+
+struct incidents;
+struct incidents *incidents_create(void); /* NULL: out of memory */
+void incidents_destroy(struct incidents *s);
+
+/* This is true at `now_ns`. */
+void incidents_see(struct incidents *s, const struct observation *o, uint64_t now_ns);
+/* So is this, for nobody has acknowledged it. */
+void incidents_hold(struct incidents *s, const struct observation *o, uint64_t now_ns);
+/* Nothing else is. */
+void incidents_tick(struct incidents *s, uint64_t now_ns);
+
+/* All of them: red ones first, acknowledged ones behind others, cleared ones last, then the oldest. Made when something
+ * has changed; good until the next incidents_see(). */
+const struct incident *const *incidents_list(struct incidents *s, size_t *ret_count);
+/* The next of its observations behind `after` (NULL: the first); NULL: no more. */
+const struct incident_part *incidents_part(const struct incidents *s, const struct incident *i,
+					   const struct incident_part *after);
+/* Observations of the last look that had no room. */
+unsigned incidents_left_out(const struct incidents *s);
+
+/* The station in a word: "RED", "ATTENTION", "WELL"; of what is true and not paused. */
+const char *incidents_word(const struct incidents *s);
+/* "link2/link-dark: no light (explains 2 more)". Returns text. */
+const char *incidents_headline(struct incidents *s, char *text, size_t size);
+
+#endif

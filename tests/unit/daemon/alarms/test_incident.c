@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Incidents from observations: each row of the table of causes, and the bounds of memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/alarms/incident.h"
+
+#define S 1000000000ull
+
+static struct incidents *all;
+static struct params *params;
+static uint64_t now;
+
+static int set_up(void **state)
+{
+	static const struct param_floor floors[] = {{0, 1, 1}, {1, 1, 2}};
+	struct sc_error error = {0};
+
+	(void)state;
+	all = incidents_create();
+	now = 1000 * S;
+	return params_load("schemas/parameters.conf", floors, 2, &params, &error);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	incidents_destroy(all);
+	params_destroy(params);
+	return 0;
+}
+
+static struct param *get(const char *name)
+{
+	struct param *p = NULL;
+
+	assert_int_equal(params_find(params, name, &p, NULL), 0);
+	return p;
+}
+
+/* An object that such a code may have, on this link, or group. */
+static struct alarm_object object_of(const char *code, unsigned link)
+{
+	const struct reason_kind *k = reason_kind(code);
+	struct alarm_object o;
+
+	assert_non_null(k);
+	if (k->of & 1u << OF_LINK) {
+		return object_link(link);
+	}
+	if (k->of & 1u << OF_FLOOR) {
+		o = object_floor(1, (uint8_t)(link + 1), link);
+		o.modules = 1u << 2;
+		return o;
+	}
+	if (k->of & 1u << OF_GROUP) {
+		return object_group(link, link ? "acoustic" : "trigger");
+	}
+	if (k->of & 1u << OF_FEED) {
+		return object_feed(1, (uint8_t)(link + 1), link, link);
+	}
+	if (k->of & 1u << OF_VALUE) {
+		return object_value(get(link ? "floor2.om2.current" : "floor1.om2.current"));
+	}
+	return k->of & 1u << OF_EPOCH ? object_epoch(link + 1) : object_thing(k->thing);
+}
+
+static struct observation seen(const char *code, struct alarm_object object, uint64_t since_ns)
+{
+	return (struct observation){.code = code,
+				    .object = object,
+				    .since_ns = since_ns,
+				    .text = "it is wrong",
+				    .action = "look"};
+}
+
+static void see(const char *code, struct alarm_object object, uint64_t since_ns)
+{
+	struct observation o = seen(code, object, since_ns);
+
+	incidents_see(all, &o, now);
+}
+
+static size_t count(void)
+{
+	size_t count;
+
+	incidents_list(all, &count);
+	return count;
+}
+
+static const struct incident *at(size_t n)
+{
+	size_t count;
+	const struct incident *const *list = incidents_list(all, &count);
+
+	assert_true(n < count);
+	return list[n];
+}
+
+static void look(void)
+{
+	incidents_tick(all, now);
+	now += S / 10;
+}
+
+static void anew(void)
+{
+	incidents_destroy(all);
+	all = incidents_create();
+}
+
+/* The same in a look, the cause a moment later, the effect long after, before, of another object, and too late. */
+static void check_pair(const struct incident_row *row, const char *effect)
+{
+	const char *cause = row->cause;
+	uint64_t then = now;
+
+	for (unsigned order = 0; order < 2; order++, anew()) {
+		see(order ? cause : effect, object_of(order ? cause : effect, 0), now);
+		see(order ? effect : cause, object_of(order ? effect : cause, 0), now);
+		look();
+		assert_int_equal(count(), 1);
+		assert_string_equal(at(0)->cause->kind->code, cause);
+		assert_int_equal(at(0)->parts, 2);
+		assert_int_equal(at(0)->number, 1);
+	}
+	for (unsigned n = 0; n < 2; n++, then = now) { /* noticed later */
+		see(effect, object_of(effect, 0), then);
+		if (n == 1) {
+			see(cause, object_of(cause, 0), now);
+		}
+		look();
+	}
+	assert_int_equal(count(), 1);
+	assert_string_equal(at(0)->cause->kind->code, cause);
+	for (anew(); now < then + 60 * S; now += S) { /* while the cause goes on */
+		see(cause, object_of(cause, 0), then);
+		if (now > then + 30 * S) {
+			see(effect, object_of(effect, 0), now);
+		}
+		look();
+	}
+	assert_int_equal(count(), 1);
+	anew();
+	see(effect, object_of(effect, 0), now - 3 * S); /* before it */
+	see(cause, object_of(cause, 0), now);
+	look();
+	assert_int_equal(count(), 2);
+	anew();
+	see(cause, object_of(cause, 0), now); /* behind it */
+	look();
+	look();
+	now += 3 * S;
+	see(effect, object_of(effect, 0), now);
+	look();
+	assert_int_equal(count(), 2);
+	assert_int_equal(at(1)->state, INCIDENT_CLEARED);
+	anew();
+	see(cause, object_of(cause, 0), now);
+	see(effect, object_of(effect, 1), now);
+	look();
+	assert_int_equal(count(), row->related == RELATED_ALWAYS ? 1 : 2);
+	anew();
+}
+
+static void each_row_explains(void **state)
+{
+	unsigned pairs = 0;
+
+	(void)state;
+	for (const struct incident_row *row = incident_rows; row->cause; row++) {
+		for (const char *const *e = row->effects; *e; e++) {
+			check_pair(row, *e);
+			pairs++;
+		}
+	}
+	assert_true(pairs > 100);
+}
+
+static void what_is_forgiven_has_a_bound(void **state)
+{
+	(void)state;
+	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) {
+		see("link-loss", object_link(0), now - INCIDENT_NEAR_NS - beyond);
+		see("link-dark", object_link(0), now);
+		look();
+		assert_int_equal(count(), 1 + beyond);
+	}
+	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) {
+		uint64_t over;
+
+		see("link-dark", object_link(0), now);
+		look();
+		over = now;
+		look();
+		now = over + INCIDENT_NEAR_NS + beyond;
+		see("link-loss", object_link(0), now);
+		look();
+		assert_int_equal(count(), 1 + beyond);
+	}
+	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) { /* and of one code */
+		see("link-dark", object_link(0), now - INCIDENT_NEAR_NS - beyond);
+		see("link-dark", object_link(1), now);
+		look();
+		assert_int_equal(count(), 1 + beyond);
+	}
+}
+
+/* Whether `to` is explained by `from`, by way of others. */
+static bool leads(const char *from, const char *to, unsigned depth)
+{
+	assert_true(depth < 20);
+	for (const struct incident_row *row = incident_rows; row->cause; row++) {
+		for (const char *const *e = row->effects; strcmp(row->cause, from) == 0 && *e;
+		     e++) {
+			if (strcmp(*e, to) == 0 || leads(*e, to, depth + 1)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void no_cause_is_its_own_effect(void **state)
+{
+	(void)state;
+	for (const struct incident_row *row = incident_rows; row->cause; row++) {
+		assert_false(leads(row->cause, row->cause, 0));
+	}
+}
+
+static void modules_are_told_apart(void **state)
+{
+	(void)state;
+	see("hv-trip", object_of("hv-trip", 0), now);
+	see("alarm", object_value(get("floor1.om2.current")), now);
+	see("alarm", object_value(get("floor1.om3.current")), now); /* another module */
+	look();
+	assert_int_equal(count(), 2);
+	assert_string_equal(at(0)->cause->kind->code, "hv-trip");
+	assert_int_equal(at(0)->parts, 2);
+	assert_string_equal(at(1)->cause->object, "tower1.floor1.om3.current");
+}
+
+/* A cause that is noticed late takes only what is its own. */
+static void what_began_together_is_parted_again(void **state)
+{
+	uint64_t then = now;
+
+	(void)state;
+	for (unsigned n = 0; n < 10; n++) {
+		for (unsigned link = 0; link < 2; link++) {
+			see("link-dark", object_link(link), then);
+			see("link-loss", object_link(link), then);
+		}
+		if (n == 5) {
+			assert_int_equal(count(), 1);
+		}
+		if (n > 5) {
+			see("fcm-booted", object_floor(1, 1, 0), then);
+		}
+		look();
+	}
+	assert_int_equal(count(), 2);
+	assert_string_equal(at(0)->cause->kind->code, "link-dark");
+	assert_string_equal(at(0)->cause->object, "link1");
+	assert_int_equal(at(0)->parts, 2);
+	assert_string_equal(at(1)->cause->kind->code, "fcm-booted");
+	assert_int_equal(at(1)->parts, 3);
+}
+
+static void what_waits_for_its_acknowledgement_stands(void **state)
+{
+	struct observation o = seen("hv-trip", object_of("hv-trip", 0), now);
+
+	(void)state;
+	o.red = true;
+	o.much.dark[0] = 1u << 2;
+	incidents_see(all, &o, now);
+	look();
+	o.since_ns = now;
+	for (unsigned n = 0; n < 10; n++) {
+		incidents_hold(all, &o, now);
+		look();
+	}
+	assert_int_equal(at(0)->state, INCIDENT_ACTIVE);
+	assert_true(at(0)->cost.dark_ns == 0); /* it was seen at one moment only */
+	assert_string_equal(incidents_word(all), "RED");
+	o.paused = true;
+	incidents_hold(all, &o, now);
+	look();
+	assert_string_equal(incidents_word(all), "WELL");
+	look();
+	assert_int_equal(at(0)->state, INCIDENT_CLEARED);
+	now += 5 * S;
+	o.since_ns = now;
+	incidents_hold(all, &o, now); /* of a daemon before us */
+	look();
+	assert_int_equal(count(), 2);
+}
+
+/* An effect that comes and goes is one observation, and adds up. */
+static void what_comes_again_adds_up(void **state)
+{
+	struct observation o = seen("link-loss", object_link(0), now);
+	uint64_t then = now;
+
+	(void)state;
+	for (unsigned n = 0; n < 40; n++) {
+		o.much = (struct observed){.frames = 5, .dropped = 7, .hits = 11};
+		see("board-gone", object_thing("board"), then);
+		if (n % 10 < 5) { /* five looks of the same, four times */
+			o.since_ns = n % 10 ? o.since_ns : now;
+			incidents_see(all, &o, now);
+		}
+		look();
+	}
+	assert_int_equal(count(), 1);
+	assert_int_equal(at(0)->parts, 2);
+	assert_int_equal(at(0)->cost.frames, 20);
+	assert_int_equal(at(0)->cost.dropped, 28);
+	assert_int_equal(at(0)->cost.hits, 44);
+	assert_true(incidents_part(all, at(0), incidents_part(all, at(0), NULL))->first_ns == then);
+}
+
+static void see_values(unsigned first, unsigned number, uint64_t apart_ns)
+{
+	for (unsigned n = first; n < first + number; n++) {
+		struct observation o =
+			seen("alarm", object_value(params_at(params, n)), 1000 * S + n * apart_ns);
+
+		o.red = true;
+		incidents_see(all, &o, now);
+	}
+}
+
+static void a_full_house_says_so(void **state)
+{
+	unsigned numbers;
+
+	(void)state;
+	/* Each of its own: more than there are incidents. */
+	see_values(0, INCIDENTS_MAX + 5, 3 * S);
+	look();
+	assert_int_equal(count(), INCIDENTS_MAX);
+	assert_int_equal(incidents_left_out(all), 5);
+	see_values(0, INCIDENTS_MAX, 3 * S);
+	look();
+	assert_int_equal(incidents_left_out(all), 0);
+	/* The last ones are over: the first of them that was makes room. */
+	see_values(0, INCIDENTS_MAX - 1, 3 * S);
+	look();
+	see_values(0, INCIDENTS_MAX - 2, 3 * S);
+	look();
+	assert_int_equal(count(), INCIDENTS_MAX);
+	numbers = at(0)->number;
+	assert_int_equal(numbers, 1);
+	see_values(0, INCIDENTS_MAX - 2, 3 * S);
+	see("link-dark", object_link(0), now);
+	look();
+	assert_int_equal(count(), INCIDENTS_MAX);
+	assert_int_equal(incidents_left_out(all), 0);
+	for (size_t n = 0; n < count(); n++) {
+		assert_int_not_equal(at(n)->number,
+				     INCIDENTS_MAX); /* it went, not the one after it */
+	}
+	/* One incident with more observations than there is room for. */
+	anew();
+	for (unsigned n = 0; n < 3; n++) {
+		see_values(0, 120, 0);
+		for (unsigned m = 0; m < INCIDENT_PARTS_MAX - 120 + 7; m++) {
+			char name[32];
+
+			snprintf(name, sizeof(name), "value%u", m);
+			see("alarm", object_thing(name), 1000 * S);
+		}
+		look();
+	}
+	assert_int_equal(count(), 1);
+	assert_int_equal(at(0)->parts, INCIDENT_PARTS_MAX);
+	assert_int_equal(incidents_left_out(all), 7);
+}
+
+static void what_has_no_room_is_red_still(void **state)
+{
+	char text[600];
+
+	(void)state;
+	see_values(0, INCIDENTS_MAX + 1, 3 * S);
+	look();
+	assert_string_equal(incidents_word(all), "RED");
+	see("no-such-code", object_link(0), now);
+	look();
+	assert_string_equal(incidents_word(all), "ATTENTION");
+	assert_string_equal(incidents_headline(all, text, sizeof(text)),
+			    "more is wrong than there is room for");
+	look();
+	assert_string_equal(incidents_word(all), "WELL");
+}
+
+static void red_ones_come_first(void **state)
+{
+	struct observation o = seen("disk-low", object_thing("disk"), now);
+
+	(void)state;
+	see("data-open", object_thing("data"), now - 9 * S);
+	see("link-dark", object_link(0), now - 5 * S);
+	incidents_see(all, &o, now);
+	look();
+	assert_string_equal(at(2)->cause->kind->code, "disk-low");
+	see("data-open", object_thing("data"), 0);
+	see("link-dark", object_link(0), 0);
+	o.red = true;
+	incidents_see(all, &o, now);
+	look();
+	assert_string_equal(at(0)->cause->kind->code, "disk-low");
+	o.acknowledged = "ann";
+	incidents_see(all, &o, now);
+	see("link-dark", object_link(0), 0);
+	look();
+	assert_string_equal(at(0)->cause->kind->code, "link-dark");
+	assert_string_equal(at(1)->cause->kind->code, "disk-low");
+	assert_int_equal(at(1)->state, INCIDENT_ACKNOWLEDGED);
+	assert_string_equal(at(2)->cause->kind->code, "data-open"); /* cleared */
+	assert_string_equal(incident_state_name(at(2)->state), "cleared");
+}
+
+static void names_and_advices_are_written(void **state)
+{
+	struct alarm_object floor = object_floor(1, 3, 2);
+	struct observation o = {.object = floor,
+				.advice = "fcmctl get 'floorN.om*.rate'; link LINK; %s",
+				.with = "tcp://x"};
+	char text[200];
+
+	(void)state;
+	assert_string_equal(object_name(&floor, text, sizeof(text)), "tower1.floor3");
+	observation_advice(&o, text, sizeof(text));
+	assert_string_equal(text, "fcmctl get 'floor3.om*.rate'; link 2; tcp://x");
+	o.advice = "fcmctl set floorN.omM.hv VOLTS; then floorN.omM";
+	o.object.modules = 0x15;
+	observation_advice(&o, text, sizeof(text));
+	assert_string_equal(text, "fcmctl set 'floor3.om[024].hv' VOLTS; then 'floor3.om[024]'");
+	o.object = object_value(get("floor2.om4.hv"));
+	observation_advice(&o, text, sizeof(text));
+	assert_string_equal(text, "fcmctl set tower1.floor2.om4.hv VOLTS; then tower1.floor2.om4");
+	observation_advice(&o, text, 20);
+	assert_int_equal(strlen(text), 19);
+	floor = object_feed(1, 3, 2, 0);
+	assert_string_equal(object_name(&floor, text, sizeof(text)), "feed tower1.floor3");
+	floor = object_epoch(4);
+	assert_string_equal(object_name(&floor, text, sizeof(text)), "time epoch 4");
+	floor = object_group(0, "trigger");
+	assert_string_equal(object_name(&floor, text, sizeof(text)), "group trigger");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(each_row_explains),
+		CASE(what_is_forgiven_has_a_bound),
+		CASE(no_cause_is_its_own_effect),
+		CASE(modules_are_told_apart),
+		CASE(what_began_together_is_parted_again),
+		CASE(what_waits_for_its_acknowledgement_stands),
+		CASE(what_comes_again_adds_up),
+		CASE(a_full_house_says_so),
+		CASE(what_has_no_room_is_red_still),
+		CASE(red_ones_come_first),
+		CASE(names_and_advices_are_written),
+	};
+
+	return cmocka_run_group_tests_name("incidents", tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The judge in virtual time: from a view of the station to incidents and what they cost. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_rig.h"
+
+static struct judge_rig rig;
+static const struct incident *i;
+
+static int set_up(void **state)
+{
+	(void)state;
+	rig_open(&rig);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rig_close(&rig);
+	return 0;
+}
+
+static const char *headline(void)
+{
+	static char text[600];
+
+	return incidents_headline(judge_incidents(rig.judge), text, sizeof(text));
+}
+
+static const char *word(void)
+{
+	return incidents_word(judge_incidents(rig.judge));
+}
+
+static void a_station_that_is_well_has_none(void **state)
+{
+	(void)state;
+	rig_run(&rig, 100);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	assert_string_equal(word(), "WELL");
+	assert_string_equal(headline(), "nothing is wrong");
+	assert_int_equal(rig.events, 0);
+}
+
+/* One cause, one entry, what it cost to the frame and to the module's second. */
+static void a_cut_fibre_costs_its_frames_and_its_darkness(void **state)
+{
+	uint64_t begun;
+
+	(void)state;
+	rig_cut(&rig, 1);
+	rig_run(&rig, 0.1);
+	begun = rig.v.now_ns;
+	rig_run(&rig, 10);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(rig_parts(&rig, i), "link-dark link1, link-loss link1 link-down");
+	assert_string_equal(word(), "RED");
+	assert_string_equal(headline(), "link1/link-dark: no light (with 1 more observations)");
+	assert_non_null(strstr(i->action, "Check fibre and SFP"));
+	assert_true(i->red && i->since_ns == begun && !i->over_ns && !*i->own);
+	assert_int_equal(i->cost.frames, 101 * 800);
+	assert_true(i->cost.dark_ns == 10 * 6 * RIG_S); /* six modules */
+	rig_mend(&rig, 1);
+	rig_lose(&rig, 1, TDM_LOSS_ALIGNMENT, 7); /* the lock is not there at once */
+	rig_run(&rig, 4);
+	i = rig_only(&rig, INCIDENT_CLEARED);
+	assert_int_equal(i->parts, 3);
+	assert_int_equal(i->cost.frames, 101 * 800 + 7);
+	assert_true(i->cost.dark_ns == 10 * 6 * RIG_S);
+	assert_int_equal(i->cost.hits + i->cost.dropped, 0);
+	assert_true(i->over_ns > begun + 10 * RIG_S);
+	assert_int_equal(i->number, 1);
+	assert_string_equal(word(), "WELL");
+	/* It is kept for ten minutes. */
+	rig_run(&rig, 590);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 1);
+	rig_run(&rig, 10);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 0);
+}
+
+static void an_old_cause_explains_no_new_loss(void **state)
+{
+	(void)state;
+	/* Before the cause: losses that go on are another's. */
+	rig_lose(&rig, 0, TDM_LOSS_CRC, 3);
+	rig_run(&rig, 2.5);
+	rig_lose(&rig, 0, TDM_LOSS_CRC, 4);
+	rig_cut(&rig, 0);
+	rig_run(&rig, 2);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 2);
+	rig_run(&rig, 3);
+	i = rig_only(&rig, INCIDENT_CLEARED);
+	assert_string_equal(rig_parts(&rig, i), "link-loss link0 crc");
+	assert_int_equal(i->cost.frames, 7);
+	rig_mend(&rig, 0);
+	rig_run(&rig, 2.5);
+	/* After it, though its own losses are not over yet. */
+	rig_lose(&rig, 0, TDM_LOSS_CRC, 5);
+	rig_run(&rig, 0.1);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 2);
+	rig_run(&rig, 2);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(rig_parts(&rig, i), "link-loss link0 crc");
+	assert_int_equal(i->cost.frames, 5);
+	/* Status shows losses of the last minute as one reason still. */
+	rig_run(&rig, 10);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	assert_true(judge_told(rig.judge, "link-loss", "link0"));
+}
+
+static void cleared_and_again_is_another_one(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 3; n++) {
+		rig_cut(&rig, 2);
+		rig_run(&rig, 1);
+		assert_int_equal(rig_only(&rig, INCIDENT_ACTIVE)->number, n);
+		rig_mend(&rig, 2);
+		rig_run(&rig, 5);
+		assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), n);
+	}
+	/* Again before it is cleared is the same one. */
+	for (unsigned n = 0; n < 5; n++) {
+		rig_cut(&rig, 2);
+		rig_run(&rig, 1);
+		rig_mend(&rig, 2);
+		rig_run(&rig, 2.5);
+	}
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_int_equal(i->parts, 2);
+	assert_int_equal(i->cost.frames, 5 * 10 * 800);
+	assert_true(i->cost.dark_ns == 5 * 9 * 6 * RIG_S / 10);
+}
+
+static void links_that_go_dark_together_are_one_entry(void **state)
+{
+	(void)state;
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		rig_cut(&rig, link);
+	}
+	rig_run(&rig, 5);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_int_equal(i->parts, 8);
+	assert_int_equal(i->cost.frames, 4 * 50 * 800);
+	assert_true(i->cost.dark_ns == 24 * 49 * RIG_S / 10);
+}
+
+static void an_operator_acknowledges_the_cause(void **state)
+{
+	const struct alarm_hand hand = {.who = "ann", .origin = "here"};
+
+	(void)state;
+	rig_cut(&rig, 3);
+	rig_run(&rig, 1);
+	assert_int_equal(
+		alarms_acknowledge(judge_alarms(rig.judge), "link3", "link-dark", &hand, NULL), 0);
+	rig_run(&rig, 5);
+	i = rig_only(&rig, INCIDENT_ACKNOWLEDGED);
+	assert_string_equal(i->acknowledged, "ann");
+	assert_string_equal(word(), "RED"); /* it is true still */
+	rig_cut(&rig, 0);		    /* another one stands above it */
+	rig_run(&rig, 3);
+	assert_non_null(strstr(headline(), "link0/link-dark"));
+	rig_mend(&rig, 0);
+	rig_mend(&rig, 3);
+	rig_run(&rig, 5);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 2);
+}
+
+static void what_is_paused_does_not_count(void **state)
+{
+	const struct alarm_hand hand = {.who = "ann", .text = "known"};
+	struct engine_now now;
+
+	(void)state;
+	rig_cut(&rig, 3);
+	rig_run(&rig, 1);
+	now = (struct engine_now){rig.v.now_ns, rig.v.utc_ns};
+	assert_int_equal(
+		alarms_pause(judge_alarms(rig.judge), "link3", "link-dark", 600, &hand, now, NULL),
+		0);
+	assert_int_equal(
+		alarms_pause(judge_alarms(rig.judge), "link3", "link-loss", 600, &hand, now, NULL),
+		0);
+	rig_run(&rig, 1);
+	assert_string_equal(word(), "WELL");
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 1);
+}
+
+static void a_command_of_ours_is_named(void **state)
+{
+	(void)state;
+	rig.v.link[1].own = "reset by ann";
+	rig.v.link[1].own_ns = rig.v.now_ns;
+	rig_cut(&rig, 1);
+	rig_run(&rig, 1);
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "reset by ann");
+	rig_mend(&rig, 1);
+	rig_run(&rig, 5);
+	assert_string_equal(rig_only(&rig, INCIDENT_CLEARED)->own, "reset by ann");
+	/* An old command did nothing of this. */
+	rig_cut(&rig, 1);
+	rig_run(&rig, 1);
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "");
+}
+
+/* What cannot be seen any more stays, and is the board's. */
+static void the_board_is_gone_and_back(void **state)
+{
+	uint64_t gone;
+
+	(void)state;
+	rig.v.board_gone_ns = gone = rig.v.now_ns;
+	rig.v.board_present = false;
+	rig_run(&rig, 5);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(rig_parts(&rig, i), "board-gone board");
+	assert_true(i->cost.dark_ns == 24 * 49 * RIG_S / 10);
+	rig.v.board_present = true;
+	rig.v.board_back_ns = rig.v.counts_restarted_ns = rig.v.now_ns;
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		rig_cut(&rig, link);
+	}
+	rig.v.clock.label.state = CLOCK_ACQUIRING;
+	rig_run(&rig, 1);
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		rig_mend(&rig, link);
+	}
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "board-gone");
+	assert_int_equal(i->parts, 1 + 1 + 8 + 1); /* gone, back, dark and loss, clock */
+	assert_int_equal(i->cost.frames, 4 * 10 * 800);
+	rig_run(&rig, 5);
+	assert_string_equal(word(), "ATTENTION"); /* the clock goes on */
+	rig.v.clock.label.state = CLOCK_LOCKED;
+	rig_run(&rig, 1);
+	i = rig_only(&rig, INCIDENT_CLEARED);
+	assert_int_equal(i->parts, 11);
+	/* Minutes later the board's return explains nothing, though status shows it still. */
+	rig_lose(&rig, 0, TDM_LOSS_TIME, 9);
+	rig_run(&rig, 1);
+	assert_string_equal(rig_parts(&rig, rig_only(&rig, INCIDENT_ACTIVE)),
+			    "link-loss link0 time-fault");
+}
+
+static void a_link_that_was_dark_before_the_board_went_is_its_own(void **state)
+{
+	(void)state;
+	rig_cut(&rig, 0);
+	rig_run(&rig, 10);
+	rig.v.board_gone_ns = rig.v.now_ns;
+	rig.v.board_present = false;
+	rig_run(&rig, 10);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 2);
+	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[0];
+	assert_string_equal(i->cause->kind->code, "link-dark"); /* the older one */
+	assert_true(i->cost.dark_ns == 6 * 199 * RIG_S / 10);
+	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[1];
+	assert_true(i->cost.dark_ns == 18 * 99 * RIG_S / 10);
+}
+
+/* The FCM's boot is known when it says so: later than the link went dark. */
+static void a_boot_is_noticed_late(void **state)
+{
+	(void)state;
+	rig_cut(&rig, 2);
+	rig_run(&rig, 1);
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->cause->kind->code, "link-dark");
+	rig_run(&rig, 10);
+	rig_mend(&rig, 2);
+	rig_run(&rig, 1);
+	rig.boot = (struct boots_floor){1, 3, 8, rig.v.now_ns - 12 * RIG_S};
+	rig.v.link[2].boot = &rig.boot;
+	rig_run(&rig, 1);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "fcm-booted");
+	assert_int_equal(i->parts, 3);
+	assert_int_equal(i->cost.frames, 110 * 800);
+	assert_true(i->cost.dark_ns == 6 * 109 * RIG_S / 10);
+	rig_run(&rig, 100); /* it is shown longer, and causes nothing */
+	rig_cut(&rig, 2);
+	rig_run(&rig, 1);
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->cause->kind->code, "link-dark");
+}
+
+static void a_group_without_a_member_drops(void **state)
+{
+	(void)state;
+	rig.publisher.group[0].members = 0;
+	rig_run(&rig, 5);
+	rig_drop(&rig, OUTCOME_DROP_NO_MEMBER, 160);
+	rig_run(&rig, 1);
+	rig_drop(&rig, OUTCOME_DROP_NO_MEMBER, 80);
+	rig_run(&rig, 1);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "consumer-none");
+	assert_int_equal(i->cost.dropped, 240);
+	assert_int_equal(i->cost.frames, 0);
+	assert_true(i->cost.dark_ns == 0);
+}
+
+static void hits_and_tripped_modules_are_counted(void **state)
+{
+	(void)state;
+	rig_read(&rig, "floor2.om1.lost", 0);
+	rig_run(&rig, 1);
+	rig_read(&rig, "floor2.om1.lost", 120);
+	rig_run(&rig, 10);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(rig_parts(&rig, i), "hits-lost tower1.floor2");
+	assert_int_equal(i->cost.hits, 120);
+	assert_string_equal(word(), "ATTENTION");
+	rig_run(&rig, 70); /* nobody asks the module any more */
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_int_equal(i->cost.hits, 120);
+	assert_non_null(strstr(i->text, "120 hits lost"));
+	rig_read(&rig, "floor2.om1.lost", 120);
+	rig_run(&rig, 1);
+	assert_int_equal(rig_only(&rig, INCIDENT_CLEARED)->cost.hits, 120);
+	rig_latch(&rig, "floor3.om0.trip");
+	rig_read(&rig, "floor3.om0.trip", 1);
+	rig_read(&rig, "floor3.om4.trip", 1);
+	rig_run(&rig, 5);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(rig_parts(&rig, i), "hv-trip tower1.floor3");
+	assert_non_null(strstr(i->action, "fcmctl set 'floor3.om[04].hv' VOLTS"));
+	assert_true(i->cost.dark_ns == 2 * 49 * RIG_S / 10);
+	rig_read(&rig, "floor3.om0.trip", 0);
+	rig_read(&rig, "floor3.om4.trip", 0);
+	rig_run(&rig, 5);
+	/* Over, and nobody has acknowledged it: it stands, and costs nothing more. */
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(word(), "RED");
+	assert_true(i->cost.dark_ns == 2 * 49 * RIG_S / 10);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_station_that_is_well_has_none),
+		CASE(a_cut_fibre_costs_its_frames_and_its_darkness),
+		CASE(an_old_cause_explains_no_new_loss),
+		CASE(cleared_and_again_is_another_one),
+		CASE(links_that_go_dark_together_are_one_entry),
+		CASE(an_operator_acknowledges_the_cause),
+		CASE(what_is_paused_does_not_count),
+		CASE(a_command_of_ours_is_named),
+		CASE(the_board_is_gone_and_back),
+		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
+		CASE(a_boot_is_noticed_late),
+		CASE(a_group_without_a_member_drops),
+		CASE(hits_and_tripped_modules_are_counted),
+	};
+
+	return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
+}
