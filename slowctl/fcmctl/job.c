@@ -32,8 +32,8 @@ static const char *states_text(const json_t *states, char *buf, size_t size)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"job",	   "begun (UTC)", "who",
-					      ">commands", "became",	  "reason"};
+	static const char *const columns[] = {"job",	    "?begun (UTC)", "who",
+					      "?>commands", "became",	    "reason"};
 	size_t i;
 	const json_t *job;
 
@@ -227,7 +227,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
 	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
 		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
-				"the journal has no command of a job %s", id);
+				"the journal has no job %s", id);
 	}
 	if (code == CTL_DONE) {
 		result = job_json(id, commands, args->text[CTL_STATE]);

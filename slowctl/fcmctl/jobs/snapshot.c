@@ -163,18 +163,18 @@ static void render_saved(struct writer *w, const json_t *s)
 	size_t i;
 	const json_t *name;
 
-	writer_text(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
-		    value_integer(s, "parameters", 0),
-		    plural((unsigned long long)value_integer(s, "parameters", 0)));
+	writer_phrase(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
+		      value_integer(s, "parameters", 0),
+		      plural((unsigned long long)value_integer(s, "parameters", 0)));
 	if (unknown > 0) {
-		writer_text(w, WRITER_WARN, "; %zu left out, set value unknown: ", unknown);
+		writer_phrase(w, WRITER_WARN, "; %zu left out, set value unknown: ", unknown);
 	}
 	json_array_foreach (missing, i, name) {
 		if (i == MISSING_NAMED) {
-			writer_text(w, WRITER_WARN, " and %zu more", unknown - i);
+			writer_phrase(w, WRITER_WARN, " and %zu more", unknown - i);
 			break;
 		}
-		writer_text(w, WRITER_WARN, "%s%s", i > 0 ? ", " : "", json_string_value(name));
+		writer_phrase(w, WRITER_WARN, "%s%s", i > 0 ? ", " : "", json_string_value(name));
 	}
 	writer_newline(w);
 }
@@ -188,7 +188,7 @@ static void render_removed(struct writer *w, const json_t *result)
 static void render_list(struct writer *w, const json_t *result)
 {
 	static const char *const columns[] = {"snapshot", "time (UTC)", "who", ">parameters",
-					      "of",	  ">not known", "note"};
+					      "of",	  ">unknown",	"note"};
 	size_t i;
 	const json_t *s;
 
@@ -392,7 +392,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.noun = "snapshot",
 		.verb = "save",
 		.arguments = "NAME [PATTERN]",
-		.summary = "keep what is set now under a name",
+		.summary = "save the present set values under a name",
 		.help = "Saves the set values of all parameters that can be set, or of those\n"
 			"that match the pattern, with who, when and a note. The daemon keeps\n"
 			"snapshots for all operators. A value that the daemon does not know yet\n"
@@ -418,7 +418,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.noun = "snapshot",
 		.verb = "show",
 		.arguments = "NAME",
-		.summary = "what is in one, as a plan",
+		.summary = "the values of one, as a plan",
 		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
 			"  fcmctl snapshot show before-gain-run > mine.plan",
 		.min_words = 1,
@@ -431,7 +431,8 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.arguments = "A [B]",
 		.summary = "what differs between two, or from now",
 		.help = "The parameters that have different values or are in only one of the\n"
-			"two. Without B: compares with what is set now, for the parameters of\n"
+			"two. Without B: compares with the present set values, for the parameters "
+			"of\n"
 			"A.\n\n"
 			"  fcmctl snapshot diff before-gain-run",
 		.min_words = 1,
