@@ -62,7 +62,8 @@ MASKS = (
     (r"(?<=labels are being compared).*", "..."),
     (r"(?<=pid )\d+|(?<=uid )\d+|(?<=sequence )\d+|(?<=number )\d+(?=, SPAN ago)", "N"),
     # A busy machine is not the station's fault.
-    (r"(?m)^(  )?warning  machine.*\n(?: {9,}.*\n)*", ""),
+    (r"(?m)^(  )?warning  (?:machine|\S+(?:/|  )stale).*\n(?: {9,}.*\n|  \d.*\n)*", ""),
+    (r"the FCM has booted since \(15, now 16\)", "its counter stands at 16"),  # whichever was read first
     (r"(?m)^WELL  0 red, 1 warning$", "WELL"),
     (r"(?<= red, )\d+ warnings?", "N warnings"),
     ("; sent before it was journaled", ""),
@@ -142,6 +143,7 @@ class Stage:
             args = tuple(a.replace(name, value).replace("\\e", "\033") for a in args)
         if args in self.running:
             process = self.running.pop(args)
+            time.sleep(2)  # its last news are on their way
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=10)
             return process.returncode, out, err
