@@ -45,7 +45,7 @@ MASKS = (
     (r"(?m)^(\w+_(?:c|percent|v|a|deg))  -?[\d.]+$", r"\1  N.N"),
     (r"(?m)^(link0  \d+  good) .*", r"\1 ..."),
     (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),
-    (r"(?m)^(TIME  acquiring .*\n)\1+", r"\1"),
+    (r"(?m)^(TIME  acquiring .*\n)(?:TIME  acquiring .*\n)+", r"\1"),
     (r"(?m)^-- the newest 60: .*\n?", ""),
     (r'(?m)^\{"v": 1, "change": "...", "time": "..."\}\n?', ""),  # signs of life
     (r"(?m)^blackbox-.*\n?", ""),
@@ -64,7 +64,7 @@ MASKS = (
     # A busy machine is not the station's fault.
     (r"(?m)^(  )?warning  (?:machine|\S+(?:/|  )stale).*\n(?: {9,}.*\n|  \d.*\n)*", ""),
     (r"the FCM has booted since \(15, now 16\)", "its counter stands at 16"),  # whichever was read first
-    (r"(?m)^WELL  0 red, 1 warning$", "WELL"),
+    (r"(?m)^WELL  0 red, \d+ warnings?$", "WELL"),
     (r"(?<= red, )\d+ warnings?", "N warnings"),
     ("; sent before it was journaled", ""),
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
