@@ -410,7 +410,9 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 #define CLIENT_ID                                                                                  \
 	CONTROL_ARG("client_id", ARG_TEXT, .max = 63,                                              \
 		    .about = "a repeat with it is not sent again while the journal has the first")
-#define FORCE CONTROL_ARG("force", ARG_BOOL, .about = "beyond the soft limits, past the interlocks")
+#define FORCE                                                                                      \
+	CONTROL_ARG("force", ARG_BOOL,                                                             \
+		    .about = "allows values beyond the soft limits, ignores interlocks")
 
 const struct control_op param_ops[] = {
 	{"param.list", ACCESS_READER, op_param_list, "parameters: what they are, and their values",

@@ -15,7 +15,7 @@ static void put_value(struct writer *w, const json_t *at, const json_t *words)
 	char buf[128];
 
 	if (strcmp(quality, "never") == 0) {
-		writer_cell(w, WRITER_DIM, "not known");
+		writer_cell(w, WRITER_DIM, "unknown");
 	} else {
 		writer_cell(w, strcmp(quality, "good") == 0 ? WRITER_PLAIN : value_style(quality),
 			    "%s", value_word(value_at(at, "value"), words, buf, sizeof(buf)));
@@ -117,7 +117,7 @@ static void between_cell(struct writer *w, const json_t *p)
 		    (!by_fcm(value_at(p, "to")) || by_fcm(value_at(p, "from")));
 
 	if (same) {
-		writer_cell(w, WRITER_DIM, "nobody between");
+		writer_cell(w, WRITER_DIM, "no command");
 	} else {
 		author_cell(w, value_at(p, "to"));
 	}
@@ -180,7 +180,7 @@ const struct ctl_command ctl_at_commands[] = {
 		.summary = "what differs between two times",
 		.help = "Compares parameters at two times (with one --at: at that time and\n"
 			"now): set values that differ, values that differ by more than the\n"
-			"dictionary's deadband, and who set them in between. 'not known':\n"
+			"dictionary's deadband, and who set them in between. 'unknown':\n"
 			"nothing was recorded before that time. Also works while the daemon is\n"
 			"not running.\n\n"
 			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"

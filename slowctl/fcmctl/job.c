@@ -44,9 +44,9 @@ static void became_cell(struct writer *w, const json_t *job)
 static void render_list(struct writer *w, const json_t *result)
 {
 	static const struct value_column columns[] = {{"job", "{job}"},
-						      {"begun (UTC)", "{time:time}"},
+						      {"?begun (UTC)", "{time:time}"},
 						      {"who", "{who}"},
-						      {">commands", "{commands:count}"},
+						      {"?>commands", "{commands:count}"},
 						      {"became", .cell = became_cell},
 						      {"reason", "{reason}"},
 						      {0}};
@@ -222,7 +222,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
 	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
 		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
-				"the journal has no command of a job %s", id);
+				"the journal has no job %s", id);
 	}
 	if (code == CTL_DONE) {
 		result = job_json(id, commands, args->text[CTL_STATE]);

@@ -103,7 +103,7 @@ int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
 	return !ctl_given(args, CTL_STATE) || is_state(args->text[CTL_STATE])
 		       ? CTL_DONE
 		       : ctl_fail(ctl, CTL_USAGE, "usage", "open, or one of " STATES,
-				  "'%.40s' is no state of a command", args->text[CTL_STATE]);
+				  "'%.40s' is not a state of a command", args->text[CTL_STATE]);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -124,7 +124,7 @@ static int number_word(struct ctl *ctl, const char *word, json_int_t *ret_comman
 	command = strtoll(word, &end, 10);
 	if (errno != 0 || end == word || *end != '\0' || command <= 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl command list shows the numbers",
-				"'%.40s' is no command number", word);
+				"'%.40s' is not a command number", word);
 	}
 	*ret_command = command;
 	return CTL_DONE;
@@ -147,7 +147,7 @@ static void render_cancel(struct writer *w, const json_t *result)
 		ctl_outcome(w, result);
 		return;
 	}
-	writer_line(w, WRITER_PLAIN, "command %lld is cancelled: it never left",
+	writer_line(w, WRITER_PLAIN, "command %lld is cancelled: it was not sent",
 		    value_integer(result, "command", 0));
 }
 

@@ -128,7 +128,7 @@ static int list_place(struct ctl *ctl, char *path, size_t size)
 		     : ctl_fail(ctl, CTL_NOT, "refused",
 				"set endpoint in [network] or curve = yes in [data] of the "
 				"configuration; or name the list: fcmctl key list FILE",
-				"this daemon asks for no keys");
+				"this daemon does not use keys");
 }
 
 static void render_list(struct writer *w, const json_t *result)
@@ -139,8 +139,8 @@ static void render_list(struct writer *w, const json_t *result)
 	value_table(w, value_at(result, "keys"), columns,
 		    "no keys: control over the network is closed");
 	writer_line(w, WRITER_DIM,
-		    "of %s, as it is now; the daemon has it as it was at its start or "
-		    "last reload",
+		    "from %s as it is now; the daemon uses the list of its start or last "
+		    "reload",
 		    value_string(result, "file", "?"));
 }
 
@@ -158,8 +158,8 @@ static int list_fail(struct ctl *ctl, const json_t *mistakes)
 		ctl_remark("%s", json_string_value(json_array_get(mistakes, i)));
 	}
 	return ctl_fail(ctl, CTL_NOT, "failed",
-			"correct it; until then the daemon goes on with the list it has, and would "
-			"not start",
+			"correct it; until then the daemon keeps its present list, and would not "
+			"start",
 			"%s", count ? json_string_value(json_array_get(mistakes, 0)) : "no memory");
 }
 

@@ -115,7 +115,7 @@ const struct ctl_command ctl_param_commands[] = {
 			"may be left out where the name is unambiguous. In a pattern, * does\n"
 			"not cross a dot; quote it for the shell.\n"
 			"--at: the values at that time, how old they were then, and who had set\n"
-			"them; 'not known' when nothing was recorded before. This also works\n"
+			"them; 'unknown' when nothing was recorded before. This also works\n"
 			"while the daemon is not running.\n"
 			"--plan: the set values as a file for plan and apply.\n\n"
 			"  fcmctl get floor3.om2.hv\n"

@@ -129,8 +129,9 @@ static int answer_to(struct serial *x, unsigned id, json_t **ret_answer)
 
 static int fail_link(struct serial *x, int err)
 {
-	return ctl_fail(x->ctl, CTL_UNKNOWN, "broken", "fcmctl status tells how the daemon is",
-			"serial: %s", err == -ECONNRESET ? "the daemon went away" : strerror(-err));
+	return ctl_fail(x->ctl, CTL_UNKNOWN, "broken",
+			"fcmctl status shows the state of the daemon", "serial: %s",
+			err == -ECONNRESET ? "the daemon closed the connection" : strerror(-err));
 }
 
 /* Some of the bytes; *ret_sent as many as the board took, 0 when it has no room just now. */
@@ -408,8 +409,8 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 	    !channel_of(args->word[1], &x.channel)) {
 		json_decref(asked);
 		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl serial floor3 ctd",
-				ctl->json ? "the bytes of an instrument are no JSON"
-					  : "a floor and a channel: loop, ctd, 0 to 255");
+				ctl->json ? "the bytes of an instrument are not JSON"
+					  : "needs a floor and a channel: loop, ctd, 0 to 255");
 	}
 	json_object_set_new(asked, "channel", json_integer(x.channel));
 	ctl_catch_interrupt();
@@ -434,7 +435,7 @@ const struct ctl_command ctl_serial_commands[] = {
 		.summary = "a terminal to an instrument of a floor",
 		.help = "Sends what you type to the instrument and shows what it answers, byte\n"
 			"by byte. Ctrl-] then q ends it; Ctrl-] twice sends one Ctrl-]. A\n"
-			"channel has one user at a time: a second user is told who has it.\n"
+			"channel has one user at a time; a second user sees who has it.\n"
 			"Opening and closing are recorded as events. CHANNEL is loop (a plug\n"
 			"that sends back what it gets), ctd, or a number. From a pipe: sends\n"
 			"the input, then waits 1 s, or --for, for the answer. Control\n"

@@ -326,7 +326,7 @@ const struct ctl_command ctl_data_commands[] = {
 		.noun = "data",
 		.verb = "tail",
 		.arguments = "",
-		.summary = "what is flowing, one line a block",
+		.summary = "the data as they flow, one line a block",
 		.help = "Listens as a monitor: best effort; it does not disturb other readers.\n"
 			"One line for each block (10 ms of a floor): UTC, link, floor, stream,\n"
 			"run, first frame and number of frames, items, flags, and the first few\n"

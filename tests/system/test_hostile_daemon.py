@@ -4,6 +4,7 @@
 of other types, with what a terminal obeys. It ends, in time and within its memory, with an exit code of its own, and what
 it shows drives no terminal. Needs no board, no daemon, no emulator; how much more of it: tests/fuzz, `answer`."""
 import concurrent.futures
+import glob
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ import threading
 import harness
 
 TRANSCRIPTS = os.path.join(harness.ROOT, "tests", "system", "fcmctl_transcripts")
+REAL = os.path.join(harness.ROOT, "tests", "system", "transcripts")
 HOSTILE = "\x1b]0;t\x07\x1b[2J\x9b2J%s%n\u202e\u2066\r\x7f"
 # A terminal's controls; what sets the direction of text (slowctl/fcmctl/show/writer.c).
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -146,10 +148,10 @@ def commands(program):
     helped = subprocess.run([program, "--help"], capture_output=True, text=True, check=True).stdout.split("Options:")[0]
     names = re.findall(r"^  ([a-z]+(?: [a-z]+)?)(?= |$)", helped, re.M)
     lines = []
-    for path in sorted(os.listdir(TRANSCRIPTS)):
-        if path.endswith(".txt"):
-            with open(os.path.join(TRANSCRIPTS, path)) as f:
-                lines += [shlex.split(x)[2:] for x in f if x.startswith("$ fcmctl")]
+    for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt")) + glob.glob(os.path.join(REAL, "*", "*.txt"))):
+        with open(path) as f:  # not what ends without a question to the daemon, nor what follows another
+            lines += [shlex.split(typed)[2:] for typed, code in re.findall(r"(?ms)^(\$ fcmctl[^\n]*)$.*?^\[exit (\d+)\]$", f.read())
+                      if code != "2" and not re.search("LAST[A-Z]|DIR", typed)]
     found = {}
     for name in names:
         for words in lines:
@@ -170,7 +172,7 @@ def one(typed, base, number, name, words, way):
     try:
         p = subprocess.Popen([*typed, "--dir", directory, "--timeout", str(timeout), *words], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                             cwd=os.path.join(TRANSCRIPTS, "files"), env={**env, "TERM": "dumb", "LC_ALL": "C.UTF-8"})
+                             cwd=os.path.join(REAL, "files"), env={**env, "TERM": "dumb", "LC_ALL": "C.UTF-8"})
         try:
             out, err = p.communicate(timeout=3 if ends else LIMIT_S)
         except subprocess.TimeoutExpired:

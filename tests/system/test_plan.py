@@ -175,9 +175,9 @@ def newest(st):
 def faults(bench, st):
     last = newest(st)
     for text, says in [("set floor1.om0.hv 1400\nset floor9.om0.hv 1\n", ":2: there is no parameter floor9.om0.hv"),
-                       ("set floor1.om0.hv 1400\nhello\n", ":2: there is no 'hello' in a batch"),
+                       ("set floor1.om0.hv 1400\nhello\n", ":2: 'hello' is not a batch command"),
                        ("action floor1.om0.hv\n", ":1: 'floor1.om0.hv' is no action"),
-                       ("set floor1.om0.power off\n", "1 of them are dangerous"), ("# nothing\n", "nothing is in it")]:
+                       ("set floor1.om0.power off\n", "1 of them are dangerous"), ("# nothing\n", "it is empty")]:
         code, _, err = st.ctl("batch", write(st, "bad.txt", text))
         bench.check(f"{text!r}: {says}", code in (1, 2) and says in err, (code, err))
     bench.equal("nothing of it was sent", newest(st), last)
@@ -187,7 +187,7 @@ def faults(bench, st):
     bench.check("as JSON, from the standard input, a document a line", [d["ok"] for d in docs] == [True, False] and
                 docs[0]["result"]["state"] == "DONE" and docs[1]["error"]["code"] == "refused", r.stdout)
     code, _, err = st.ctl("batch", write(st, "c.txt", "set floor1.om0.threshold 12\n"), "--job", "nobody")
-    bench.check("a job that there never was", code == 2 and "the journal has no command of a job nobody" in err, (code, err))
+    bench.check("a job that there never was", code == 2 and "the journal has no job nobody" in err, (code, err))
 
 
 def interrupted(bench):

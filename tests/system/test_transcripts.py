@@ -9,8 +9,12 @@ measured values are masked; what is set, the states, the words and the exit code
 """
 import getpass
 import glob
+import json
 import os
 import re
+import select
+import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -36,24 +40,34 @@ MASKS = (
     (rf"\b{SPAN}\b", "SPAN"),
     (r"(?m)\(command \d+\)$", "(command N)"),
     # What is lost before all links are aligned, and whether the clock is late, depends on who began first.
-    (r"(?m)^(.*  )?(\S*/)?(link-down|alignment|clock-acquiring|machine-late)  .*\n?", ""),
+    (r"(?m)^(.*  )?(\S*/)?(link-down|alignment|clock-acquiring|clock-no-time|machine-late)  .*\n?", ""),
+    (r"(?m)^TIME  \S+  \S+/(stale|floor-mute|daemon-start|clock-\S+)  .*\n?", ""),
+    (r"(?m)^(\w+_(?:c|percent|v|a|deg))  -?[\d.]+$", r"\1  N.N"),
+    (r"(?m)^(link0  \d+  good) .*", r"\1 ..."),
+    (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),
+    (r"(?m)^(TIME  acquiring .*\n)(?:TIME  acquiring .*\n)+", r"\1"),
+    (r"(?m)^-- the newest 60: .*\n?", ""),
+    (r'(?m)^\{"v": 1, "change": "...", "time": "..."\}\n?', ""),  # signs of life
+    (r"(?m)^blackbox-.*\n?", ""),
+    (r"(?m)(?<= )[!-~]{40}$|^[!-~]{40}$", "KEY"),
     (r"\b\d+ +(\d+ link-down, )?\d+ alignment", "LOST"),
     (r"(?m)^( +)\d+ (link-down|alignment) of(?:.*\n?)*?(?=^\S|\Z)", r"\1LOST\n"),
     (r"\d+ frames, [\d.]+ MB; \d+ cells without data, \d+ let go", "N frames, N MB; N cells without data, N let go"),
     (r"[\u2800-\u28ff]+", "PLOT"),
     (r'("(?:time|ended|until|since|begun|begun_slice|ended_slice|age_s|uptime_s|pid|uid|sequence)": )[0-9.]+', r"\1N"),
-    (r"(?<![\w.])[-+]?\d+\.\d+(?: [kM](?!\w))?", "N.N"),
+    (r"(?<![\w.])[-+]?\d+\.\d+(?: [kMG](?!\w))?", "N.N"),
     (r"(?<![\w.])\d{5,}(?![\w.])", "N"),
     (r"\d+(?=/1000\b| of 1000 buffers| rows queued| samples| bytes,)", "N"),
-    (r"\d+(?= link-down\b| no-member\b)", "N"),
-    (r"(?<=labels are being compared; ).*", "..."),
+    (r"\d+(?= link-down\b| no-member\b| hits\b)", "N"),
+    (r"(?<=labels are being compared).*", "..."),
     (r"(?<=pid )\d+|(?<=uid )\d+|(?<=sequence )\d+|(?<=number )\d+(?=, SPAN ago)", "N"),
     # A busy machine is not the station's fault.
-    (r"(?m)^(  )?warning  machine.*\n(?: {9,}.*\n)*", ""),
-    (r"(?m)^WELL  0 red, 1 warning$", "WELL"),
+    (r"(?m)^(  )?warning  (?:machine|\S+(?:/|  )stale).*\n(?: {9,}.*\n|  \d.*\n)*", ""),
+    (r"the FCM has booted since \(15, now 16\)", "its counter stands at 16"),  # whichever was read first
+    (r"(?m)^WELL  0 red, \d+ warnings?$", "WELL"),
     (r"(?<= red, )\d+ warnings?", "N warnings"),
     ("; sent before it was journaled", ""),
-    (r"(?m)^2\| fcmctl: .*: reading DIR/station.db instead\n?", ""),
+    (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
     (r"(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
     (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
@@ -63,21 +77,50 @@ MASKS = (
 COUNTING = re.compile(r"offered|in flight|frames/s|hits/s|blocks/s|bytes/s|credit|connections|cells|first frame|first begun|mean ps|set to$")
 
 
+UNORDERED = (re.compile(" DONE in SPAN: "), re.compile("^(acoustic|trigger)-1  "))
+# Asked twice, the station is the same: their lines are held against the width, too.
+READING = {"status", "top", "get", "diff", "history", "plan"}
+READING_VERBS = {"list", "show", "history", "diff"}
+# Answers of one figure or state a key: only their keys are compared.
+FIGURES = 2000
+
+
+def shape(line):
+    """JSON by its keys where it is what was measured, as it is where it is what was done."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return line
+    done = {"error", "command", "parameter", "dry_run", "jobs", "job", "safe", "a", "alarms", "rows", "begun", "path"}
+    if not isinstance(found, dict) or (done & set(found) and len(line) < FIGURES):
+        return line
+    return json.dumps({k: v if k == "v" else "..." for k, v in found.items()})
+
+
 class Stage:
-    """A station and what a transcript may do to it: [wait WHAT], [sleep SECONDS], [daemon killed|started].
-    LASTJOB in what is typed is the job that was shown last."""
+    """A station and what a transcript may do to it: [wait WHAT], [sleep SECONDS], [daemon killed|started],
+    [begin alarm watch]: it runs until the same is typed, which ends it and shows what it said.
+    LASTJOB, LASTCOMMAND and LASTSTAMP in what is typed are what was shown last; DIR is the station's directory,
+    \\e the escape character."""
 
     def __init__(self, bench, st):
-        self.bench, self.st, self.job = bench, st, ""
-        self.acts = {"wait": self.wait, "sleep": lambda seconds: time.sleep(float(seconds)), "daemon": self.daemon}
+        self.bench, self.st, self.last, self.running = bench, st, {}, {}
+        self.acts = {"wait": self.wait, "sleep": lambda seconds: time.sleep(float(seconds)), "daemon": self.daemon,
+                     "begin": self.begin}
+
+    def begin(self, *args):
+        self.running[args] = subprocess.Popen([self.st.program("fcmctl"), *args], stdin=subprocess.DEVNULL, text=True,
+                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env())
+        select.select([self.running[args].stdout], [], [], 30)
 
     def wait(self, what, *args):
         def read(pattern):
-            return all(p["quality"] == "good" and (p["access"] != "rw" or p["setpoint"] is not None)
+            return all(p["access"] == "action" or p["quality"] == "good" and (p["access"] != "rw" or p["setpoint"] is not None)
                        for p in self.st.ask("get", pattern)["parameters"])
 
         conditions = {"read": read, "reason": lambda code: code in {c for c, _ in faults.codes(self.st)},
                       "well": lambda: self.st.status()["state"] == "well",
+                      "stale": lambda name: self.st.ask("get", name)["parameters"][0]["quality"] != "good",
                       "settled": lambda: not self.st.ask("command", "list", "--state", "open")["commands"]}
         self.st.wait_for(" ".join((what, *args)), lambda: conditions[what](*args), 60)
 
@@ -88,20 +131,46 @@ class Stage:
             self.st.start_daemon()
             self.st.wait_ready()
 
-    def run(self, *args):
-        env = {k: v for k, v in os.environ.items() if not k.startswith("FCM_")}
+    def env(self, columns="1000"):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("FCM_") and k != "COLUMNS"}
         # A zone far from UTC and a colourless terminal: neither may matter. Lines as long as they are: where they are
         # broken depends on what is masked.
-        env.update(FCM_DIR=self.st.dir, TZ="America/New_York", TERM="dumb", LC_ALL="C.UTF-8", COLUMNS="1000")
-        r = subprocess.run([self.st.program("fcmctl"), *(a.replace("LASTJOB", self.job) for a in args)], capture_output=True,
-                           text=True, stdin=subprocess.DEVNULL, timeout=60, check=False, env=env,
-                           cwd=os.path.join(TRANSCRIPTS, "files"))
+        env.update(FCM_DIR=self.st.dir, TZ="America/New_York", TERM="dumb", LC_ALL="C.UTF-8")
+        return {**env, "COLUMNS": columns} if columns else env
+
+    def run(self, *args):
+        for name, value in (*self.last.items(), ("DIR", self.st.dir)):
+            args = tuple(a.replace(name, value).replace("\\e", "\033") for a in args)
+        if args in self.running:
+            process = self.running.pop(args)
+            time.sleep(2)  # its last news are on their way
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=10)
+            return process.returncode, out, err
+
+        def ran(env):
+            return subprocess.run([self.st.program("fcmctl"), *args], capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL, timeout=60, check=False, env=env,
+                                  cwd=os.path.join(TRANSCRIPTS, "files"))
+        r = ran(self.env())
+        self.bench.check(f"{' '.join(args)}: no colours without a terminal", "\033" not in r.stdout + r.stderr, r.stdout)
+        if set(args[:1]) & READING or set(args[1:2]) & READING_VERBS or "--dry-run" in args:
+            # JSON, errors and scripts, which have commands to paste, go on as long as they are.
+            wide = [x for x in ran(self.env(None)).stdout.splitlines() if len(x) > 100 and not x.startswith("{")]
+            self.bench.check(f"{' '.join(args)} in 100 columns", not wide, wide)
+        if "--no-wait" in args:
+            self.last["LASTCOMMAND"] = r.stdout.strip()
         return r.returncode, r.stdout, r.stderr
 
     def masked(self, text):
         text = text.replace(self.st.program("fcmctl"), "fcmctl").replace(self.st.dir, "DIR")
-        self.job = (re.findall(MASKS[1][0], text) or [self.job])[-1]
-        text = re.sub(r"(?<=\S) {2,}", "  ", text)  # the widths of columns follow what is masked
+        for name, pattern in (("LASTJOB", MASKS[1][0]), ("LASTSTAMP", MASKS[2][0])):
+            self.last[name] = (re.findall(pattern, text) or [self.last.get(name, name)])[-1]
+        # Help and scripts are of fcmctl alone.
+        if text.startswith(("usage: ", "#compdef", "_fcmctl() ")):
+            return text
+        text = "\n".join(shape(line) if line.startswith("{") else line for line in text.splitlines())
+        text = re.sub(r"(?<=\S) {2,}|(?m:^) +(?=\d)", "  ", text)  # the widths of columns follow what is masked
         for pattern, mask in MASKS:
             text = re.sub(pattern, mask, text)
         lines, counting = [], False
@@ -111,9 +180,9 @@ class Stage:
             # However many rows of what was measured.
             if not (counting and lines and line == lines[-1]):
                 lines.append(line)
-        # Commands of a pattern end in any order.
+        # Commands of a pattern end, and consumers join, in any order.
         for n in range(1, len(lines)):
-            while n and all(" DONE in SPAN: " in line for line in lines[n - 1:n + 1]) and lines[n - 1] > lines[n]:
+            while n and any(all(p.search(line) for line in lines[n - 1:n + 1]) for p in UNORDERED) and lines[n - 1] > lines[n]:
                 lines[n - 1:n + 1] = lines[n], lines[n - 1]
                 n -= 1
         return "\n".join(lines).replace(getpass.getuser(), "anna")
@@ -128,6 +197,8 @@ def well(t):
     st = t.station(load="quiet")
     st.start()
     st.wait_ready()
+    t.check("its start is an event", any(e["code"] == "daemon-start" and e["text"].endswith(
+        "began; rings begun anew: links 0, 1, 2, 3") for e in faults.events(st)))
     Stage(t, st).play("well")
 
 
@@ -143,5 +214,38 @@ def troubled(t):
     Stage(t, st).play("troubled")
 
 
+def hurt(t):
+    """a module of floor 1 that tripped, links 1 and 2 that slip at their next lock, floor 2 refuses, floor 4 is mute"""
+    st = t.station(load="quiet", scenario=faults.scenario(
+        t, (0, "link 0 hv-trip 2"), (0, "link 1 slip-on-align 2"), (0, "link 2 slip-on-align 1"),
+        (10, "link 1 refuse 1000000"), (10, "link 3 mute")))
+    st.start()
+    st.wait_ready()
+    Stage(t, st).play("hurt")
+
+
+def every_command(t):
+    """each command of the help has a transcript, and one of its JSON, which says its version"""
+    fcmctl = t.station().program("fcmctl")
+    text = subprocess.run([fcmctl, "--help"], capture_output=True, text=True, check=True).stdout
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)(?= |$)", text.split("Options:")[0], re.M)
+    shown, for_programs, words = set(), set(), []
+    for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*", "*.txt"))):
+        with open(path) as f:
+            for line in f:
+                if line.startswith("$ fcmctl"):
+                    words, objects = shlex.split(line)[2:], []
+                elif line.startswith("{"):
+                    objects.append(line)
+                elif re.fullmatch(r"\[exit -?\d+\]", line.rstrip()) and line[6] in "013" and "--help" not in words:
+                    t.check(f"{words}: its JSON has a version", all(x.startswith('{"v": 1, ') for x in objects), objects)
+                    verbs = [w for w in words if not w.startswith("-")]
+                    ran = {c for c in commands if verbs[:len(c.split())] == c.split()}
+                    shown |= set() if "--json" in words else ran
+                    for_programs |= ran if objects and not objects[0].startswith('{"v": 1, "error"') else set()
+    t.equal("each command has a transcript", sorted(set(commands) - shown), [])
+    t.equal("and one of its JSON", sorted(set(commands) - for_programs), ["serial"])
+
+
 if __name__ == "__main__":
-    harness.main([well, troubled])
+    harness.main([well, troubled, hurt, every_command])

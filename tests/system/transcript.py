@@ -5,7 +5,7 @@ compares what is shown now.
     # a comment
     [NAME ARGUMENTS]          the stage is set: a function of the player's, by its name
     $ fcmctl ...              typed as in a shell, without its variables and pipes
-    stdout
+    stdout, a line with # behind `| `
     2| stderr
     [exit N]
 """
@@ -30,7 +30,7 @@ def play(bench, path, run, mask, stage):
         elif line.startswith("$ fcmctl"):
             code, out, err = run(*shlex.split(line[2:])[1:])
             seen.append(line)
-            seen += mask(out).splitlines()
+            seen += ["| " + x if x.startswith("# ") else x for x in mask(out).splitlines()]
             seen += ["2| " + e for e in mask(err).splitlines()]
             seen += [f"[exit {code}]", ""]
     got = "\n".join(seen).rstrip() + "\n"

@@ -48,7 +48,7 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_NOTE] = {"note", 0, "TEXT", "kept with the run, the recording or the snapshot"},
 	[CTL_CLIENT_ID] = {"client-id", 0, "ID", "repeat a command: the same ID never runs twice"},
 	[CTL_YES] = {"yes", 'y', NULL, "do not ask, even if it is dangerous or many"},
-	[CTL_FORCE] = {"force", 0, NULL, "beyond the soft limits, past the interlocks"},
+	[CTL_FORCE] = {"force", 0, NULL, "allow values beyond the soft limits, ignore interlocks"},
 	[CTL_NO_WAIT] = {"no-wait", 0, NULL, "do not wait for the end, print the command's number"},
 	[CTL_ONCE] = {"once", 0, NULL, "print once and end"},
 	[CTL_ROWS] = {"rows", 0, NULL, "row by row, not summed up"},
@@ -61,20 +61,20 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_LINKS] = {"links", 0, "LINKS", "these links: 0,2"},
 	[CTL_NAME] = {"name", 0, "NAME", "its name; a directory's"},
 	[CTL_DRY_RUN] = {"dry-run", 0, NULL, "only say what would be done: nothing is sent"},
-	[CTL_RATE] = {"rate", 0, "RATE", "how fast, per second; it stays set (default: as it is)",
+	[CTL_RATE] = {"rate", 0, "RATE", "ramp rate, per second; it stays set (default: unchanged)",
 		      CTL_DECIMAL, 0.1, 10000},
-	[CTL_JOB] = {"job", 0, "ID", "go on with a job: what it has done is not done again"},
+	[CTL_JOB] = {"job", 0, "ID", "continue a job: a command that is done is not sent again"},
 	[CTL_KEEP_GOING] = {"keep-going", 0, NULL, "do not stop at the first failure"},
 	[CTL_ROLL_BACK] = {"roll-back", 0, NULL,
 			   "after a failure set back what was changed, in reverse order"},
-	[CTL_PLAN] = {"plan", 0, NULL, "what is set now, as a file for plan and apply"},
+	[CTL_PLAN] = {"plan", 0, NULL, "the present set values, as a file for plan and apply"},
 	[CTL_FOR] = {"for", 0, "SPAN", "end after SPAN: 90s, 10m, 2h", CTL_SPAN, 1, 31536000},
 	[CTL_AT] = {"at", 0, "TIME", "as it was at TIME: 02:00, 3h, 2026-11-01T02:00", CTL_TIME,
 		    .again = CTL_AT_AGAIN},
 	[CTL_PLOT] = {"plot", 0, NULL, "as a plot, also where the output is no terminal"},
 	[CTL_CSV] = {"csv", 0, NULL, "as CSV, all of it"},
 	[CTL_KEY] = {"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
-	[CTL_RAW] = {"raw", 0, NULL, "every byte as it is, also what drives a terminal"},
+	[CTL_RAW] = {"raw", 0, NULL, "every byte unchanged, also terminal control sequences"},
 	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 
@@ -181,7 +181,7 @@ static int match(const char *what, const char *word, const struct names *names,
 		return 0;
 	}
 	if (fits.count > 1) {
-		fault(ret_fault, "type more of it", "%s '%.40s' may be %s", what, word,
+		fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what, word,
 		      names_text(&fits, list, sizeof(list)));
 		return -EINVAL;
 	}
@@ -280,7 +280,7 @@ static int option_value(enum ctl_option option, const char *text, double now,
 	case CTL_TIME:
 		err = ctl_time_parse(text, now, &value);
 		if (err == 0 && value > now + 1.0) {
-			return fault(ret_fault, "times are UTC", "--%s %.60s lies in the future",
+			return fault(ret_fault, "times are UTC", "--%s %.60s is in the future",
 				     name, text);
 		}
 		if (err != 0) {

@@ -113,7 +113,7 @@ static int fail_broken(const struct call *call, int err)
 		snprintf(what, sizeof(what), "no message from the daemon for %s",
 			 ctl_span_text(patience_s(call), span, sizeof(span)));
 	} else if (err == -ECONNRESET) {
-		snprintf(what, sizeof(what), "the daemon went away");
+		snprintf(what, sizeof(what), "the daemon closed the connection");
 	} else if (err == -EPROTO) {
 		snprintf(what, sizeof(what),
 			 "the daemon sent something that is not a control message");
@@ -121,7 +121,7 @@ static int fail_broken(const struct call *call, int err)
 		snprintf(what, sizeof(what), "%s", strerror(-err));
 	}
 	if (request->look == NULL) {
-		snprintf(look, sizeof(look), "%s status tells how the daemon is", ctl->self);
+		snprintf(look, sizeof(look), "%s status shows the state of the daemon", ctl->self);
 		return ctl_fail(ctl, CTL_UNKNOWN, err == -ETIMEDOUT ? "time-out" : "broken", look,
 				"%s: %s", request->doing, what);
 	}
@@ -134,8 +134,8 @@ static int fail_broken(const struct call *call, int err)
 		snprintf(look, sizeof(look), "to see its outcome: %s command show %lld", ctl->self,
 			 call->command);
 		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
-				"%s: %s; command %lld goes on without us", request->doing, what,
-				call->command);
+				"%s: %s; command %lld continues in the daemon", request->doing,
+				what, call->command);
 	}
 	snprintf(look, sizeof(look), "to see its outcome: %s %s", ctl->self, request->look);
 	return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look, "%s: %s; its outcome is unknown",
@@ -159,7 +159,7 @@ int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
 	char look[2 * PATH_MAX + 512];
 
 	if (strcmp(code, "needs-yes") == 0 && *hint == '\0') {
-		hint = "say --yes when you mean it";
+		hint = "to do it, repeat it with --yes";
 	}
 	if (command > 0) {
 		snprintf(look, sizeof(look), "%s%s%s command show %lld%s", hint, *hint ? " (" : "",

@@ -92,11 +92,11 @@ static void tell_damage(const struct ctl_monitor *m, const struct fcmdata_stats 
 	fcmdata_get_stats(m->data, &now);
 	why = now.payload_crcs > before->payload_crcs ? "the payload is damaged"
 	      : now.header_crcs > before->header_crcs ? "the header is damaged"
-	      : now.malformed > before->malformed     ? "its header makes no sense"
-	      : now.strangers > before->strangers     ? "it has not three parts"
+	      : now.malformed > before->malformed     ? "the header is invalid"
+	      : now.strangers > before->strangers     ? "it does not have three parts"
 						      : NULL;
 	if (why != NULL) {
-		ctl_remark("a message from %s is no data message: %s", m->endpoint, why);
+		ctl_remark("a message from %s is not a data message: %s", m->endpoint, why);
 	}
 }
 
@@ -122,7 +122,7 @@ int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 				? "a line of fcmctl key make NAME monitor in its allow list, then "
 				  "reload it"
 				: "does another program listen there? fcmctl --json status",
-			"%s does not let this key in", m->endpoint);
+			"%s refused this key", m->endpoint);
 }
 
 void ctl_monitor_close(struct ctl_monitor *m)

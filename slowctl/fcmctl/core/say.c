@@ -203,7 +203,7 @@ const char *ctl_access_action(const char *path, char *buf, size_t size)
 		snprintf(
 			buf, size,
 			"%s is for members of group %s: sudo usermod -aG %s \"$USER\", then log in "
-			"anew",
+			"again",
 			near, group->gr_name, group->gr_name);
 	} else {
 		snprintf(buf, size, "ask the administrator for access to %s", path);

@@ -81,13 +81,14 @@ static void sum_up(const struct apply *a)
 
 	count_states(&a->many, of);
 	wanted = a->many.count - of[MANY_SKIPPED] + a->not_back;
-	writer_text(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
-		    of[MANY_DONE], wanted, a->back ? "set back" : "done");
+	writer_phrase(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
+		      of[MANY_DONE], wanted, a->back ? "set back" : "done");
 	if (a->back && of[MANY_SKIPPED] > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
+		writer_phrase(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
 	}
 	many_say_rest(a->ctl, of);
-	writer_line(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
+	writer_phrase(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
+	writer_newline(w);
 }
 
 /* Runs the rows and prints the outcome of each. */
@@ -423,7 +424,7 @@ static int may_apply(const struct plan *plan)
 		plan_show(plan, false);
 	}
 	return ctl_fail(job->ctl, CTL_NOT, "refused",
-			"put them right, or do the others with --keep-going",
+			"correct them, or set the others with --keep-going",
 			"%s: %zu cannot be done; nothing was sent", job->source, impossible);
 }
 

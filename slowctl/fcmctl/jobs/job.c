@@ -93,7 +93,8 @@ static int add_once(struct job *job, size_t *room, const struct job_row *row)
 				 value_string(row->parameter, "name", "?"), other->line);
 			return job_fail_line(
 				job, row->line,
-				"one value each; a line of its own overrides a pattern", text);
+				"one value for each; a line with the full name overrides a pattern",
+				text);
 		}
 		if (other->by_pattern) {
 			*other = *row;
@@ -267,7 +268,7 @@ static int open_job(struct job *job, char *text, size_t length, bool plan)
 	if (job->file.count == 0) {
 		return job_fail_line(
 			job, 0, plan ? "NAME = VALUE, one a line" : "set NAME VALUE, one a line",
-			"nothing is in it");
+			"it is empty");
 	}
 	code = name_job(job);
 	code = code == CTL_DONE ? find_names(job, plan) : code;
@@ -384,8 +385,8 @@ json_t *job_earlier_answer(const json_t *before)
 			 "message",
 			 json_sprintf("an earlier run of this job: %s; it is not done again",
 				      value_string(before, "detail", "")),
-			 "hint", "look at it, and do it by itself if it is still wanted", "command",
-			 json_integer(value_integer(before, "command", 0)));
+			 "hint", "check it, and send it as a single command if it is still needed",
+			 "command", json_integer(value_integer(before, "command", 0)));
 }
 
 /* The state that an earlier run has left the row in. */
@@ -579,12 +580,12 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 		return;
 	}
 	if (end == MANY_BROKEN && m->err == -ETIMEDOUT) {
-		ctl_remark("%s: no word from the daemon for %s", job->source,
+		ctl_remark("%s: no message from the daemon for %s", job->source,
 			   ctl_span_text(m->patience_s, span, sizeof(span)));
 	} else if (end != MANY_STOPPED) {
 		ctl_remark("%s: %s", job->source,
 			   end == MANY_INTERRUPTED ? "interrupted"
-			   : m->err == -ECONNRESET ? "the daemon went away"
+			   : m->err == -ECONNRESET ? "the daemon closed the connection"
 						   : strerror(-m->err));
 	}
 	tell_under_way(m, end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));

@@ -103,17 +103,18 @@ static int batch_words(char **word, unsigned words, struct job_line *line,
 		if (strncmp(word[n], "--", 2) == 0) {
 			return fault(ret_fault, line->line,
 				     "give it to batch, for all lines: fcmctl batch --help",
-				     "'%.60s': a line has no options", word[n]);
+				     "'%.60s': options are not allowed in a line", word[n]);
 		}
 	}
 	if (!set && strcmp(verb, "action") != 0) {
 		return fault(ret_fault, line->line, "set NAME VALUE, action NAME, or wait",
-			     "there is no '%.60s' in a batch", verb);
+			     "'%.60s' is not a batch command", verb);
 	}
 	if (words != (set ? 3 : 2)) {
 		return fault(ret_fault, line->line,
 			     set ? "set NAME VALUE; a value with blanks in quotes" : "action NAME",
-			     "'%.60s' with %u words behind it", verb, words - 1);
+			     "'%.60s' is followed by %u word%s", verb, words - 1,
+			     words == 2 ? "" : "s");
 	}
 	line->verb = set ? JOB_SET : JOB_ACTION;
 	line->name = word[1];
@@ -130,7 +131,7 @@ static int batch_line(char *text, struct job_line *line, struct job_fault *ret_f
 
 	while (words <= WORDS_MAX && (word[words] = next_word(&text, &open)) != NULL) {
 		if (open) {
-			return fault(ret_fault, line->line, "", "a quote has no end");
+			return fault(ret_fault, line->line, "", "the closing quote is missing");
 		}
 		words++;
 	}
@@ -155,7 +156,8 @@ static int parse(char *text, size_t length, struct job_file *ret_file, struct jo
 
 	if (strlen(text) != length) {
 		free(text);
-		return fault(ret_fault, 0, "is it the right file?", "a byte of it is 0");
+		return fault(ret_fault, 0, "is it the right file?",
+			     "it contains a byte with value 0");
 	}
 	for (; text != NULL; text = end) {
 		int r;

@@ -122,7 +122,7 @@ int job_fail_line(const struct job *job, unsigned line, const char *hint, const 
 
 static int fail_other(const struct job *job, unsigned line, const char *text)
 {
-	return job_fail_line(job, line, "begin a new job: leave --job out", text);
+	return job_fail_line(job, line, "to begin a new job, omit --job", text);
 }
 
 /* The last attempt of each row. */
@@ -162,7 +162,7 @@ int job_read_past(struct job *job, bool plan)
 			job->ctl, CTL_USAGE, "usage",
 			"to begin a new job leave --job out: it gets its id then; fcmctl job "
 			"list shows the last ones",
-			"the journal has no command of a job %s", job->id);
+			"the journal has no job %s", job->id);
 	}
 	code = code == CTL_DONE ? take_commands(job, job->commands, false) : code;
 	if (code == CTL_DONE && plan) {

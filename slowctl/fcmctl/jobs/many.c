@@ -216,13 +216,13 @@ void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1])
 	struct writer *w = ctl->out;
 
 	if (of[MANY_FAILED] > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu refused or failed", of[MANY_FAILED]);
+		writer_phrase(w, WRITER_PLAIN, ", %zu refused or failed", of[MANY_FAILED]);
 	}
 	if (of[MANY_UNKNOWN] + of[MANY_SENT] > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu with unknown outcome: %s command list",
-			    of[MANY_UNKNOWN] + of[MANY_SENT], ctl->self);
+		writer_phrase(w, WRITER_PLAIN, ", %zu with unknown outcome: %s command list",
+			      of[MANY_UNKNOWN] + of[MANY_SENT], ctl->self);
 	}
 	if (of[MANY_WAITS] > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu not sent", of[MANY_WAITS]);
+		writer_phrase(w, WRITER_PLAIN, ", %zu not sent", of[MANY_WAITS]);
 	}
 }

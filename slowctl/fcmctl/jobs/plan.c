@@ -162,9 +162,9 @@ static const char *last_read(const struct job_row *row, char *buf, size_t size)
 	char span[32];
 
 	if (age == NULL || json_is_null(age)) {
-		snprintf(buf, size, "set so, but its read-back is unknown");
+		snprintf(buf, size, "already set, but its read-back is unknown");
 	} else {
-		snprintf(buf, size, "set so, last read %s ago%s",
+		snprintf(buf, size, "already set, last read %s ago%s",
 			 ctl_span_text(json_number_value(age), span, sizeof(span)),
 			 is_mute(row) ? ": the floor does not answer" : "");
 	}
@@ -182,12 +182,12 @@ static const char *remark(const struct job_row *row, enum plan_fate fate, char *
 	if (fate == PLAN_IMPOSSIBLE) {
 		why_refused(row, buf, size);
 	} else if (fate == PLAN_LATER) {
-		snprintf(buf, size, "asked again when its turn comes: now %s",
+		snprintf(buf, size, "checked again when it is executed; now: %s",
 			 why_refused(row, why, sizeof(why)));
 	} else if (fate == PLAN_UNCHANGED) {
 		snprintf(buf, size, "unchanged");
 	} else if (!changes_something(row)) {
-		snprintf(buf, size, "set again, for %s is switched before",
+		snprintf(buf, size, "set again, because %s is switched first",
 			 value_string(row->would, "needs", "?"));
 	} else if (plan_now(row) == NULL || json_is_null(plan_now(row))) {
 		snprintf(buf, size, "its present value is unknown");
@@ -197,7 +197,7 @@ static const char *remark(const struct job_row *row, enum plan_fate fate, char *
 	} else if (is_set_so && strcmp(value_string(row->would, "quality", "good"), "good") != 0) {
 		last_read(row, buf, size);
 	} else if (is_set_so) {
-		snprintf(buf, size, "set so, but reads %s",
+		snprintf(buf, size, "already set, but reads %s",
 			 value_text(value_at(row->would, "value"), VALUE_TYPED, reads,
 				    sizeof(reads)));
 	} else {

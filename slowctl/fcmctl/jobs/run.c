@@ -74,19 +74,20 @@ static void sum_up(const struct run *b, double took_s)
 		of[b->many.rows[i].state]++;
 		overtaken += ((const struct job_row *)b->many.rows[i].item)->overtaken > 0;
 	}
-	writer_text(w, of[MANY_DONE] + of[MANY_SKIPPED] == b->many.count ? WRITER_GOOD : WRITER_BAD,
-		    "%zu of %zu %s", of[MANY_DONE], b->many.count,
-		    b->dry ? "would be done; nothing was sent" : "done");
+	writer_phrase(w,
+		      of[MANY_DONE] + of[MANY_SKIPPED] == b->many.count ? WRITER_GOOD : WRITER_BAD,
+		      "%zu of %zu %s", of[MANY_DONE], b->many.count,
+		      b->dry ? "would be done; nothing was sent" : "done");
 	if (of[MANY_SKIPPED] > overtaken) {
-		writer_text(w, WRITER_PLAIN, ", %zu done before", of[MANY_SKIPPED] - overtaken);
+		writer_phrase(w, WRITER_PLAIN, ", %zu done before", of[MANY_SKIPPED] - overtaken);
 	}
 	if (overtaken > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu overtaken by later lines", overtaken);
+		writer_phrase(w, WRITER_PLAIN, ", %zu overtaken by later lines", overtaken);
 	}
 	many_say_rest(b->job->ctl, of);
 	if (!b->dry && b->file) {
-		writer_text(w, WRITER_PLAIN, ", in %s (job %s)",
-			    ctl_span_text(took_s, span, sizeof(span)), b->job->id);
+		writer_phrase(w, WRITER_PLAIN, ", in %s (job %s)",
+			      ctl_span_text(took_s, span, sizeof(span)), b->job->id);
 	}
 	writer_newline(w);
 }

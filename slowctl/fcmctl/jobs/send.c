@@ -73,8 +73,9 @@ static int send_many(struct ctl *ctl, const struct ctl_args *args, const char *o
 
 	if (ctl_given(args, CTL_CLIENT_ID)) {
 		json_decref(what);
-		return ctl_fail(ctl, CTL_USAGE, "usage", "each of many gets one of its own",
-				"--client-id is for one command, '%s' may be many", args->word[0]);
+		return ctl_fail(
+			ctl, CTL_USAGE, "usage", "each command of a pattern gets its own id",
+			"--client-id is for one command; '%s' may match several", args->word[0]);
 	}
 	json_object_set_new(what, "wait", json_boolean(!ctl_given(args, CTL_NO_WAIT)));
 	code = job_open_typed(ctl, args, doing_text(args, doing, sizeof(doing)), op, what, &job);

@@ -163,18 +163,18 @@ static void render_saved(struct writer *w, const json_t *s)
 	size_t i;
 	const json_t *name;
 
-	writer_text(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
-		    value_integer(s, "parameters", 0),
-		    plural((unsigned long long)value_integer(s, "parameters", 0)));
+	writer_phrase(w, WRITER_GOOD, "%s: %lld parameter%s", value_string(s, "name", "?"),
+		      value_integer(s, "parameters", 0),
+		      plural((unsigned long long)value_integer(s, "parameters", 0)));
 	if (unknown > 0) {
-		writer_text(w, WRITER_WARN, "; %zu left out, set value unknown: ", unknown);
+		writer_phrase(w, WRITER_WARN, "; %zu left out, set value unknown: ", unknown);
 	}
 	json_array_foreach (missing, i, name) {
 		if (i == MISSING_NAMED) {
-			writer_text(w, WRITER_WARN, " and %zu more", unknown - i);
+			writer_phrase(w, WRITER_WARN, " and %zu more", unknown - i);
 			break;
 		}
-		writer_text(w, WRITER_WARN, "%s%s", i > 0 ? ", " : "", json_string_value(name));
+		writer_phrase(w, WRITER_WARN, "%s%s", i > 0 ? ", " : "", json_string_value(name));
 	}
 	writer_newline(w);
 }
@@ -189,7 +189,7 @@ static void render_list(struct writer *w, const json_t *result)
 	static const struct value_column columns[] = {
 		{"snapshot", "{name}"},	 {"time (UTC)", "{time:time}"},
 		{"who", "{who}"},	 {">parameters", "{parameters:count}"},
-		{"of", "{pattern|all}"}, {">not known", "{unknown:count}"},
+		{"of", "{pattern|all}"}, {">unknown", "{unknown:count}"},
 		{"note", "{note}"},	 {0}};
 
 	value_table(w, value_at(result, "snapshots"), columns,
@@ -337,7 +337,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.noun = "snapshot",
 		.verb = "save",
 		.arguments = "NAME [PATTERN]",
-		.summary = "keep what is set now under a name",
+		.summary = "save the present set values under a name",
 		.help = "Saves the set values of all parameters that can be set, or of those\n"
 			"that match the pattern, with who, when and a note. The daemon keeps\n"
 			"snapshots for all operators. A value that the daemon does not know yet\n"
@@ -363,7 +363,7 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.noun = "snapshot",
 		.verb = "show",
 		.arguments = "NAME",
-		.summary = "what is in one, as a plan",
+		.summary = "the values of one, as a plan",
 		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
 			"  fcmctl snapshot show before-gain-run > mine.plan",
 		.op = "snapshot.show",
@@ -376,7 +376,8 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		.arguments = "A [B]",
 		.summary = "what differs between two, or from now",
 		.help = "The parameters that have different values or are in only one of the\n"
-			"two. Without B: compares with what is set now, for the parameters of\n"
+			"two. Without B: compares with the present set values, for the parameters "
+			"of\n"
 			"A.\n\n"
 			"  fcmctl snapshot diff before-gain-run",
 		.run = diff_run,

@@ -285,7 +285,7 @@ static const char *open_fault(int err)
 {
 	switch (err) {
 	case -EBADMSG:
-		return "not a segment, or damaged at its very beginning";
+		return "not a segment, or damaged at its beginning";
 	case -ENODATA:
 		return "cut off inside its header";
 	case -ELOOP:
@@ -471,7 +471,7 @@ const struct ctl_command ctl_record_dump_commands[] = {
 		.noun = "record",
 		.verb = "dump",
 		.arguments = "PATH",
-		.summary = "what is in a recording: records, frames, hits, ...",
+		.summary = "the contents of a recording: records, frames, hits, ...",
 		.help = "PATH is a recording's name as in record list, its directory, or one of\n"
 			"its segments. Reads the files: needs no daemon and changes nothing.\n"
 			"One line an item, or with --json one object a line:\n\n"

@@ -209,7 +209,8 @@ void record_show_end(const struct record_sink *to, const char *name, enum record
 	static const char *const whys[] = {
 		[RECORD_MORE] = "not read further",
 		[RECORD_WHOLE] = "whole, with its index",
-		[RECORD_OPEN] = "behind a record, without index: being written, or its writer died",
+		[RECORD_OPEN] =
+			"after a record, without index: being written, or its writer was killed",
 		[RECORD_CUT] = "CUT OFF in the middle of a record; all before is good",
 		[RECORD_DAMAGED] = "DAMAGED, a checksum is wrong; all before is good",
 	};
@@ -556,7 +557,7 @@ static void end_cut(struct hit_walk_on x, struct record_hits *hits, const struct
 	} else if (s->first == s->length && (!header || hit_bytes(cut->bytes) > cut->have)) {
 		return;
 	} else {
-		show_bad_hit(&x, "its parts make no hit");
+		show_bad_hit(&x, "its fragments do not form a hit");
 	}
 	cut->have = 0;
 }
@@ -582,7 +583,7 @@ static void walk_hits(const struct hit_walk_on *x, struct record_hits *hits,
 		const unsigned left = s->length - at;
 
 		if (left >= HIT_HEADER_BYTES && !hit_legal(p)) {
-			show_bad_hit(x, "no hit begins where one should");
+			show_bad_hit(x, "no hit begins at the expected place");
 			return;
 		}
 		if (left < HIT_HEADER_BYTES || hit_bytes(p) > left) {

@@ -69,8 +69,8 @@ static void render_stop(struct writer *w, const json_t *result)
 {
 	char bytes[32];
 
-	writer_line(
-		w, WRITER_PLAIN,
+	writer_paragraph(
+		w, 0, WRITER_PLAIN,
 		"recording %s has ended: %s%lld frames, %s; %lld cells without data, %lld let go",
 		value_string(result, "name", "?"),
 		value_true(result, "resumed") ? "since the daemon's start " : "",
@@ -95,7 +95,7 @@ static void end_cell(struct writer *w, const json_t *r, const char *active)
 		writer_cell(w, WRITER_GOOD, "goes on");
 	} else {
 		writer_cell(w, WRITER_WARN, "%s",
-			    json_is_null(value_at(r, "kind")) ? "not known" : "not ended");
+			    json_is_null(value_at(r, "kind")) ? "unknown" : "not ended");
 	}
 }
 
@@ -115,9 +115,9 @@ static void let_go_cell(struct writer *w, const json_t *r)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"name",	"kind",	   ">links",	  ">size",
-					      ">files", ">let go", "begun (UTC)", "ended (UTC)",
-					      "who",	"note"};
+	static const char *const columns[] = {"name",	 "?kind",   "?>links",	    ">size",
+					      "?>files", ">let go", "?begun (UTC)", "ended (UTC)",
+					      "?who",	 "note"};
 	const char *active = value_string(result, "active", NULL);
 	size_t i;
 	const json_t *r;
@@ -153,7 +153,7 @@ static int parse_links(struct ctl *ctl, const char *text, json_t *links)
 	for (;;) {
 		if (*p < '0' || *p > '3' || (p[1] != ',' && p[1] != '\0')) {
 			return ctl_fail(ctl, CTL_USAGE, "usage", "--links 0,2",
-					"'%.60s' is no list of links: they are numbered 0 to 3",
+					"'%.60s' is not a list of links: they are numbered 0 to 3",
 					text);
 		}
 		json_array_append_new(links, json_integer(*p - '0'));
@@ -207,7 +207,7 @@ static int list_files(struct ctl *ctl, json_t *place, unsigned limit)
 	if (err != 0) {
 		ctl_fail(ctl, CTL_NOT, "failed",
 			 err == -EACCES ? ctl_access_action(path, action, sizeof(action))
-					: "is its disk there, and well?",
+					: "is its disk mounted, and working?",
 			 "%s: %s", path, strerror(-err));
 		json_decref(place);
 		return CTL_NOT;
@@ -228,7 +228,7 @@ static int list_records(struct ctl *ctl, const struct ctl_args *args)
 
 	if (ctl_is_away(ctl_connect(ctl))) {
 		ctl_recordings_place(ctl, path, sizeof(path));
-		ctl_remark("the daemon is away; this is from the files in %s", path);
+		ctl_remark("the daemon is not running; this is from the files in %s", path);
 		place = json_pack("{s:s,s:n}", "directory", path, "active");
 		return list_files(ctl, place, limit);
 	}

@@ -331,7 +331,7 @@ static void say_all(struct writer *w, const struct plot *p, const json_t *result
 	say_extremes(w, p, result);
 	say_limits(w, result);
 	if (gaps > 0) {
-		writer_pair(w, "not known", WRITER_WARN, "%s in %u piece%s",
+		writer_pair(w, "unknown", WRITER_WARN, "%s in %u piece%s",
 			    ctl_span_text(open_s, span, sizeof(span)), gaps, gaps > 1 ? "s" : "");
 	}
 }

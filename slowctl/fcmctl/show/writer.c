@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define PAIR_COLUMN 18u /* where the values of pairs begin */
-#define LAST_MIN    16u /* columns that the last one of a table is broken to at least */
+#define LAST_MIN                                                                                   \
+	16u /* columns that the last one of a table is broken to at least; its longest word stays whole */
 
 struct writer {
 	bool json;
@@ -32,6 +33,7 @@ struct writer {
 	size_t cells[WRITER_COLUMNS_MAX]; /* width of each column */
 	bool spare[WRITER_COLUMNS_MAX];	  /* it can be left out */
 	size_t room;			  /* of the last column */
+	size_t word;			  /* the longest in the last column */
 };
 
 static const char *const ansi[] = {
@@ -308,6 +310,31 @@ paragraph(struct writer *w, size_t indent, enum writer_style style, const char *
 	free(text);
 }
 
+void writer_phrase(struct writer *w, enum writer_style style, const char *format, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, format);
+	text = w->json ? NULL : format_text(w, format, ap);
+	va_end(ap);
+	for (const char *p = text; p != NULL && *p != '\0';) {
+		/* One column stays free, for the comma of the next. */
+		size_t room = w->width > w->column + 1 ? w->width - w->column - 1 : 0;
+		size_t bytes = line_bytes(p, room);
+
+		if (w->column == 0 || *p != ' ' || cells_of(p, bytes) <= room) {
+			put(w, style, p, bytes);
+			p += bytes;
+		}
+		if (*p != '\0') {
+			writer_newline(w);
+			p += strspn(p, " ");
+		}
+	}
+	free(text);
+}
+
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...)
 {
@@ -378,6 +405,7 @@ void writer_table(struct writer *w, const char *const *columns, size_t count)
 {
 	scols_unref_table(w->table);
 	w->row = NULL;
+	w->word = 0;
 	w->table = w->json ? NULL : scols_new_table();
 	for (size_t c = 0; w->table != NULL && c < count && c < WRITER_COLUMNS_MAX; c++) {
 		const char *name = columns[c] + (columns[c][0] == '?');
@@ -398,6 +426,17 @@ void writer_table(struct writer *w, const char *const *columns, size_t count)
 	check(w, !w->json && w->table == NULL);
 }
 
+static void longest_word(struct writer *w, const char *text)
+{
+	for (const char *p = text; p != NULL && *p != '\0'; p += strspn(p, " ")) {
+		size_t bytes = strcspn(p, " ");
+		size_t cells = cells_of(p, bytes);
+
+		w->word = cells > w->word ? cells : w->word;
+		p += bytes;
+	}
+}
+
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)
 {
 	va_list ap;
@@ -416,6 +455,9 @@ void writer_cell(struct writer *w, enum writer_style style, const char *format, 
 	va_end(ap);
 	cells = text != NULL ? cells_of(text, strlen(text)) : 0;
 	w->cells[w->cell] = cells > w->cells[w->cell] ? cells : w->cells[w->cell];
+	if (w->cell + 1 == scols_table_get_ncols(w->table)) {
+		longest_word(w, text);
+	}
 	check(w, scols_line_refer_data(w->row, w->cell, text) != 0 ||
 			 scols_cell_set_color(scols_line_get_cell(w->row, w->cell),
 					      paint(w, style)) != 0);
@@ -439,16 +481,21 @@ static size_t fixed_width(const struct writer *w, size_t count, size_t last)
 static void fit(struct writer *w)
 {
 	size_t count = scols_table_get_ncols(w->table);
+	bool wraps = scols_column_is_wrap(scols_table_get_column(w->table, count - 1));
 	size_t last = w->cells[count - 1];
+	size_t word = w->word > LAST_MIN ? w->word : LAST_MIN;
 
-	if (scols_column_is_wrap(scols_table_get_column(w->table, count - 1)) && last > LAST_MIN) {
-		last = LAST_MIN;
+	if (wraps && last > word) {
+		last = word;
 	}
 	for (size_t c = count - 1; c-- > 0 && fixed_width(w, count, last) > w->width;) {
 		if (w->spare[c]) {
 			scols_column_set_flags(scols_table_get_column(w->table, c),
 					       SCOLS_FL_HIDDEN);
 		}
+	}
+	if (wraps && last > LAST_MIN) {
+		last = LAST_MIN;
 	}
 	w->room = last;
 	if (fixed_width(w, count, last) < w->width) {

@@ -38,6 +38,9 @@ void writer_result(struct writer *w, const json_t *result, writer_render_fn rend
 /* The text back end's words. All are silent on JSON. */
 void writer_text(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The next words of a sentence: where the screen ends it goes on in the next line. */
+void writer_phrase(struct writer *w, enum writer_style style, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 void writer_newline(struct writer *w);
 /* Text to the end of the line, which is not broken. */
 void writer_line(struct writer *w, enum writer_style style, const char *format, ...)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fcmctl alarm: what stands, who has seen it, what does not count for a while. */
+/* fcmctl alarm: active alarms, who has acknowledged them, which are paused. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,9 +250,9 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.noun = "alarm",
 		.verb = "list",
 		.arguments = "",
-		.summary = "what is active, and who has acknowledged it; what is paused",
-		.help = "The reasons of status, each with its name OBJECT/CODE, and what is "
-			"paused\nthough it is not active. New: not acknowledged.",
+		.summary = "active and paused alarms, and who has acknowledged them",
+		.help = "The alarms of status, each with its name OBJECT/CODE, and the pauses of\n"
+			"alarms that are not active. New: not acknowledged.",
 		.op = "alarm.list",
 		.render = render_list,
 	},
@@ -260,13 +260,18 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.noun = "alarm",
 		.verb = "ack",
 		.arguments = "ALARM...",
-		.summary = "acknowledge it: say that you have seen it",
-		.help = "It stays active, and status stays red; it is no longer new, and shows who "
-			"has\nacknowledged it. What comes in addition, or again after it had "
-			"cleared, is new. One that\nlatches and has cleared is removed. ALARM is "
-			"OBJECT/CODE, or OBJECT for all of it and below it; * stays "
-			"between\ndots.\n\n  fcmctl alarm ack floor3/hv-trip --reason 'clearing it "
-			"at daylight'\n  fcmctl alarm ack floor3",
+		.summary = "acknowledge it: show that you have seen it",
+		.help = "The alarm stays active, and status stays red; it is no longer new, and\n"
+			"shows who has acknowledged it. It becomes new again when it gets worse "
+			"or\n"
+			"returns after it has cleared. A latched alarm that has cleared is "
+			"removed.\n"
+			"ALARM is OBJECT/CODE, or OBJECT for all alarms of it and below it; * "
+			"does\n"
+			"not cross a dot.\n"
+			"\n"
+			"  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
+			"  fcmctl alarm ack floor3",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.op = "alarm.ack",
 		.member = "names",
@@ -277,12 +282,15 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.noun = "alarm",
 		.verb = "pause",
 		.arguments = "ALARM",
-		.summary = "let it not count for a while: --for SPAN --reason TEXT",
-		.help = "Until then it is listed, but status is not red because of it. At most 24 "
-			"h; the reason\nis for the others. It may come before what it is for, then "
-			"the name has to be whole. A\npause of a warning does not cover it when it "
-			"becomes an alarm.\n\n  fcmctl alarm pause link2/link-dark --for 2h "
-			"--reason 'fibre is exchanged'",
+		.summary = "pause it for a while: --for SPAN --reason TEXT",
+		.help = "Until then the alarm is listed, but status is not red because of it. At\n"
+			"most 24 h; the reason tells the others why. An alarm may be paused "
+			"before\n"
+			"it is active; then its name must be complete. A pause of a warning does\n"
+			"not cover it when it becomes an alarm.\n"
+			"\n"
+			"  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is "
+			"exchanged'",
 		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
 		.run = pause_run,
 	},
@@ -291,7 +299,7 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.verb = "resume",
 		.arguments = "ALARM...",
 		.summary = "end a pause before its time",
-		.help = "From now on it counts again.",
+		.help = "The alarm counts in status again.",
 		.options = CTL_BIT(CTL_DRY_RUN),
 		.op = "alarm.resume",
 		.member = "names",
@@ -303,10 +311,10 @@ const struct ctl_command ctl_alarm_commands[] = {
 		.verb = "watch",
 		.arguments = "",
 		.summary = "each change as it comes, until Ctrl-C",
-		.help = "First all that is active, then a line for each that began, became worse, "
-			"cleared, was\nacknowledged or paused. Goes on after a restart of the "
-			"daemon, with all that is active.\nWith --json an object a line, and a "
-			"sign of life every 5 s.",
+		.help = "Shows all active alarms, then a line for each that began, became worse,\n"
+			"cleared, was acknowledged or paused. Continues after a restart of the\n"
+			"daemon, with all active alarms. With --json an object for each line, and\n"
+			"a sign of life every 5 s.",
 		.run = watch_run,
 	},
 	{0},

@@ -82,7 +82,8 @@ static void render_table(struct writer *w, const json_t *result)
 				    ? "no history of it is kept: fcmctl get shows its value"
 				    : "no samples in this time");
 	if (json_is_object(value_at(result, "before"))) {
-		writer_line(w, WRITER_DIM, "the first is from before --since, and stood then");
+		writer_line(w, WRITER_DIM,
+			    "the first was recorded before --since, and was valid then");
 	}
 	json_decref(rows);
 }
@@ -184,20 +185,20 @@ static void say_cut(const json_t *result, unsigned limit)
 static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (strpbrk(args->word[0], "*?[") != NULL) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl get takes patterns, and lists the names",
-				"history takes one name, no pattern such as '%s'", args->word[0]);
+		return ctl_fail(
+			ctl, CTL_USAGE, "usage", "fcmctl get takes patterns, and lists the names",
+			"history takes one name, not a pattern such as '%s'", args->word[0]);
 	}
 	if (ctl_given(args, CTL_CSV) + ctl_given(args, CTL_PLOT) + ctl_given(args, CTL_ROWS) +
 		    ctl->json >
 	    1) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "leave the others out",
-				"one of --csv, --plot, --rows, --json");
+				"use only one of --csv, --plot, --rows, --json");
 	}
 	if (ctl_given(args, CTL_TO) && ctl_given(args, CTL_SINCE) &&
 	    args->number[CTL_TO] <= args->number[CTL_SINCE]) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", "--since comes first",
-				"--to does not lie behind --since");
+				"--to is not after --since");
 	}
 	return CTL_DONE;
 }

@@ -54,8 +54,8 @@ static void render_stream_rows(struct writer *w, const json_t *rows, bool timed)
 		{">link", "{link}"},
 		{">offered", "{offered}"},
 		{">acknowledged", "{acknowledged}"},
-		{">in flight", "{in_flight}"},
-		{"balanced", "{balanced}", VALUE_BY_WORD},
+		{"?>in flight", "{in_flight}"},
+		{"?balanced", "{balanced}", VALUE_BY_WORD},
 		{"dropped", "{dropped:losses}", VALUE_WARN},
 		{"for", "{group}/{stream}"},
 		{0}};
@@ -150,8 +150,7 @@ static void render_incomplete(struct writer *w, const json_t *result)
 	char span[48];
 
 	writer_text(w, WRITER_BAD, "INCOMPLETE");
-	writer_text(w, WRITER_PLAIN,
-		    "  what is in the ledger balances, but of %s of this time nothing is in it",
+	writer_text(w, WRITER_PLAIN, "  the ledger balances, but has no rows for %s of this time",
 		    ctl_span_text(value_number(result, "missing_s"), span, sizeof(span)));
 }
 
@@ -236,7 +235,7 @@ static void render_span(struct writer *w, const json_t *result)
 	}
 	if (span > 1) {
 		writer_line(w, WRITER_DIM,
-			    "  the oldest of it is kept by the %s: whole %ss of UTC count",
+			    "  the oldest part is kept by the %s: whole %ss of UTC are shown",
 			    span > 60 ? "hour" : "minute", span > 60 ? "hour" : "minute");
 	}
 }

@@ -189,7 +189,7 @@ const struct ctl_command ctl_link_commands[] = {
 		.noun = "link",
 		.verb = "align",
 		.arguments = "LINK",
-		.summary = "align a link's words anew; wait for the verdict",
+		.summary = "align a link's words again; wait for the verdict",
 		.help = "As link reset, but only the search for the word border is done again. The "
 			"milder\nremedy after a SLIP.",
 		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),

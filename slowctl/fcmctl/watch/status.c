@@ -418,10 +418,10 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 	render_reason(w, reason, value_number(s, "time"));
 	writer_paragraph(
 		w, 11, WRITER_PLAIN,
-		"Nobody takes the data now. While the board runs, its ring keeps about 2 "
-		"s; a daemon that is back by then loses nothing. What comes later is lost: "
-		"counted by the board for its linger time (10 s by default), after that by "
-		"nobody, and ledger show tells that time as missing.");
+		"The data are not read now. While the board runs, its ring holds about 2 s; if "
+		"the daemon is back by then, nothing is lost. Later data are lost. The board "
+		"counts them for its linger time (10 s by default); after that they are not "
+		"counted, and ledger show shows that time as missing.");
 	writer_paragraph(w, 11, WRITER_PLAIN,
 			 "The high voltage of the floors stays as it is, unless a floor's "
 			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");

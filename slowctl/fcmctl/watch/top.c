@@ -265,7 +265,7 @@ static int full_screen(struct ctl *ctl, double interval, double rounds)
 	setlocale(LC_CTYPE, ""); /* numbers stay as they are */
 	if (newterm(NULL, stdout, stdin) == NULL) {
 		return ctl_fail(ctl, CTL_NOT, "internal", "try fcmctl top --once",
-				"terminal '%s' is not known",
+				"unknown terminal type '%s'",
 				getenv("TERM") != NULL ? getenv("TERM") : "");
 	}
 	ctl_catch_interrupt();

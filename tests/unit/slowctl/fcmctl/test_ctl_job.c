@@ -95,14 +95,14 @@ static void test_faults(void **state)
 		{plan, "= 3", 1, "a name and a value"},
 		{plan, "a b = 3", 1, "a name and a value"},
 		{plan, "set floor3.om2.hv 1", 1, "is not NAME = VALUE"},
-		{batch, "floor3.om2.hv = 1450", 1, "there is no 'floor3.om2.hv' in a batch"},
-		{batch, "set a\n", 1, "'set' with 1 words"},
-		{batch, "set a 1450 V\n", 1, "'set' with 3 words"},
-		{batch, "action a b", 1, "'action' with 2 words"},
-		{batch, "\n\nset a b c d e f g", 3, "'set' with"},
-		{batch, "set a 1 --force\n", 1, "'--force': a line has no options"},
-		{batch, "set a '1\nset b 2\n", 1, "a quote has no end"},
-		{batch, "wait 5\n", 1, "there is no 'wait' in a batch"},
+		{batch, "floor3.om2.hv = 1450", 1, "'floor3.om2.hv' is not a batch command"},
+		{batch, "set a\n", 1, "'set' is followed by 1 word"},
+		{batch, "set a 1450 V\n", 1, "'set' is followed by 3 words"},
+		{batch, "action a b", 1, "'action' is followed by 2 words"},
+		{batch, "\n\nset a b c d e f g", 3, "'set' is followed by"},
+		{batch, "set a 1 --force\n", 1, "'--force': options are not allowed in a line"},
+		{batch, "set a '1\nset b 2\n", 1, "the closing quote is missing"},
+		{batch, "wait 5\n", 1, "'wait' is not a batch command"},
 	};
 
 	(void)state;

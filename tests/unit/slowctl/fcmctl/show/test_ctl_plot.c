@@ -83,7 +83,7 @@ static void test_gaps(void **state)
 		"greatest          1460 V at 2026-11-18 11:56:40 UTC",
 		"last              1460 V at 2026-11-18 11:56:40 UTC",
 		"limits            0 to 1450 V",
-		"not known         21 min 40 s in 3 pieces",
+		"unknown           21 min 40 s in 3 pieces",
 		NULL,
 	};
 
@@ -102,7 +102,7 @@ static void test_words(void **state)
 		"             +----------          --------------------+",
 		"              2026-11-18 11:06:40  2026-11-18 12:13:20",
 		"last              up at 2026-11-18 11:56:40 UTC",
-		"not known         20 min 50 s in 3 pieces",
+		"unknown           20 min 50 s in 3 pieces",
 		NULL,
 	};
 

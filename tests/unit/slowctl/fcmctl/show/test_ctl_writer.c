@@ -174,6 +174,24 @@ static void test_pair_and_paragraph(void **state)
 		    "    end\n");
 }
 
+static void test_phrases(void **state)
+{
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+
+	(void)state;
+	writer_set_width(w, 40);
+	writer_phrase(w, WRITER_GOOD, "1 of 3 done");
+	writer_phrase(w, WRITER_PLAIN, ", %d with unknown outcome: fcmctl command list", 1);
+	writer_phrase(w, WRITER_PLAIN, ", 1 not sent");
+	writer_phrase(w, WRITER_PLAIN, " (job %s)", "20261120T151103-3fa29c01");
+	writer_newline(w);
+	paper_check(&p, w,
+		    "1 of 3 done, 1 with unknown outcome:\n"
+		    "fcmctl command list, 1 not sent (job\n"
+		    "20261120T151103-3fa29c01)\n");
+}
+
 static void never(struct writer *w, const json_t *result)
 {
 	(void)w;
@@ -359,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_text),
 		cmocka_unit_test(test_foreign_direction),
 		cmocka_unit_test(test_pair_and_paragraph),
+		cmocka_unit_test(test_phrases),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_controls),
 		cmocka_unit_test(test_full_disk),
