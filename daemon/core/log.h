@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The system log, for every thread of the daemon but capture's data path.
+ * The system log, for every thread of the daemon except capture's data path.
  *
- * No thread waits for journald: an entry that it does not take at once is lost, and the next one says how many were.
+ * No thread waits for journald: an entry that it does not accept at once is lost, and the next one has the number lost.
  *
  * Under systemd (stderr is the journal's: $JOURNAL_STREAM names its device and inode) each entry goes
  * to journald with PRIORITY=, MESSAGE_ID=, FCM_BOARD=, FCM_OBJECT=, FCM_LINK=, FCM_TOWER= and
- * FCM_FLOOR=. Run by hand, each is one line on stderr, written whole:
+ * FCM_FLOOR=. When the daemon is run by hand, each is one line on stderr, written whole:
  *
  *   2026-11-20T15:04:05.123Z warning link2: lock lost
  *
@@ -47,7 +47,7 @@
 #define LOG_ID_ALARM   "342e57af6d504e4cad713be4de777822"
 #define LOG_ID_RUN     "9b3996a4481749a4ab220489e2d3cee1" /* run begun or ended */
 #define LOG_ID_RECORD  "5d0c0f7f2f0b4b7a9a3c3f3b8a1e6d52" /* recordings, black boxes */
-#define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client that may not */
+#define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client without the right */
 #define LOG_ID_LOGIN   "0b7de2a6f5c14f0b9c1d7f5a2e6483ab" /* a key of the network was let in */
 #define LOG_ID_STORE   "7f1b5f57f2ac4672b03ea28bc82ee9da" /* database trouble */
 
@@ -66,7 +66,7 @@ struct log_site {
 void log_open(unsigned board, int level);
 void log_close(void);
 void log_set_level(int level); /* any thread */
-/* Which floor hangs on a link now: entries of that link carry it. 0 = unknown. Any thread. */
+/* The floor that is on a link now: entries of that link carry it. 0 = unknown. Any thread. */
 void log_set_floor(unsigned link, unsigned tower, unsigned floor);
 /* LOG_ERR.. of "error", "warning", "notice", "info", "debug"; -EINVAL. */
 int log_level_parse(const char *name);

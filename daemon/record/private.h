@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the recorder. All of it belongs to its thread, except the queues and what is under the lock.
+ * Inside the recorder: its recording, its black boxes, its status. All of it belongs to its thread,
+ * except the queues and the members under the lock.
  */
 #ifndef DAEMON_RECORD_PRIVATE_H
 #define DAEMON_RECORD_PRIVATE_H
