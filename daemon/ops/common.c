@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What several files of operations use, see ops.h. */
+/* Handlers that several files of operations share, see ops.h. */
 #include "daemon/ops/ops.h"
 
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What several files of operations share: their tables, arguments that many operations have, common handlers. */
+/* Shared by the files of operations: their tables, arguments that many operations have, common
+ * handlers. */
 #ifndef DAEMON_OPS_OPS_H
 #define DAEMON_OPS_OPS_H
 
