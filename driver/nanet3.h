@@ -42,7 +42,7 @@
  * the release position itself. The driver follows the queue later, so ring state and take-over do
  * not change.
  *
- * The one hole allowed: when a PPS comes before the count's own second is over, the count jumps to
+ * The one hole allowed: when a PPS comes before the end of the count's own second, the count jumps to
  * the next multiple of 8000, and the counts in between never exist. Open buffers are handed over
  * first, so a completion never spans the hole. The next completion begins at a multiple of 8000
  * above the end of the last one: this shows that the second was short. Counts never repeat or go
@@ -111,7 +111,7 @@
 #define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/common/model_fault.h */
 #define NANET3_BAR_BYTES       0x10000u
 
-/* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table lies in BAR 2. */
+/* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table is in BAR 2. */
 #define NANET3_VECTORS (NANET3_LINKS + 1u)
 
 #define NANET3_CONTROL_RESET  0x1u /* self-clearing: stops DMA, forgets rings and buffers */
@@ -409,7 +409,7 @@ struct nanet3_wait {
 struct nanet3_polling {
 	__u32 on;
 	__u32 queue_size;    /* out: events on the board's queue */
-	__u32 next_sequence; /* out: of the first event that the caller has not been told of */
+	__u32 next_sequence; /* out: of the first event that was not reported to the caller */
 	__u32 reserved;
 };
 

@@ -64,7 +64,7 @@ struct tdm_verdict {
 	uint64_t floor_frame;
 	struct tdm_header header; /* when has_header: good, TIME, or CRC with a sound header */
 	bool has_header;
-	bool carried;	 /* frame lies in the carry store */
+	bool carried;	 /* frame is in the carry store */
 	uint16_t offset; /* of the frame in its cell; only when good */
 	bool step;	 /* first good frame after the floor's numbering moved */
 };

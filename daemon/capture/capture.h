@@ -65,7 +65,7 @@ struct capture_command {
 			    /* RUN_JOURNAL: the run open there; RUN_ENDING: the run with a planned
 			     * end */
 	uint32_t begun;	    /* SAVED: closed rows of this beginning of the link up to and ... */
-	uint64_t second;    /* ... including this second lie in the database */
+	uint64_t second;    /* ... including this second are in the database */
 	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
 			    /* RUN_SAVED: the run change of this number does */
 	struct label label; /* LABEL */
@@ -77,11 +77,12 @@ enum capture_report_type {
 	CAPTURE_TELEMETRY = 2, /* telemetry: once a second and link */
 	CAPTURE_LINK_ROW = 3,  /* link_row: open rows twice a second, closed ones once */
 	CAPTURE_STREAM_ROW = 4,
-	CAPTURE_LOSS = 5,      /* loss: when it begins (open) and when it has ended */
-	CAPTURE_ALIGN = 6,     /* aligned or lost, slip offset */
-	CAPTURE_IDENTITY = 7,  /* the link's floor sent its identity again */
-	CAPTURE_RUN_BEGUN = 8, /* a run change took effect; again by a successor, until RUN_SAVED */
-	CAPTURE_TAKEOVER = 9,  /* after start, a link: taken over or fresh, label and run kept */
+	CAPTURE_LOSS = 5,     /* loss: when it begins (open) and when it has ended */
+	CAPTURE_ALIGN = 6,    /* aligned or lost, slip offset */
+	CAPTURE_IDENTITY = 7, /* the link's floor sent its identity again */
+	CAPTURE_RUN_BEGUN =
+		8, /* a run change took effect; again by the next daemon, until RUN_SAVED */
+	CAPTURE_TAKEOVER = 9,	  /* after start, a link: taken over or fresh, label and run kept */
 	CAPTURE_TIME_WORD = 10,	  /* once a second and link: the floors' own label */
 	CAPTURE_RUN_TIMED = 11,	  /* run began without a time: slice_id is its first that has one */
 	CAPTURE_RUN_PLANNED = 12, /* a run change will take effect at slice_id */
@@ -89,7 +90,7 @@ enum capture_report_type {
 struct capture_report {
 	uint8_t type, link, tower, floor;
 	uint32_t dma_epoch;
-	uint32_t begun;	 /* which beginning of the link it is of, 1, 2, ...; told by TAKEOVER */
+	uint32_t begun;	 /* which beginning of the link it is of, 1, 2, ...; given by TAKEOVER */
 	uint64_t count;	 /* board count */
 	int64_t tai_ns;	 /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
 	uint64_t number; /* LOSS: say so when it is saved; 0: no need to */

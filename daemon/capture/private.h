@@ -110,7 +110,7 @@ struct link {
 	bool identity_known;
 	uint8_t tower, floor;
 	uint64_t told_second;
-	uint64_t loss_number;		      /* of the last loss that shall be told when saved */
+	uint64_t loss_number;		      /* of the last loss to report when saved */
 	uint64_t loss_of_place[OWNER_LOSSES]; /* UINT64_MAX: more is there than was reported */
 	uint64_t next_verdict;
 	struct capture_link_status status;

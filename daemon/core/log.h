@@ -36,7 +36,8 @@
 #define LOG_ID_BOARD	"daa2432127df49cda7cf2c37a4fa8e0b" /* board gone, back, stalled */
 #define LOG_ID_LINK	"9c6d59bc4f62448ba7bcdab33c79f927" /* lock lost or gained, light */
 #define LOG_ID_IDENTITY "725322fff47140ce973c119a44610b20" /* a floor is not the one configured */
-#define LOG_ID_TAKEOVER "7a706cab15b54be2a3ba57d8eff9fa25" /* ring taken over from a predecessor */
+#define LOG_ID_TAKEOVER                                                                            \
+	"7a706cab15b54be2a3ba57d8eff9fa25" /* ring taken over from an earlier daemon */
 #define LOG_ID_CLOCK	"630d2182d0354f3197b435e1684a4ad3" /* clock state or label source */
 #define LOG_ID_PHASE	"206fa64eec354a9cbe9a6212f8a8ebf3" /* verdict on a re-lock, drift */
 #define LOG_ID_LOSS	"b6ab6220661c4287b86d95ac4ad8d1ed" /* frames lost on a link */

@@ -65,7 +65,7 @@ struct owner_stream_row {
 	uint8_t stream, group;
 };
 
-/* The account, as it lies in the page and as ack_tracker.c holds it. */
+/* The account, as it is in the page and as ack_tracker.c holds it. */
 struct owner_account {
 	struct assemble_point cursor;
 	uint64_t loss_first, loss_frames; /* the run of lost cells that the cursor is in */

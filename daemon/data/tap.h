@@ -71,7 +71,7 @@ struct tap_link {
 	_Atomic uint64_t floor; /* capture's: tickets below may be overwritten */
 	_Atomic uint64_t done;	/* the recorder's: it has finished with tickets below */
 	_Atomic bool wanted;	/* the recorder's */
-	_Atomic bool armed;	/* the recorder's: tell of suspects */
+	_Atomic bool armed;	/* the recorder's: report suspects */
 	pthread_mutex_t lease;	/* the ring stays mapped */
 	uint32_t life;
 	bool feeding;
@@ -80,7 +80,7 @@ struct tap_link {
 	uint64_t until_ns; /* feed until then, whether it is wanted or not */
 	uint32_t dma_epoch, serial, boot_count;
 	uint64_t mark, mark_ns;		      /* an entry, and when it was offered; 0: none */
-	struct tap_missed missed[TAP_MISSED]; /* not told yet, in order */
+	struct tap_missed missed[TAP_MISSED]; /* not reported yet, in order */
 	unsigned missed_n;
 	struct label told_label;
 	uint32_t told_run;

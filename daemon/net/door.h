@@ -48,7 +48,7 @@ struct door_config {
 
 /* A peer that was refused. */
 struct door_refusal {
-	char address[DOOR_ADDRESS_MAX]; /* "" not known */
+	char address[DOOR_ADDRESS_MAX]; /* "" unknown */
 	char key[9];			/* the beginning of its public key; "" none */
 	const char *why;
 };

@@ -87,7 +87,7 @@ struct phase_view {
 	double slope_ps_per_s;			   /* least squares, since the last lock or 60 s */
 	double second_ps;			   /* mean phase of the last second */
 	double difference_ps; /* of the last 2 s' mean total delay against the reference */
-	double farthest_ps;   /* largest |difference_ps| of the drift that goes on; 0: none does */
+	double farthest_ps;   /* largest |difference_ps| of the current drift; 0: none */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */

@@ -79,7 +79,7 @@ struct publisher_group_status {
 	uint64_t dropped[OUTCOMES];	   /* blocks */
 	uint64_t dropped_frames[OUTCOMES];
 	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
-	uint64_t disconnected; /* members told that they are too slow */
+	uint64_t disconnected; /* members disconnected as too slow */
 	uint64_t oldest_ns;    /* age of the oldest unsettled block */
 	struct block_drop last_drop;
 };

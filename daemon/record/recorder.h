@@ -40,7 +40,7 @@ struct recorder_config {
 enum recorder_event_type {
 	RECORDER_STARTED = 1,	/* by an order */
 	RECORDER_REFUSED = 2,	/* an order was not carried out */
-	RECORDER_STOPPED = 3,	/* by an order, or its time is over */
+	RECORDER_STOPPED = 3,	/* by an order, or its time has passed */
 	RECORDER_FAILED = 4,	/* by the disk */
 	RECORDER_RESUMED = 5,	/* after a restart of the daemon */
 	RECORDER_BLACK_BOX = 6, /* one was kept */

@@ -37,7 +37,7 @@ struct clock_config {
 	uint32_t far_s;	      /* nor a new label so far from the synchronised system clock; 0 = do
 				   * not compare */
 	uint32_t system_tolerance_ms; /* the synchronised system clock may be so far from the label
-				       * without being told of; 0 = do not compare */
+				       * without a report; 0 = do not compare */
 	bool system_clock;	      /* may the system clock label when nothing else does? */
 	int32_t tai_utc_s;	      /* from leap-seconds.list now */
 	int64_t leap_tai_ns;	      /* next leap second, INT64_MAX: none announced */
@@ -81,7 +81,7 @@ struct clock_view {
 	const char *reason; /* why this state: one sentence for the operator */
 	const char *action; /* what to do; "" when well */
 	bool leap_table_expired, leap_mismatch;
-	uint64_t voids; /* labels given up: board's count began anew, holdover too uncertain */
+	uint64_t voids; /* labels discarded: board's count restarted, holdover too uncertain */
 	uint64_t lates; /* of the rejects: gpsd's report came more than a second after its PPS */
 };
 

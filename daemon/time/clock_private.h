@@ -47,7 +47,7 @@ struct clock {
 	bool board_gone;
 
 	struct label label; /* running; anchor_tai_ns INT64_MIN: none */
-	bool adopted;	    /* a predecessor's, no source has confirmed it yet */
+	bool adopted;	    /* the previous daemon's, no source has confirmed it yet */
 	bool open_to_all;   /* it was good: a worse source than its own may confirm it as well */
 	bool provisional;   /* carried over a moved count, not confirmed yet */
 	bool source_good;   /* the source calls itself good (floors: LOCKED) */

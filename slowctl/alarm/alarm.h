@@ -40,7 +40,7 @@ enum alarm_state {
 	ALARM_OVER,    /* not active; kept for its pause only */
 	ALARM_AWAITED, /* was active when the previous daemon ended */
 	ALARM_RAISED,
-	ALARM_LATCHED, /* is over, and not acknowledged */
+	ALARM_LATCHED, /* has cleared, and is not acknowledged */
 };
 const char *alarm_state_name(enum alarm_state state); /* "over", "awaited", "raised", "latched" */
 

@@ -45,7 +45,7 @@ struct engine;
 struct engine_config {
 	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
 	uint32_t attempts;	 /* times a command's word is sent at most (3) */
-	uint32_t queries;	 /* unanswered QUERYs before the alarm; it goes on, slower (3) */
+	uint32_t queries;	 /* unanswered QUERYs before the alarm; it continues, slower (3) */
 	uint32_t ask_again_ms;	 /* then one QUERY each (2000) */
 	uint32_t window;	 /* words of commands in flight, per floor (8) */
 	uint32_t poll_window;	 /* of polls (4) */
@@ -301,7 +301,7 @@ struct engine_link_view {
 	bool configured, locked, identified, swapped; /* swapped: another floor than configured */
 	uint8_t tower, floor;			      /* configured */
 	uint8_t named_tower, named_floor;	      /* as it names itself; 0xff not yet */
-	uint32_t boot;				      /* 0: not known yet */
+	uint32_t boot;				      /* 0: unknown yet */
 	uint64_t boots;				      /* boots during this daemon */
 	unsigned open, in_flight, polls_in_flight;
 	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;

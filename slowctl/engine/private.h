@@ -158,7 +158,7 @@ struct link {
 /* Of a parameter: commands, by id, that are reasons until a later one on it is done; 0: none. */
 struct undone {
 	uint64_t done;	  /* the last that was */
-	uint64_t unknown; /* ended UNKNOWN: whether it was executed is not known */
+	uint64_t unknown; /* ended UNKNOWN: it is unknown whether it was executed */
 	uint64_t cut;	  /* of a `safe` that the end of a daemon before us cut off */
 	uint64_t cut_job;
 	char detail[320], hint[240]; /* of `unknown` */

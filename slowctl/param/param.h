@@ -43,7 +43,7 @@ enum param_quality {
 	PARAM_NEVER, /* no value yet */
 	PARAM_GOOD,
 	PARAM_STALE, /* older than stale_after */
-	PARAM_BAD,   /* the floor refused to tell it, or the value is impossible */
+	PARAM_BAD,   /* the floor refused to read it, or the value is impossible */
 };
 
 const char *param_type_name(enum param_type type);	    /* "float", "int", "bool", "enum" */
@@ -86,7 +86,7 @@ struct param_kind {
 	double history_s;     /* mean time between two samples kept; 0: no history */
 	double deadband;      /* a change up to this is no new sample before the heartbeat */
 	struct limits limits; /* beyond: warning, alarm */
-	bool latch;	      /* it stays until somebody has acknowledged it */
+	bool latch;	      /* it stays until an operator has acknowledged it */
 	char on_alarm[200];   /* what to do */
 	unsigned enum_count;
 	char enum_names[PARAM_ENUM_MAX][24]; /* of values 0, 1, ... */
