@@ -78,7 +78,7 @@ static void mistakes(void **state)
 	static const struct {
 		const char *text, *error;
 	} cases[] = {
-		{"bang", "f:1: a line begins with 'at' or 'from', not 'bang'"},
+		{"bang", "f:1: a line must begin with 'at' or 'from', not 'bang'"},
 		{"\n\nat", "f:3: at is missing"},
 		{"at x link 0 crc 1", "f:1: at: 'x' is not a number"},
 		{"at 1x link 0 crc 1", "f:1: at: '1x' is not a number"},
