@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fcm-server: one daemon a board. Start is one chain, undone in reverse; between them libevent runs.
+ * fcm-server: the daemon of one board. Start, main loop, reload, stop. Start is one chain, undone
+ * in reverse; between them libevent runs.
  *
  *   configuration -> log -> dictionary, control socket -> data path (publisher, capture) -> store ->
  *   detector -> links -> timing -> READY
@@ -59,7 +60,7 @@ static const char usage_text[] =
 	"  --board N         instance (default 0)\n"
 	"  --config FILE     default /etc/fcm-server/board-N.conf, and FILE.d/*.conf\n"
 	"  --set S.K=VALUE   override one value of the configuration; may be repeated\n"
-	"  --check-config    check it and exit: 0 well, 78 not\n"
+	"  --check-config    check it and exit: 0 if correct, else 78\n"
 	"  --print-config    print what is in effect, and where each value comes from\n"
 	"  --example-config  print a commented example\n"
 	"  --operations      print the operations of the control protocol as JSON\n"
@@ -135,7 +136,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 's':
 			if (o->override_count >= 32) {
-				fputs("fcm-server: at most 32 --set\n", stderr);
+				fputs("fcm-server: too many --set (at most 32)\n", stderr);
 				return 2;
 			}
 			o->overrides[o->override_count++] = optarg;
@@ -164,7 +165,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "fcm-server: what is \"%s\"?\n%s", argv[optind], usage_text);
+		fprintf(stderr, "fcm-server: unexpected argument \"%s\"\n%s", argv[optind],
+			usage_text);
 		return 2;
 	}
 	if (!o->config) {
@@ -393,8 +395,7 @@ static int start_data(struct station *s)
 /* A start that takes long for an old database is none that hangs. */
 static void tell_systemd(void)
 {
-	sd_notify(0,
-		  "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=the database is brought to this version");
+	sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=migrating the database to this version");
 }
 
 /* One that hangs is not waited for: floors are read and made safe without it. */
@@ -476,13 +477,13 @@ static const char *control_trouble(int r)
 {
 	switch (r) {
 	case -EADDRINUSE:
-		return "another daemon answers there; end it, or give this one a socket of its own";
+		return "another daemon answers there; stop it, or give this one another socket";
 	case -EEXIST:
-		return "there is something that is no socket; move it away, or name another path";
+		return "this path is not a socket; move the file away, or name another path";
 	case -ENOENT:
-		return "its directory is not there; make it, or name another path";
+		return "its directory does not exist; make it, or name another path";
 	case -EACCES:
-		return "the daemon's user may not make a socket there";
+		return "the daemon's user has no permission to make a socket there";
 	default:
 		return strerror(-r);
 	}
@@ -504,11 +505,11 @@ static void warn_of_experts(struct station *s, const struct control_groups *grou
 {
 	s->has_roles = groups->roles;
 	if (!groups->roles) {
-		log_event(
-			LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_CONFIG,
-			"whoever may connect to %s is an expert: name expert_group or reader_group "
-			"in [control] of %s",
-			s->config.control.socket, s->config_path);
+		log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_CONFIG,
+			  "every user who can connect to %s is an expert: name expert_group or "
+			  "reader_group "
+			  "in [control] of %s",
+			  s->config.control.socket, s->config_path);
 	}
 }
 
@@ -614,10 +615,10 @@ static void tend_control(struct station *s)
 	int r = control_tend(s->control, now_mono_ns());
 
 	if (r > 0) {
-		log_error("control", "%s was removed by somebody; it has been made anew",
+		log_error("control", "%s was removed; the daemon has made it again",
 			  s->config.control.socket);
 	} else if (r < 0 && !s->control_lost) {
-		log_error("control", "%s was removed by somebody and cannot be made anew: %s",
+		log_error("control", "%s was removed and cannot be made again: %s",
 			  s->config.control.socket, control_trouble(r));
 	}
 	s->control_lost = r < 0;
@@ -680,7 +681,8 @@ static void reload_groups(struct station *s, const struct config *fresh)
 	int r = find_groups(fresh, &groups, &error);
 
 	if (r < 0) {
-		log_error("control", "the roles are as before: %s; %s", error.message, error.hint);
+		log_error("control", "reload refused, the roles stay as before: %s; %s",
+			  error.message, error.hint);
 		return;
 	}
 	memcpy(s->config.control.reader_group, fresh->control.reader_group,
@@ -692,7 +694,7 @@ static void reload_groups(struct station *s, const struct config *fresh)
 	warn_of_experts(s, &groups);
 	r = control_regroup(s->control, &groups);
 	if (r < 0) {
-		log_error("control", "%s cannot be given to its groups: %s",
+		log_error("control", "%s: cannot set the access for its groups: %s",
 			  s->config.control.socket, control_trouble(r));
 	}
 }
@@ -715,7 +717,8 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 			  config_error(report, n));
 	}
 	if (r < 0) {
-		log_error("fcm-server", "the configuration is as before: %s has mistakes",
+		log_error("fcm-server",
+			  "reload refused, the configuration stays as before: %s has mistakes",
 			  s->config_path);
 	} else {
 		config_diff(&s->config, &fresh, say_difference, s);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note OR BSD-2-Clause */
 /*
- * NaNet3: the one contract, in two halves.
+ * The contract of a NaNet3 board, in two halves.
  *
  *   1. board  <-> driver    registers in BAR 0, rings in host memory, events, TX descriptors
  *   2. driver <-> library   requests (ioctl numbers and their structs) and mappings
  *
- * "Driver" is the kernel module, or the emulator's user-space host that plays its part; both speak
+ * "Driver" is the kernel module, or the emulator's user-space host in its place; both implement
  * both halves. The register map is OURS: the board's own is not public. All fields little-endian,
  * reserved fields zero, no implicit padding.
  *
- * The way of a link's data:
+ * The path of a link's data:
  *
  *   board                         driver                          owner (one process)
  *   fills buffer FREE -> BOARD
@@ -20,31 +20,33 @@
  *
  * **Every completion covers a range of board counts, [frame_count, frame_count + frames), and the
  * ranges of one DMA epoch follow each other without a hole**: data (length = frames x 10 000) or a
- * gap (length 0, reason says why). A dark link completes gaps at every deadline, so a reader's view
- * of time goes on. Ring full: the board drops whole cells, counts them, and the next completion is a
- * gap of exactly that many with reason RING_FULL. Ring, positions and owner page survive the owner.
+ * gap (length 0, reason says why). A dark link completes gaps at every deadline, so time continues
+ * for a reader. When the ring is full the board drops whole cells and counts them; the next
+ * completion is a gap of exactly that many cells with reason RING_FULL. Ring, positions and owner
+ * page survive the owner.
  *
  * User buffers. A process registers memory of its own: the driver pins it, lists its pages, and the
- * board translates (buffer, offset) through that list, with a TLB before it. A put goes out of one
- * registered buffer and, through the board's loop-back port, into another, in packets of at most a
- * page: the papers' RDMA calls, and what nanet3-perf measures.
+ * board translates (buffer, offset) through that list, with a TLB before it. A put copies from one
+ * registered buffer, through the board's loop-back port, into another, in packets of at most a
+ * page. These are the papers' RDMA calls; nanet3-perf measures them.
  *
  * Rights. A handle that is not open for writing changes nothing. To act on a link (a word down, a reset,
  * its deadline) a handle must *act for* it: it owns the link's ring, or the owner has granted it the right
  * (for instance to another thread of a daemon); otherwise the process must be privileged. A link without an
- * owner has to be claimed first. Shared room is limited: NANET3_LINK_WORDS and the constants after it.
+ * owner has to be claimed first. Shared resources are limited: NANET3_LINK_WORDS and the constants
+ * after it.
  *
  * Polling. Each event on the board's queue carries its own sequence number, written last. A process
  * that owns a link may map that queue for reading and the link's doorbell page for writing, and then
  * needs neither interrupt nor system call for a buffer: it follows the sequence numbers and writes
- * the release position itself. The driver follows the queue at its leisure, so ring state and
- * take-over are as ever.
+ * the release position itself. The driver follows the queue later, so ring state and take-over do
+ * not change.
  *
- * The one hole allowed: when a PPS comes before the count's own second is over, the count goes up to
- * the next multiple of 8000 and the counts in between never exist. What was begun is handed over
- * first, so a completion never spans the hole; the next one begins at a multiple of 8000 higher than
- * where the last ended, and that means: this second was short. Counts never repeat or go back; the
- * first of a boot is 8000.
+ * The one hole allowed: when a PPS comes before the end of the count's own second, the count jumps to
+ * the next multiple of 8000, and the counts in between never exist. Open buffers are handed over
+ * first, so a completion never spans the hole. The next completion begins at a multiple of 8000
+ * above the end of the last one: this shows that the second was short. Counts never repeat or go
+ * back; the first of a boot is 8000.
  */
 #ifndef NANET3_H
 #define NANET3_H
@@ -70,9 +72,9 @@
  * Registers, 32 bits each, BAR 0, 64 KiB. A 64-bit pair is read low word first; reading it latches
  * the high one. A board that is gone reads all ones.
  *
- * DMA_EPOCH is the driver's to count; a link's ENABLE latches it for that link's RX events. Of the
- * event queue a place is kept for each buffer that may yet complete: RX and TX events wait for room
- * and are never dropped, LINK, PPS and ERROR events may be and are counted in EVQ_LOST.
+ * The driver counts DMA_EPOCH; a link's ENABLE latches it for that link's RX events. The event
+ * queue keeps a place for each buffer that can still complete. RX and TX events wait for room and
+ * are never dropped. LINK, PPS and ERROR events can be dropped; EVQ_LOST counts them.
  */
 #define NANET3_REG_ID	       0x0000u /* "NN3\0" little-endian: 0x00334e4e */
 #define NANET3_REG_VERSION     0x0004u /* NANET3_VERSION */
@@ -109,7 +111,7 @@
 #define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/common/model_fault.h */
 #define NANET3_BAR_BYTES       0x10000u
 
-/* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table lies in BAR 2. */
+/* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table is in BAR 2. */
 #define NANET3_VECTORS (NANET3_LINKS + 1u)
 
 #define NANET3_CONTROL_RESET  0x1u /* self-clearing: stops DMA, forgets rings and buffers */
@@ -146,7 +148,7 @@
 
 #define NANET3_LINK_ENABLE 0x1u /* DMA runs; setting it begins at position 0 */
 #define NANET3_LINK_RESET  0x2u /* self-clearing: transceiver reset, lock is lost and found again */
-#define NANET3_LINK_ALIGN  0x4u /* self-clearing: word alignment anew */
+#define NANET3_LINK_ALIGN  0x4u /* self-clearing: word alignment again */
 
 #define NANET3_LSTAT_SIGNAL 0x1u /* light */
 #define NANET3_LSTAT_LOCKED 0x2u /* word-aligned on K28.5 */
@@ -156,8 +158,8 @@
 				  * this is clear too, and not before */
 
 /*
- * User buffer n at NANET3_REG_BUFFER(n, reg). Setting VALID takes the other registers; clearing it
- * ends translation through this buffer at once, and BUSY tells when the last transfer is over.
+ * User buffer n at NANET3_REG_BUFFER(n, reg). Setting VALID latches the other registers. Clearing
+ * it ends translation through this buffer at once; BUSY is clear when the last transfer has ended.
  */
 #define NANET3_BUFFERS		  64u
 #define NANET3_REG_BUFFER(n, reg) (0x2000u + 0x20u * (n) + (reg))
@@ -171,8 +173,8 @@
 
 /*
  * Doorbell page of link n, alone in its page so that the owner may map it: a write-only alias of
- * LREG_RELEASE (high word at 4 first, then the low one at 0). Backwards and beyond WRITE are ignored
- * there as here.
+ * LREG_RELEASE (high word at 4 first, then the low one at 0). Positions that go backwards or beyond
+ * WRITE are ignored, as in LREG_RELEASE.
  */
 #define NANET3_REG_DOORBELL(n) (0x8000u + NANET3_PAGE * (n))
 
@@ -194,7 +196,7 @@ enum nanet3_event_type {
 #define NANET3_GAP_BOARD_FIFO 2u
 #define NANET3_GAP_RING_FULL  3u
 
-#define NANET3_ERROR_STALLED   1u /* value 1: hand-overs have stopped; 0: they go on */
+#define NANET3_ERROR_STALLED   1u /* value 1: hand-overs have stopped; 0: they continue */
 #define NANET3_ERROR_EVQ_FULL  2u /* value: events lost since boot */
 #define NANET3_ERROR_DMA_FAULT 3u /* address in no table; value: register offset of the table */
 
@@ -225,9 +227,9 @@ struct nanet3_event {
 };
 
 /*
- * One downstream word on the TX ring: a page a descriptor on the board, 64 bytes used. Room a frame
- * and link: 16 requests, one timing command, one piece of serial; words that are due leave in the
- * order posted.
+ * One downstream word on the TX ring: a page per descriptor on the board, 64 bytes used. A frame of
+ * a link has room for 16 requests, one timing command and one piece of serial data. Words that are
+ * due leave in the order in which they were posted.
  */
 #define NANET3_TX_STRIDE  NANET3_PAGE
 #define NANET3_TX_AHEAD	  80000u /* frames: SEND refuses an at_frame further ahead (10 s) */
@@ -251,9 +253,10 @@ struct nanet3_tx {
 	0x1u /* ring the doorbell with the next one: words that belong together leave together */
 
 /*
- * Limits of the room that clients share, and what is reserved for handles that act for a link: no other
- * client can use up their words, their part of the TX ring or all registered buffers. Words that the last
- * owner sent ahead (at_frame, 10 s at most) leave, and count, also when the link has another owner.
+ * Limits of the resources that clients share, and the parts that are reserved for handles that act
+ * for a link: no other client can use up their words, their part of the TX ring or all registered
+ * buffers. Words that the last owner has scheduled (at_frame, at most 10 s ahead) leave, and count,
+ * also when the link has another owner.
  */
 #define NANET3_LINK_WORDS   64u /* words under way to a link; a broadcast counts on each */
 #define NANET3_OTHERS_WORDS 16u /* of them, in all, from handles that do not act for the link */
@@ -266,8 +269,9 @@ struct nanet3_tx {
 
 /*
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
- * source. All packets of a put carry its cookie; the LAST one's TX and PUT events stand for all, with
- * reason NANET3_TX_FAULT when any packet of it did. Packets leave in order, at once, not by frames.
+ * source. All packets of a put carry its cookie. The TX and PUT events of the LAST one are those of
+ * the put, with reason NANET3_TX_FAULT if any of its packets failed. Packets leave in order, at
+ * once, not by frames.
  */
 #define NANET3_LOOPBACK 0xf0u
 #define NANET3_PUT_LAST 0x1u
@@ -285,7 +289,7 @@ struct nanet3_tx_put {
 enum nanet3_ring_status {
 	NANET3_RING_STOPPED = 0,   /* no DMA */
 	NANET3_RING_OWNED = 1,	   /* running for its owner */
-	NANET3_RING_LINGERING = 2, /* owner gone, DMA goes on until the linger time has passed */
+	NANET3_RING_LINGERING = 2, /* owner gone, DMA continues until the linger time has passed */
 };
 
 /*
@@ -317,8 +321,9 @@ struct nanet3_ring {
 
 /*
  * A client's own event queue, mapped read-write: one page of header, then `size` events. The driver
- * writes events[write % size], then write; the client advances read. Full: control events are counted
- * in `lost`, RX events are only wake-ups (the truth is in the ring state) and may be merged.
+ * writes events[write % size], then write; the client advances read. When it is full, lost control
+ * events are counted in `lost`. RX events are only wake-ups (the ring state is authoritative) and
+ * may be merged.
  */
 struct nanet3_queue {
 	__u32 version;
@@ -339,10 +344,10 @@ struct nanet3_queue {
 #define NANET3_MAP_OWNER(link)	  ((0x3ull << 40) | ((unsigned long long)(link) << 36))
 #define NANET3_MAP_CHUNK(link, n)                                                                  \
 	((0x4ull << 40) | ((unsigned long long)(link) << 36) | ((unsigned long long)(n) << 24))
-/* The owner page: NANET3_PAGE bytes, read-write for the owner, zeroed when DMA starts anew. */
+/* The owner page: NANET3_PAGE bytes, read-write for the owner, zeroed when a new DMA epoch begins. */
 
 #define NANET3_EMULATED_REAL_TIME 1u
-#define NANET3_EMULATED_UNPACED	  2u /* its seconds are not ours: its own labels are the time */
+#define NANET3_EMULATED_UNPACED	  2u /* its time is not real time: its own labels are the time */
 
 struct nanet3_info {
 	__u32 version; /* in: what the caller speaks; out: what the driver speaks */
@@ -361,7 +366,7 @@ struct nanet3_claim {
 	__u32 dma_epoch; /* out */
 	__u32 reserved;
 };
-#define NANET3_CLAIM_FRESH	0x1u   /* do not take over a lingering ring: start DMA anew */
+#define NANET3_CLAIM_FRESH	0x1u /* do not take over a lingering ring: start a new DMA epoch */
 #define NANET3_CLAIMED_TAKEOVER 0x100u /* ring, positions and owner page are the last owner's */
 
 struct nanet3_grant {
@@ -404,7 +409,7 @@ struct nanet3_wait {
 struct nanet3_polling {
 	__u32 on;
 	__u32 queue_size;    /* out: events on the board's queue */
-	__u32 next_sequence; /* out: of the first event that the caller has not been told of */
+	__u32 next_sequence; /* out: of the first event that was not reported to the caller */
 	__u32 reserved;
 };
 
@@ -441,7 +446,7 @@ struct nanet3_stats {
 	__u64 control_interrupts, spurious; /* spurious: nothing was there */
 	__u64 rescued;		  /* events found without an interrupt (lost, or polling) */
 	__u64 events, bad_events; /* taken; of no known type, link or position */
-	__u64 queue_lost;	  /* control events that found a client's queue full */
+	__u64 queue_lost;	  /* control events lost because a client's queue was full */
 	__u64 tx_words, tx_faults, puts, put_bytes;
 	__u64 resets; /* of the whole board, by the driver */
 	__u32 clients;
@@ -453,21 +458,22 @@ struct nanet3_stats {
 
 /*
  * Requests. All are refused with ENODEV once the board is gone. The device opens 64 times at once, for reading
- * only as long as fewer than NANET3_READ_HANDLES are open, then EMFILE. A handle that is not open for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
+ * only as long as fewer than NANET3_READ_HANDLES are open, then EMFILE. A handle that is not open
+ * for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
  *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
  *             A link whose completions do not follow one another is stopped, and its owner loses its
  *             handle: GONE, then ENODEV, as if the board had gone
- *   YIELD     give it back (u32 link): DMA stops at once, no linger. EPERM when not the owner. What it has
- *             mapped stays mapped and is of no meaning any more
+ *   YIELD     release it (u32 link): DMA stops at once, no linger. EPERM when not the owner. Its mappings
+ *             stay, but are of no meaning any more
  *   GRANT     let one other handle act for the link, instead of the last one: EPERM when not the owner, ENOENT
  *             when no such handle is open. Ends with the ownership, and with that handle
  *   RELEASE   EPERM when not the owner, EINVAL beyond write_position or backwards
  *   SEND      one downstream word: EINVAL malformed, EPERM when the caller does not act for the link (broadcast:
  *             for all of them) and has no CAP_SYS_ADMIN, ENOLINK when the link is not locked (broadcast: none is),
- *             EAGAIN when the TX ring or the link's room for words is full. Refused, it rings the doorbell for
- *             what MORE held back; so does the end of who holds back
+ *             EAGAIN when the TX ring or the link's room for words is full. A refused SEND rings the doorbell for
+ *             words that MORE held back; so does the end of the handle that holds them back
  *   REG_READ  EINVAL out of range or not aligned. Bus addresses read as 0 unless the caller is privileged
  *   REG_WRITE EPERM unless it is SCRATCH, or a DEADLINE within its limits of a link that the caller acts for, or
  *             the caller has CAP_SYS_RAWIO
@@ -480,12 +486,12 @@ struct nanet3_stats {
  *             RLIMIT_MEMLOCK, ENOSPC no buffer is free for this handle. Memory stays pinned until UNREGISTER
  *             or close
  *   UNREGISTER  (u32 buffer) ENOENT not the caller's; returns when the board does not write there any
- *             more. While packets from or to it wait on the TX ring, its number is given to nobody
+ *             more. While packets from or to it wait on the TX ring, its number is not used again
  *   PUT       ENOENT a buffer is not the caller's, EINVAL outside of it (the destination only without
  *             UNCHECKED), EAGAIN the puts' part of the TX ring is full, or the source is being written to where
  *             DMA is bounced or an IOMMU translates: nothing was posted, and the doorbell is rung for what MORE
  *             held back; E2BIG it will never fit
- *   STATS     counters since the driver found the board, anew each time that it comes back; anyone
+ *   STATS     counters since the driver found the board; they restart whenever it comes back; any handle
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every driver checks in the same way: the kernel module, and the emulator's host that plays its
- * part. Pure functions of the structs in nanet3.h; for the errors see the requests there.
+ * Checks that both drivers make in the same way: the kernel module, and the emulator's host. Pure
+ * functions of the structs in nanet3.h; for the errors see the requests there.
  */
 #ifndef NANET3_RULES_H
 #define NANET3_RULES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The second way in: the emulator's socket. A Unix SOCK_SEQPACKET socket on which a client sends one
- * request a packet and gets one answer: the same request codes and structs as the device's ioctls,
- * so that a client cannot tell board from model but by what it opened.
+ * The second transport: the emulator's socket. A Unix SOCK_SEQPACKET socket on which a client sends
+ * one request a packet and gets one answer: the same request codes and structs as the device's
+ * ioctls, so that a client cannot tell board from model but by what it opened.
  *
  *   request  struct nanet3_sock_head, then `size` bytes of the request's struct
  *   answer   struct nanet3_sock_head (result = 0 or -errno), then the struct as it came out

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the journal's commands are found without reading all of them, as SQL: for who writes them (daemon/) and who
- * reads them (slowctl/).
+ * SQL that finds the journal's commands without reading all of them; for the writer (daemon/) and
+ * the readers (slowctl/).
  */
 #ifndef SCHEMAS_JOURNAL_SQL_H
 #define SCHEMAS_JOURNAL_SQL_H

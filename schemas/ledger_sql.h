@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the ledger's columns mean together, as SQL over a row of ledger_link, ledger_stream or one of their sums:
- * for who writes them (daemon/) and who reads them (slowctl/).
+ * The meaning of the ledger's columns together, as SQL over a row of ledger_link, ledger_stream or
+ * one of their sums: for who writes them (daemon/) and who reads them (slowctl/).
  */
 #ifndef SCHEMAS_LEDGER_SQL_H
 #define SCHEMAS_LEDGER_SQL_H

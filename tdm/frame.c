@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The TDM frame's map put into code: checks, header, slots. See frame.h for the contract.
+ * The TDM frame: checks, header, slots. frame.h has the map and the contract.
  *
  * tdm_frame_check() is the daemon's hot path, 32 000 times a second: one CRC-32C pass by isa-l over
  * the frame and a handful of loads. Everything else here touches only the bytes it names.

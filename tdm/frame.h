@@ -2,8 +2,8 @@
 /*
  * The TDM frame: 10 000 bytes every 125 us, up and down the fibre.
  *
- * This format is OURS: the experiment's own slot map is not public. It is defined in this file alone,
- * so that the real one can take its place. All numbers are little-endian.
+ * This format is OURS: the experiment's own slot map is not public. It is defined only in this
+ * file, so that the real one can replace it. All numbers are little-endian.
  *
  * Pure functions: no I/O, no allocation, no logging, no state. Frames are plain byte arrays in the
  * ring; a view points into them and is valid as long as they are.
@@ -78,7 +78,7 @@ extern const uint8_t tdm_end[4];  /* the end mark */
 #define TDM_PMT_FIFO_FULL 0x01u /* hits were lost in the FCM since the last frame */
 #define TDM_PMT_POWERED	  0x02u
 
-/* The time word: who labels a frame, and how well. Bits from the least significant. */
+/* The time word: the label of a frame, and its quality. Bits from the least significant. */
 struct tdm_time {
 	uint16_t frame;	 /* 13 bits: 0..7999, the frame of the second */
 	uint32_t second; /* 17 bits: 0..86399 second of the UTC day (86400 in a leap second) */
@@ -97,7 +97,7 @@ struct tdm_time {
 
 /* The time word of a header, its fields from bit 0 up in the order of the struct. */
 uint64_t tdm_time_pack(const struct tdm_time *t);
-/* Every field as it is there, legal or not. */
+/* Every field as it is, legal or not. */
 void tdm_time_unpack(uint64_t word, struct tdm_time *ret_t);
 /* Whether every field is inside its range. Under TDM_TIME_NONE second, day and year are void and not
  * looked at. Packing masks each field to its width. */

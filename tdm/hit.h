@@ -36,7 +36,7 @@ struct hit {
 	uint8_t samples;  /* 0..63 */
 	bool fifo_full;
 	uint32_t charge; /* 22 bits */
-	bool fragment;	 /* the pulse goes on in the next hit */
+	bool fragment;	 /* the pulse continues in the next hit */
 	bool zip;	 /* samples are one byte */
 };
 

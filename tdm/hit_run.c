@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * See hit_run.h. A header is 16 bytes, a register. Nothing is decided hit by hit: what is wrong with any,
- * and when the first and the last were born, is gathered and looked at behind the last. Only the way to
- * the next hit is not: its length is bounded whatever it says, and compared with what is left. Each
- * length has to wait for the one before; of two runs side by side the processor follows both in little
- * more than the time of one.
+ * Walks over all hits of a slot with vector instructions: see hit_run.h. A header is 16 bytes, a
+ * register. Nothing is decided hit by hit: what is wrong with any, and when the first and the last
+ * were born, is gathered and looked at behind the last. Only the way to the next hit is not: its
+ * length is bounded whatever it says, and compared with what is left. Each length has to wait for
+ * the one before; of two runs side by side the processor follows both in little more than the time
+ * of one.
  *
  *   16-bit lane   0    1      2      3               4  5          6  7
  *   header        id   sync   T5ns   FrameCounter,   time of day   shape

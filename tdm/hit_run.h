@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hits by the slot: what hit_walk.h does hit by hit, for all of a slot, or of two side by side, as long
- * as nothing is wrong. Half of what demultiplexing costs hangs on it (tests/bench/README.md).
+ * Fast walk over all hits of a slot, or of two slots in parallel, as long as no hit is faulty: the
+ * same as hit_walk.h does hit by hit. It determines half of the cost of demultiplexing
+ * (tests/bench/README.md).
  */
 #ifndef TDM_HIT_RUN_H
 #define TDM_HIT_RUN_H
@@ -24,8 +25,8 @@ struct hit_run {
 /*
  * Walk `n` runs, one or two, and stamp the headers in their copies with `stamp_bits`
  * (hit_walk_stamp_bits()). All hits must be hit_legal(), also one of which only the header is there.
- * False: one is not, or this processor has not what it takes (AVX); then headers in the copies may have
- * been stamped, and what was found means nothing.
+ * False: one is not, or this processor has no AVX. Then headers in the copies may have been
+ * stamped, and the results are invalid.
  */
 bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits);
 

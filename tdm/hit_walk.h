@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hits by the million: the few fields of a hit header (tdm/hit.h) that a walk through a stream of hits
- * needs, inline; hit.c uses them, too. One look at the header decides whether it is legal, how long it is
- * and when it was born.
+ * Inline access to the fields of a hit header (tdm/hit.h) that a walk through a stream of hits
+ * needs; hit.c uses them, too. One pass over the header finds whether it is legal, its length and
+ * its time.
  *
  * The time word of a hit (bytes 4..11) is one little-endian 64-bit number: T5ns in bits 0..15,
  * FrameCounter 16..28, and from bit 29 on what the shore fills. That split makes stamping one mask

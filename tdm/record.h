@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Recorded cells (schemas/fcm_record.h): headers made and checked, segments walked. All that write or read
- * recordings do it through here. No I/O: bytes come from a function of the caller's.
+ * Recorded cells (schemas/fcm_record.h): makes and checks headers, walks through segments. All
+ * writers and readers of recordings use this. No I/O: the caller passes a function that reads
+ * bytes.
  *
  * Headers are written and read as they lie in memory (little-endian).
  */
@@ -28,13 +29,13 @@ bool tdm_segment_same_boot(const struct fcm_segment_header *a, const struct fcm_
 
 /* Magic and checksums; `data`: header->bytes of them. */
 void tdm_record_seal(struct fcm_record_header *header, const void *data);
-/* 0 or -EBADMSG: no record, damaged, or one that cannot be in such a segment. `bytes`: 48 of them. Kinds
- * that are not known are well, and so are labels with more bytes: a reader passes over that. */
+/* 0 or -EBADMSG: no record, damaged, or one that cannot be in such a segment. `bytes`: 48 of them.
+ * Unknown kinds are accepted, and so are labels with more bytes: a reader skips them. */
 int tdm_record_check(const void *bytes, const struct fcm_segment_header *segment,
 		     struct fcm_record_header *ret_header);
 /* It is about cells: DATA, GAP or LET_GO. */
 bool tdm_record_has_cells(const struct fcm_record_header *header);
-/* What has become of the cells of one that has them and no data. */
+/* The verdict on the cells of a record that has cells but no data. */
 enum tdm_loss tdm_record_loss(const struct fcm_record_header *header);
 /* The data match their checksum. 0 or -EBADMSG. */
 int tdm_record_check_data(const struct fcm_record_header *header, const void *data);

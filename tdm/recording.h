@@ -19,8 +19,8 @@
 #define RECORDING_LINKS 4u
 
 /*
- * In a directory of recordings may lie what others have put there: links that lead elsewhere are not followed,
- * and whatever is no regular file is not waited for (a pipe).
+ * Other users may put files into a directory of recordings: symbolic links are not followed, and
+ * only regular files are opened (a pipe could block).
  */
 /* Directory `name` in `place`, to read: a descriptor; -ENOTDIR: a link or a file; -ENOENT, also if `name` leads
  * out of `place`; else errno of open(2). `place` itself may be a link. */
@@ -52,8 +52,8 @@ record_read_fn recording_read;
 
 /*
  * The segments of a recording: those in directory `path` whose names say that they are (linkL-NNNNN.fcmr),
- * or the one at `path`, whatever its name. -ENODATA: a directory without segments; else what open(2) or the
- * segment's header says (record.h). recording_fini() after success only.
+ * or the one at `path`, whatever its name. -ENODATA: a directory without segments; else the errno
+ * of open(2) or of the segment's header (record.h). recording_fini() after success only.
  */
 int recording_init(struct recording *r, const char *path);
 /* The same of directory `name` among those in `place`; as recording_enter(), too. */
@@ -67,7 +67,7 @@ struct recording_file {
 	uint8_t *data; /* of the last record; room for segment.data_bytes_max */
 };
 
-/* 0, or what open(2), tdm_walk_begin() or malloc(3) say; *f is then untouched. */
+/* 0, or the error of open(2), tdm_walk_begin() or malloc(3); *f is then untouched. */
 int recording_open(struct recording_file *f, const char *path);
 /* One of `r`; as recording_open_below(), too. */
 int recording_open_segment(struct recording_file *f, const struct recording *r,
@@ -79,8 +79,8 @@ int recording_next(struct recording_file *f, struct fcm_record_header *ret_heade
 
 /* The label of a LABEL record whose data are at `data`. */
 struct fcm_record_label recording_label(const uint8_t *data);
-/* TAI since 1970 of the start of `count`, ns. False: the label knows no time, or the count lies so far away
- * that it is none of this label's. */
+/* TAI since 1970 of the start of `count`, ns. False: the label has no time, or the count is too far
+ * away from it. */
 bool recording_tai_ns(const struct fcm_record_label *label, uint64_t count, int64_t *ret_tai_ns);
 /* UTC since 1970 of a TAI time; *ret_leap: it lies in 23:59:60, whose number is the one before plus one. */
 int64_t recording_utc_ns(const struct fcm_record_label *label, int64_t tai_ns, bool *ret_leap);

@@ -6,8 +6,8 @@
  *
  * A value is a signed 32-bit number in the unit given here. RO registers answer a write with
  * WORD_READ_ONLY, values outside the hardware's range with WORD_BAD_VALUE, unknown modules and
- * registers with WORD_BAD_REG. What a switched-off or tripped module refuses (WORD_REFUSED) is said
- * at its register.
+ * registers with WORD_BAD_REG. The comment of a register says when a switched-off or tripped module
+ * refuses it (WORD_REFUSED).
  *
  * Sequences, as the floor keeps them: WRITE and ACTION have an outcome (status and value), kept for
  * the last 256, refusals included; READ and QUERY are executed each time and keep none.
@@ -19,13 +19,14 @@
  * that proves it, as it will be when done. A word with a wrong CRC is counted and not answered.
  *
  * Silence timer: off at boot. While it is on, the FCM counts the time since the last valid word from
- * the shore: right CRC, a known op, and a sequence where WRITE and ACTION need one. What it asks, and
- * whether it is refused, does not matter. Frames, serial bytes and timing commands are no words. After
- * SILENCE_S the timer fires: the HV set value of every optical module becomes 0, that of a tripped one
- * too, and each HV ramps down at its module's RAMP. Power, threshold and ramp stay. SILENCED counts it.
- * With all set values 0 there is nothing to ramp down, and it does not fire. Words that come back change
- * nothing: the set values stay 0 until they are written, and the timer stays on. An FCM without the
- * timer answers its registers with WORD_BAD_REG, as any that it does not have.
+ * the shore: right CRC, a known op, and a sequence where WRITE and ACTION need one. Its contents,
+ * and whether it is refused, do not matter. Frames, serial bytes and timing commands are not words.
+ * After SILENCE_S the timer fires: the HV set value of every optical module becomes 0, that of a
+ * tripped one too, and each HV ramps down at its module's RAMP. Power, threshold and ramp stay.
+ * SILENCED counts it. With all set values 0 there is nothing to ramp down, and it does not fire.
+ * When words come again nothing changes: the set values stay 0 until they are written, and the timer
+ * stays on. An FCM without the timer answers its registers with WORD_BAD_REG, as any that it does
+ * not have.
  */
 #ifndef TDM_REGISTERS_H
 #define TDM_REGISTERS_H
@@ -102,7 +103,7 @@
 #define REG_FCM_RX_POWER    13u /* RO nW at the FCM's receiver */
 #define REG_FCM_SILENCE	    14u /* rw 0/1   0. The silence timer (above). A good write sets
 				 * SILENCED to 0 */
-#define REG_FCM_SILENCE_S   15u /* rw s     20..3600       120. After so much silence it fires */
+#define REG_FCM_SILENCE_S   15u /* rw s     20..3600       120. After this time it fires */
 #define REG_FCM_SILENCED    16u /* RO times it fired since SILENCE was written or the FCM's boot */
 #define REG_FCM_SILENCED_AGO 17u /* RO s since it fired last; 0 while SILENCED is 0 */
 
@@ -111,7 +112,7 @@
 #define REG_FCM_SILENCE_S_DEFAULT 120
 
 #define REG_FCM_ACTION_RESET       1u /* the FCM boots: answers first (the reply leaves before the
-				       * boot), is away for 0.5 s, forgets its 256 outcomes, the
+				       * boot), is silent for 0.5 s, forgets its 256 outcomes, the
 				       * boot count moves; modules keep power and set values */
 #define REG_FCM_ACTION_POWER_CYCLE 2u /* value = module 0..7: off for 0.2 s, then on */
 

@@ -12,8 +12,9 @@
  *   14 u16  CRC-16/T10-DIF of bytes 0..13
  *
  * An FCM executes a sequence once, keeps the outcome of its last 256 and answers QUERY (value = the
- * sequence asked for) with the outcome kept, or WORD_UNKNOWN. QUERY of 0 asks for the largest sequence of which it
- * has the outcome: a journal that does not know what others have sent begins behind it.
+ * sequence asked for) with the outcome kept, or WORD_UNKNOWN. QUERY of 0 asks for the largest
+ * sequence whose outcome it keeps: a journal that does not know what others have sent continues
+ * behind it.
  */
 #ifndef TDM_WORD_H
 #define TDM_WORD_H

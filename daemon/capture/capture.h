@@ -9,8 +9,9 @@
  *                      ^ ---settled-------'
  *                      '--commands-- main <--reports--'
  *
- * What survives a kill -9 is in the owner page (daemon/data/owner_page.h). After a restart everything behind its cursor is
- * read again: blocks that were sent before are flagged RESENT, acknowledged ones are not sent again.
+ * The state that survives a kill -9 is in the owner page (daemon/data/owner_page.h). After a
+ * restart everything behind its cursor is read again: blocks that were sent before are flagged
+ * RESENT, acknowledged ones are not sent again.
  */
 #ifndef DAEMON_CAPTURE_CAPTURE_H
 #define DAEMON_CAPTURE_CAPTURE_H
@@ -30,7 +31,7 @@ struct capture_config {
 	enum hit_day_origin day_origin;
 	struct {
 		uint8_t tower, floor;
-	} expected[NANET3_LINKS];	       /* which floor hangs on which link */
+	} expected[NANET3_LINKS];	       /* which floor is on which link */
 	uint32_t cable_delay_ns[NANET3_LINKS]; /* added to the blocks' times; 0 = none */
 	uint8_t groups;			       /* groups of reserved consumers ... */
 	uint8_t group_streams
@@ -39,10 +40,10 @@ struct capture_config {
 	uint64_t hold_frames; /* what a group may hold back of a ring (publisher.h); 0: unknown */
 	/* New rings are read when the journal's run is known, or after this time; 0: at once. */
 	unsigned journal_wait_ms;
-	bool patient; /* a board that waits for us is let wait as long as a consumer takes (policy wait) */
+	bool patient; /* an emulator that waits for us waits as long as a consumer needs (policy wait) */
 	struct tap *tap; /* the recorder's; NULL: no recorder */
-	/* Called by capture_stop() when the thread has ended, before the rings are unmapped: the recorder
-	 * takes what it can. May be NULL. */
+	/* Called by capture_stop() when the thread has ended, before the rings are unmapped: the
+	 * recorder takes the last cells. May be NULL. */
 	void (*before_close)(void *context);
 	void *context;
 };
@@ -64,7 +65,7 @@ struct capture_command {
 			    /* RUN_JOURNAL: the run open there; RUN_ENDING: the run with a planned
 			     * end */
 	uint32_t begun;	    /* SAVED: closed rows of this beginning of the link up to and ... */
-	uint64_t second;    /* ... including this second lie in the database */
+	uint64_t second;    /* ... including this second are in the database */
 	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
 			    /* RUN_SAVED: the run change of this number does */
 	struct label label; /* LABEL */
@@ -76,11 +77,12 @@ enum capture_report_type {
 	CAPTURE_TELEMETRY = 2, /* telemetry: once a second and link */
 	CAPTURE_LINK_ROW = 3,  /* link_row: open rows twice a second, closed ones once */
 	CAPTURE_STREAM_ROW = 4,
-	CAPTURE_LOSS = 5,      /* loss: when it begins (open) and when it has ended */
-	CAPTURE_ALIGN = 6,     /* aligned or lost, slip offset */
-	CAPTURE_IDENTITY = 7,  /* the link's floor sent its identity again */
-	CAPTURE_RUN_BEGUN = 8, /* a run change took effect; again by a successor, until RUN_SAVED */
-	CAPTURE_TAKEOVER = 9,  /* after start, a link: taken over or fresh, label and run kept */
+	CAPTURE_LOSS = 5,     /* loss: when it begins (open) and when it has ended */
+	CAPTURE_ALIGN = 6,    /* aligned or lost, slip offset */
+	CAPTURE_IDENTITY = 7, /* the link's floor sent its identity again */
+	CAPTURE_RUN_BEGUN =
+		8, /* a run change took effect; again by the next daemon, until RUN_SAVED */
+	CAPTURE_TAKEOVER = 9,	  /* after start, a link: taken over or fresh, label and run kept */
 	CAPTURE_TIME_WORD = 10,	  /* once a second and link: the floors' own label */
 	CAPTURE_RUN_TIMED = 11,	  /* run began without a time: slice_id is its first that has one */
 	CAPTURE_RUN_PLANNED = 12, /* a run change will take effect at slice_id */
@@ -88,7 +90,7 @@ enum capture_report_type {
 struct capture_report {
 	uint8_t type, link, tower, floor;
 	uint32_t dma_epoch;
-	uint32_t begun;	 /* which beginning of the link it is of, 1, 2, ...; told by TAKEOVER */
+	uint32_t begun;	 /* which beginning of the link it is of, 1, 2, ...; given by TAKEOVER */
 	uint64_t count;	 /* board count */
 	int64_t tai_ns;	 /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
 	uint64_t number; /* LOSS: say so when it is saved; 0: no need to */
@@ -166,9 +168,9 @@ struct capture_status {
 
 struct capture;
 
-/* Of a ring of so many frames, how many may be out at a time: what waits for its outcome has a place here.
- * What groups may hold of a ring is a share of this; of a deeper one all of it would fill the ring while capture
- * waits for places. */
+/* How many frames of a ring of this depth may be handed out at a time; each needs a place until its
+ * outcome. Groups may hold a share of this number: with a share of a deeper ring they would fill it
+ * while capture waits for places. */
 uint64_t capture_out_frames(uint64_t ring_frames, uint32_t block_frames);
 
 /* The four queues are the caller's: blocks (capture -> publisher, struct block *; NULL: no memory), settled
@@ -176,23 +178,24 @@ uint64_t capture_out_frames(uint64_t ring_frames, uint32_t block_frames);
  * eventfd). */
 int capture_create(const struct capture_config *config, struct queue *blocks, struct queue *settled,
 		   struct queue *commands, struct queue *reports, struct capture **ret_capture);
-/* Claim the links (taking over what lingers) and start the thread. -EBUSY: another daemon owns a
+/* Claim the links (taking over lingering rings) and start the thread. -EBUSY: another daemon owns a
  * link. */
 int capture_start(struct capture *c);
-/* Stop taking new data; the thread goes on settling until every block is back, none comes any more, `grace_ms`
- * passed or a ring is 5/8 full: a successor needs the rest. It keeps the owner pages, leaves the rings
- * lingering, and ends. Returns when it has ended. The publisher must still run, so that blocks come back; what
- * it returns later is not charged: its frames are still in the ring, beyond the cursor, for the successor. */
+/* Stop reading new data. The thread continues to settle until every block is back, no more come
+ * back, `grace_ms` passed or a ring is 5/8 full: the next daemon needs the rest. It keeps the owner
+ * pages, leaves the rings lingering, and ends. Returns when it has ended. The publisher must still
+ * run, so that blocks come back. Blocks that it returns later are not charged: their frames are
+ * still in the ring, beyond the cursor, for the next daemon. */
 void capture_stop(struct capture *c, unsigned grace_ms);
-/* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes what
- * is left in the queues of blocks. NULL is fine. */
+/* Frees the pool: only when the publisher's ZeroMQ context is terminated (publisher_stop). Takes
+ * the blocks that are left in the queues. NULL is fine. */
 void capture_destroy(struct capture *c);
 /* Let another handle of the board (nanet3_info.handle; 0: none) act for all links that capture
  * owns, from the next tick on and after each later claim: capture sends no words down. Any
  * thread. */
 void capture_grant(struct capture *c, uint64_t handle);
-/* A reply is awaited: what the board hands over in the next 10 ms is looked at when it comes, not at the next tick.
- * Any thread. */
+/* A reply is awaited: data of the next 10 ms are read when the board hands them over, not at the
+ * next tick. Any thread. */
 void capture_attend(struct capture *c);
 /* Any thread. */
 void capture_get_status(struct capture *c, struct capture_status *ret_status);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The length of a link's blocks, when the configuration has another than the daemon before. */
+/* The change of a link's block length, when the configuration differs from that of the previous
+ * daemon. */
 #include "daemon/capture/private.h"
 
 uint32_t link_gap_frames(const struct link *l, uint32_t block)

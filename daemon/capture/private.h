@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside capture. One thread owns everything here but what is said to be otherwise.
+ * Inside capture: a link, and the functions that its files share. The capture thread owns
+ * everything here, unless a comment says otherwise.
  *
  *   report.c   the way to the main thread
  *   lengths.c  another length of blocks
@@ -8,15 +9,15 @@
  *   link.c     a link's beginning and end; completions -> deframer -> verdicts
  *   capture.c  the thread: board, tick, commands, status
  *
- * None calls one below it.
+ * No file calls one below it in this list.
  *
  * What a link keeps, from the ring to the publisher:
  *
  *   release .... cursor ............. assembler's window ........ read ....... write     positions
  *           settled | out, not settled |        open blocks        |  not read yet |
  *
- * Everything behind the cursor is in the settled ledger and the owner page; everything before it lies
- * in the ring still. So there is nothing to lose when we are killed.
+ * Everything behind the cursor is in the settled ledger and the owner page; everything before it is
+ * still in the ring. So a kill of the daemon loses nothing.
  */
 #ifndef DAEMON_CAPTURE_PRIVATE_H
 #define DAEMON_CAPTURE_PRIVATE_H
@@ -55,8 +56,9 @@ struct link {
 	struct capture *capture;
 	uint8_t number;
 	bool claimed;
-	bool kept; /* the account is a predecessor's */
-	/* Its beginnings so far, and the one whose rows and losses are being told: DMA epochs come again. */
+	bool kept; /* the account is the previous daemon's */
+	/* Its beginnings so far, and the one whose rows and losses are being reported: numbers of
+	 * DMA epochs repeat. */
 	uint32_t begun, telling;
 	/* the ring */
 	const struct nanet3_ring *ring;
@@ -65,9 +67,10 @@ struct link {
 	uint64_t read_position, release_position;
 	uint64_t looked; /* completions below have been looked at: nothing urgent, or read */
 	uint64_t patient_until_ns;
-	bool in_step;	     /* frames begin where cells do, as they should */
-	uint64_t head;	     /* cells below have been given to the deframer; 0: none yet */
-	uint64_t skip_below; /* verdicts below are a predecessor's: only the deframer wants them */
+	bool in_step;  /* frames begin where cells do, as they should */
+	uint64_t head; /* cells below have been given to the deframer; 0: none yet */
+	uint64_t
+		skip_below; /* verdicts below are the previous daemon's: only the deframer needs them */
 	struct {
 		uint64_t count, time_ns;
 	} recent[CAPTURE_RECENT]; /* completions: behind their last cell, when handed over */
@@ -107,7 +110,7 @@ struct link {
 	bool identity_known;
 	uint8_t tower, floor;
 	uint64_t told_second;
-	uint64_t loss_number;		      /* of the last loss that shall be told when saved */
+	uint64_t loss_number;		      /* of the last loss to report when saved */
 	uint64_t loss_of_place[OWNER_LOSSES]; /* UINT64_MAX: more is there than was reported */
 	uint64_t next_verdict;
 	struct capture_link_status status;
@@ -156,7 +159,8 @@ void outbox_send(struct outbox *o, const struct capture_report *report, bool mus
 void outbox_flush(struct outbox *o); /* what waits, and the bell; once a tick and more */
 struct ledger_sink report_sink(struct link *l);
 void report_loss(void *link, const struct ledger_loss *loss);
-/* Of this link's epoch: what a successor has to tell if we die now. The place in the page. */
+/* A loss of this link's epoch that the next daemon must report if this one dies now. Returns its
+ * place in the page. */
 unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss);
 void report_losses_saved(struct link *l, uint64_t number);
 void report_align(struct link *l, bool aligned, uint32_t offset);
@@ -172,8 +176,8 @@ void report_reply(struct link *l, const uint8_t *word, uint64_t count);
 /* Blocks get the configured length at a slice that no block handed out reaches: if not now, when
  * the cursor has moved on. The caller commits the account. */
 void link_change_length(struct link *l);
-/* Frames of a GAP beside blocks of that length: a slice, or less where the ring cannot hold the data of an unaligned one
- * that long. */
+/* Frames of a GAP beside blocks of that length: a slice, or less where the ring cannot hold the
+ * data of an unaligned one that long. */
 uint32_t link_gap_frames(const struct link *l, uint32_t block);
 
 /* link.c */
@@ -183,20 +187,20 @@ void link_fini(struct link *l);
 bool link_can_begin(const struct link *l);
 /* The link has been claimed: take over or begin. -ENOMEM. */
 int link_begin(struct link *l, bool taken_over);
-/* The ring goes away: close everything, hand over what there is, retire. */
+/* The ring is going away: close everything, hand over all blocks, retire. */
 void link_end(struct link *l);
-/* Read what has come, or as much of it as a tick may. True: there is more. */
+/* Read the new completions, or as many as a tick may. True: there are more. */
 bool link_drain(struct link *l);
-/* Show the recorder what has been read. */
+/* Offer the completions that were read to the recorder. */
 void link_feed(struct link *l);
-/* Data of its ring have been read, perhaps by a predecessor. Also true where that is unknown
+/* Data of its ring have been read, perhaps by the previous daemon. Also true if that is unknown
  * because the page is unusable. */
 bool link_is_read(const struct link *l);
 /* Frames below are in the ring, or were. */
 uint64_t link_front(const struct link *l);
 
 /* out.c */
-/* Hand over what is closed; false: blocked. */
+/* Hand over the closed spans; false: blocked. */
 bool out_spans(struct link *l);
 /* A block is back. */
 void out_settled(struct link *l, const struct block *b);
@@ -204,10 +208,10 @@ void out_settled(struct link *l, const struct block *b);
 void out_advance(struct link *l);
 /* Retired epochs that are settled: close their rows. True when none is left. */
 bool out_retired(struct link *l);
-/* Frames from the oldest that is not settled to the last handed over: what holds the ring back. */
+/* Frames from the oldest that is not settled to the last handed over: these hold the ring back. */
 uint64_t out_frames(const struct link *l);
-/* A model that runs as fast as rings are released (--speed max: it labels itself) waits for us: as long
- * as blocks come back, nothing need be dropped, however full the ring. */
+/* An emulator that runs as fast as rings are released (--speed max) waits for us: as long as blocks
+ * come back, nothing need be dropped, however full the ring. */
 bool out_unhurried(const struct link *l);
 /* Spans not settled, all epochs. */
 uint64_t out_waiting(const struct link *l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See run_border.h. */
+/* The frame border at which a run begins or ends on all links: see run_border.h. */
 #include "daemon/capture/run_border.h"
 
 #include <string.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Capture's half of runs: from which frame on the blocks of each link carry which run. No I/O; the other half is
+ * Capture's half of runs: the frame of each link from which on its blocks carry a run. No I/O; the other half is
  * run_state.h.
  *
  * A change of the run takes effect at a slice border ahead of all links, the same on each of them. The owner pages
- * keep it (struct owner_run) with its number until the journal has it: a successor finds it there and reports it
+ * keep it (struct owner_run) with its number until the journal has it: a restarted daemon finds it there and reports it
  * again.
  *
- *   main: RUN --change()--> planned, in all accounts --a span at the border, tell()--> reported --main: RUN_SAVED, saved()--> number 0
+ *   main: RUN --change()--> planned, in all accounts --a span at the border, tell()--> reported
+ *   --main: RUN_SAVED, saved()--> number 0
  *                              '--the ring ends before it, tell_rest()--> reported, without a border
  *
  * Without a ring that has been read there is no border: a change takes effect with the next data,
@@ -40,8 +41,8 @@ struct run_border {
 struct run_link {
 	struct owner_account *account; /* NULL: no ring */
 	uint64_t front; /* frames below it are in the ring, or were; some are handed over already */
-	bool read;	/* some have been read, perhaps by a predecessor */
-	bool kept;	/* the account is a predecessor's */
+	bool read;	/* some have been read, perhaps by the previous daemon */
+	bool kept;	/* the account is the previous daemon's */
 	bool changed;	/* set here: the account needs a commit */
 };
 
@@ -57,9 +58,9 @@ typedef void (*run_border_tell_fn)(void *context, const struct run_change *chang
 /* A new account starts with the last run, from frame 0 on, which means no border. */
 void run_border_fresh(const struct run_border *r, struct owner_account *account);
 /*
- * All links have been claimed. If a predecessor was killed between two commits its pages may differ: all accounts
- * get the changes of the newest page. Changes that it left unsaved are reported again. What was commanded while the
- * board was gone becomes a change.
+ * All links have been claimed. If the previous daemon was killed between two commits its pages may
+ * differ: all accounts get the changes of the newest page. Changes that it left unsaved are
+ * reported again. A run that was commanded while the board was gone becomes a change.
  */
 void run_border_agree(struct run_border *r, struct run_link links[NANET3_LINKS],
 		      run_border_tell_fn tell, void *context);
@@ -72,13 +73,14 @@ void run_border_retry(struct run_border *r, struct run_link links[NANET3_LINKS],
 /* The journal's open run, 0: none. It continues unless the pages say that it was ended. */
 void run_border_journal(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
 			run_border_tell_fn tell, void *context);
-/* The journal's open run, for which it has a planned end: the end comes, or has come. */
+/* The journal's open run, for which it has a planned end: this end is due, or has been reached. */
 void run_border_ending(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
 		       run_border_tell_fn tell, void *context);
-/* Report what takes effect at or before this frame: once, by the first link that gets there. */
+/* Report the changes that take effect at or before this frame: once, by the first link that gets
+ * there. */
 void run_border_tell(struct run_border *r, const struct owner_account *account, uint64_t frame,
 		     run_border_tell_fn tell, void *context);
-/* The ring ends: what has not been reported takes effect without a border. */
+/* The ring ends: changes that were not reported take effect without a border. */
 void run_border_tell_rest(struct run_border *r, const struct owner_account *account,
 			  run_border_tell_fn tell, void *context);
 /* The journal has the change of this number. */

@@ -82,8 +82,8 @@ struct config {
 		uint32_t receiver_ns;
 		uint32_t holdover_limit_ns;
 		bool system_clock;
-		uint32_t far_s;		      /* 0: the system clock is not asked */
-		uint32_t system_tolerance_ms; /* 0: not told of */
+		uint32_t far_s;		      /* 0: the system clock is not used */
+		uint32_t system_tolerance_ms; /* 0: not reported */
 		int64_t earliest_utc_s;	      /* no date before it is believed */
 	} clock;
 	struct {

@@ -61,8 +61,8 @@ const struct option config_options[] = {
 		 "allow_list."},
 	{KEY(data, insecure), YES_NO("no"),
 	 .help = "Whether an endpoint may listen beyond this machine without curve: whoever "
-		 "reaches it can read the data and take the place of a consumer. Status warns of "
-		 "it."},
+		 "reaches it can read the data and take the place of a consumer. Status warns "
+		 "about it."},
 
 	{KEY(feed, enabled), YES_NO("no"),
 	 .help = "Whether hits are sent as plain TriDAS data frames over TCP, one port for each "
@@ -116,12 +116,13 @@ const struct option config_options[] = {
 	{KEY(slowctl, dictionary), TEXT(FCM_DATADIR "/parameters.conf"),
 	 .help = "The parameter dictionary."},
 	{KEY(slowctl, site_dictionary), TEXT(""), .may_be_empty = true,
-	 .help = "What differs from the dictionary at this site: a file, or a directory of *.conf; "
-		 "empty: nothing."},
+	 .help = "This site's changes to the dictionary: a file, or a directory of *.conf; empty: "
+		 "none."},
 	{KEY(slowctl, poll), YES_NO("yes"),
 	 .help = "Whether the floors' parameters are read regularly."},
 	{KEY(slowctl, reply_timeout_ms), WHOLE("500", 10, 60000), .unit = "ms",
-	 .help = "Time without a reply after which the FCM is asked what became of a request."},
+	 .help = "Time without a reply after which the daemon asks the FCM for the outcome of a "
+		 "request."},
 
 	{KEY(control, socket), TEXT("/run/fcm-server/%N/control.sock"),
 	 .help = "Unix socket for fcmctl."},
@@ -196,21 +197,21 @@ const struct option config_options[] = {
 
 const struct option config_group_options[] = {
 	{GROUP(streams), MASK("pmt", streams),
-	 .help = "What the group takes, separated by commas."},
+	 .help = "Streams that the group takes, separated by commas."},
 	{GROUP(policy), CHOICE("drop-oldest", policies),
 	 .help = "What happens when the group's share of the ring is used up, or 3/4 of its "
 		 "memory."},
 	{GROUP(hold_fraction), REAL("0.5", 0.05, 0.5),
 	 .help = "Share of a link's ring that unacknowledged data of the group may hold."},
 	{GROUP(budget_mb), WHOLE("0", 0, 65536), .unit = "MiB",
-	 .help = "Memory of the blocks that are held for the group; 0: its part of 3/4 of pool_mb, "
-		 "or of what a feed leaves of 7/8 (at least half)."},
+	 .help = "Memory of the blocks that are held for the group; 0: automatic, its part of 3/4 "
+		 "of pool_mb, or of what a feed leaves of 7/8 (at least half)."},
 	{NULL},
 };
 
 const struct option config_link_options[] = {
 	{"link", "enabled", AT(struct config_link, wanted), YES_NO("yes"),
-	 .help = "no: the link is not used although a floor is named."},
+	 .help = "no: the link is not used even if a floor is named."},
 	{LINK(tower), WHOLE8("1", 1, 127), .help = "Tower of the floor on this link."},
 	{LINK(floor), WHOLE8("0", 0, 31), .help = "Floor on this link, from 1; 0: none."},
 	{LINK(name), TEXT(""), .may_be_empty = true, .live = true,
@@ -224,21 +225,21 @@ static const struct {
 	const char *section, *help;
 } sections[] = {
 	{"board", "The board."},
-	{"data", "Data messages and those who read them."},
+	{"data", "Data messages and their readers."},
 	{"group",
 	 "A group of reserved consumers; [group NAME], up to four. Their streams are delivered "
 	 "to one member\n# each and acknowledged. As soon as a key of one group is written, only "
 	 "the written ones exist."},
 	{"feed",
-	 "The TriDAS feed. While it is enabled it is a group of its own, \"tridas\", one of the "
+	 "The TriDAS feed. While it is enabled it is a separate group, \"tridas\", one of the "
 	 "four."},
-	{"link", "Which floor hangs on which link; [link 0] to [link 3]."},
+	{"link", "Which floor is on which link; [link 0] to [link 3]."},
 	{"clock", "Labels of seconds."},
 	{"phase", "Phase of the links."},
 	{"slowctl", "Slow control."},
 	{"control", "The control socket."},
 	{"network", "Control over the network: CURVE keys and an allow list."},
-	{"store", "What is kept on disk."},
+	{"store", "The database on disk, and how long its rows are kept."},
 	{"record", "Recordings of raw data, and black boxes."},
 	{"daemon", "The daemon itself."},
 };

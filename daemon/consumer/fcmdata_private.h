@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The inside of libfcmdata.
+ * Inside libfcmdata: the handle, and the functions that its files share.
  *
  *   check.c    a message against its own header          } pure
  *   items.c    what is in a block                        }

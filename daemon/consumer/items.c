@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is in a checked block: frames, hits, samples, telemetry, serial records. Pure. */
+/* The contents of a checked block: frames, hits, samples, telemetry, serial records. Pure. */
 #include <errno.h>
 #include <string.h>
 

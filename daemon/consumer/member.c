@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The words between a member and the daemon (schemas/fcm_data.h).
+ * The protocol between a member and the daemon (schemas/fcm_data.h).
  *
  *   CONNECTING --connected--> ASKED --WELCOME--> MEMBER --unknown-member, too-slow--> ASKED
  *        ^                              |                   |

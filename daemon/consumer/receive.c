@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Messages in, for fcmdata_receive(). */
+/* Receives messages, for fcmdata_receive(). */
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Repeats and gaps. Pure.
+ * Finds repeats and gaps in the blocks of a stream. Pure.
  *
  * Repeats, a `track` for each stream of a floor, DMA epoch and block length: of the last WINDOW sequences,
  * what this handle has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits

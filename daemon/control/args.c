@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See args.h. */
+/* Arguments of operations, checked against their description: see args.h. */
 #include "daemon/control/args.h"
 
 #include <stdio.h>

@@ -27,8 +27,8 @@ struct control_arg {
 	const char *name;
 	enum arg_type type;
 	bool required; /* then a text has at least one byte */
-	/* A number, and each of ARG_INTS: the range. A text: bytes. ARG_TEXTS: how many. max < min: no upper limit; both 0: no
-	 * limit. */
+	/* A number, and each of ARG_INTS: the range. A text: bytes. ARG_TEXTS: how many. max < min:
+	 * no upper limit; both 0: no limit. */
 	double min, max;
 	const char *words; /* "align|reset", "1|60|3600": one of these; NULL: any */
 	const char *unit;  /* NULL: none */
@@ -48,10 +48,11 @@ struct arg_fault {
 	bool too_long; /* a text, for its bytes */
 };
 
-/* What is given: each argument is known and fits its description. null is removed: it is as good as not given. False:
- * `ret_fault` says what is wrong. `described` ends with name NULL; NULL: there are none. */
+/* Whether each given argument is known and matches its description. null is removed: it counts as
+ * not given. False: `ret_fault` says what is wrong. `described` ends with name NULL; NULL: there
+ * are none. */
 bool args_fit(const struct control_arg *described, json_t *args, struct arg_fault *ret_fault);
-/* What is missing. As above. */
+/* Whether no required argument is missing. As above. */
 bool args_complete(const struct control_arg *described, const json_t *args,
 		   struct arg_fault *ret_fault);
 /* The arguments as JSON Schema: {"type":"object", ...}. */

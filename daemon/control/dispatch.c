@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See dispatch.h. Open requests are in the list of their client. When it goes away, they lose it (client = NULL) and move
- * to the list of orphans, which is freed at the end.
+ * The dispatch of requests from all transports to operations: see dispatch.h. Open requests are in
+ * the list of their client. When it goes away, they lose it (client = NULL) and move to the list of
+ * orphans, which is freed at the end.
  */
 #include "daemon/control/dispatch.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The dispatch of requests, for all transports: it checks the envelope, finds the operation in a table, checks arguments
- * and role, and builds the answers. A transport (control.c, network.c) brings messages and takes answers away. Main
- * thread.
+ * The dispatch of requests, for all transports: it checks the envelope, finds the operation in a
+ * table, checks arguments and role, and builds the answers. A transport (control.c, network.c)
+ * brings messages and takes answers away. Main thread.
  *
  *   transport --dispatch_bytes(client, ...)--> dispatch --run()--> operation
  *       ^                                                              |
  *       '-- transport->say(client, answer) <-- dispatch <-- control_answer()
  *
- * A client that goes away orphans its open requests: answers that come later are dropped.
+ * When a client disconnects, later answers to its open requests are dropped.
  */
 #ifndef DAEMON_CONTROL_DISPATCH_H
 #define DAEMON_CONTROL_DISPATCH_H
@@ -35,8 +35,8 @@ struct control_client {
 	unsigned open;	     /* requests */
 	unsigned held;	     /* of them: control_hold() */
 	unsigned subscribed; /* of them: control_subscribe() */
-	bool gone;	     /* it receives no more answers: operations that only ask are not run */
-	bool urgent_only;    /* it is served nothing but operations that are urgent */
+	bool gone;	  /* it receives no more answers: operations that only read are not run */
+	bool urgent_only; /* it is served nothing but operations that are urgent */
 };
 
 /* `peer` is the caller's to fill. */
@@ -44,14 +44,14 @@ void control_client_init(struct control_client *client, struct dispatch *desk,
 			 const struct control_transport *transport);
 /* Whether it waits for an answer: not all its requests are subscriptions. */
 bool control_client_waits(const struct control_client *client);
-/* It is gone. */
+/* The client has disconnected. */
 void control_client_fini(struct control_client *client);
 
 #define CONTROL_VALUES_MAX                                                                         \
 	4096u /* of one message; the longest that anybody needs has some hundred names */
 
-/* A message as JSON. NULL: `error->text` says why; also with more than CONTROL_VALUES_MAX values, because each costs the
- * main thread time (up to 0.2 s for all that fit into a message). */
+/* A message as JSON. NULL: `error->text` says why; also with more than CONTROL_VALUES_MAX values,
+ * because each costs the main thread time (up to 0.2 s for all that fit into a message). */
 json_t *dispatch_load(const void *bytes, size_t length, json_error_t *error);
 /* Serve one message, an object; it stays the caller's. */
 void dispatch_take(struct control_client *client, json_t *message);

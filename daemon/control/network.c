@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * See network.h. Every peer has proved at the handshake that it has a key of the allow list; ZeroMQ names that key with
- * every message (User-Id).
+ * The control protocol over ZeroMQ with CURVE keys: see network.h. Every peer has proved at the
+ * handshake that it has a key of the allow list; ZeroMQ names that key with every message
+ * (User-Id).
  *
  * ZMQ_FD is edge-triggered: after every use of a socket, its events are looked at again (`turns`).
  */

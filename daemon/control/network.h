@@ -32,7 +32,7 @@ struct network_config {
 	const char *key_file; /* the server's secret */
 	double rate, burst;   /* requests a second and key; at once */
 	/* A key of the list has been let in from `address`; `logins`: since this was last called for it. Of one key and
-	 * address once a minute at most. NULL: nobody wants to know. */
+	 * address once a minute at most. NULL: not reported. */
 	void (*login)(void *context, const struct access_key *key, const char *address,
 		      uint64_t logins);
 	void *login_context;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See places.h. There are some hundred places at most: what a user has is counted when it is asked for. */
+/* Which connections the control socket accepts, and their order: see places.h. There are some
+ * hundred places at most: what a user has is counted when it is asked for. */
 #include "daemon/control/places.h"
 
 #include <assert.h>

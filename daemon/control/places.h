@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The places of the control socket: who gets one, who is cut off for it, and in which order waiting connections are
- * served. No I/O; a place is part of its connection's own struct.
+ * The places of the control socket: which connection gets one, which one is closed for it, and in
+ * which order waiting connections are served. No I/O; a place is part of its connection's own
+ * struct.
  *
- *   ordinary     PLACES, of one user PLACES_UID; with one more, one of the same user is cut off
+ *   ordinary     PLACES, of one user PLACES_UID; with one more, one of the same user is closed
  *     reserved   the last PLACES_RESERVED of them are for root and experts
  *   urgent       PLACES_URGENT more, of one user PLACES_URGENT_UID, for when all ordinary ones are busy; only urgent
  *                operations are served there
  *
- * An ordinary place is taken only from a connection that waits for no answer. An urgent place is taken from any connection
- * in one, at the lowest cost. So every new connection is let in, however many connections others keep busy.
+ * An ordinary place is taken only from a connection that waits for no answer. An urgent place is
+ * taken from the connection in one that has the lowest cost. So every new connection is accepted,
+ * however many connections are busy.
  *
- * Users take turns, whatever the number of their connections; of one user's connections those that have been served least
- * come first.
+ * Users take turns, whatever the number of their connections; of one user's connections those that
+ * have been served least come first.
  */
 #ifndef DAEMON_CONTROL_PLACES_H
 #define DAEMON_CONTROL_PLACES_H
@@ -58,15 +60,15 @@ struct places {
 void places_init(struct places *p, enum place_cost (*cost)(const struct place *place));
 /* All have left. */
 void places_fini(struct places *p);
-/* One more, of a user. `privileged`: root, or an expert. Returns whom the caller has to cut off for it, with
- * places_leave(); NULL: nobody. */
+/* A new connection of a user. `privileged`: root, or an expert. Returns the connection that the
+ * caller has to close for it, with places_leave(); NULL: none. */
 struct place *places_enter(struct places *p, struct place *place, int64_t uid, bool privileged);
 /* One that is not seated is fine. */
 void places_leave(struct places *p, struct place *place);
 /* It has said something. */
 void places_heard(struct places *p, struct place *place);
 
-/* It has something to be served; once in the line it keeps its place there. */
+/* It has a request to be served; once in the line it keeps its place there. */
 void places_wait(struct places *p, struct place *place);
 /* The next one, out of the line. NULL: there is none. */
 struct place *places_next(struct places *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See user_groups.h. */
+/* The role of a local user by its groups: see user_groups.h. */
 #include "daemon/control/user_groups.h"
 
 #include <errno.h>

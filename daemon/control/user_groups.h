@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Roles of the peers of the control socket, by their groups at the time of connection, which the kernel keeps (SO_PEERCRED,
- * SO_PEERGROUPS). Names of groups are looked up only in control_groups_find(), because that may block.
+ * Roles of the peers of the control socket, by their groups at the time of connection, which the
+ * kernel keeps (SO_PEERCRED, SO_PEERGROUPS). Names of groups are looked up only in
+ * control_groups_find(), because that may block.
  */
 #ifndef DAEMON_CONTROL_USER_GROUPS_H
 #define DAEMON_CONTROL_USER_GROUPS_H
@@ -14,7 +15,7 @@
 #include "slowctl/param/error.h"
 
 struct control_groups {
-	bool roles; /* a group of experts or of readers is configured; else who gets in is an expert */
+	bool roles; /* a group of experts or of readers is configured; else every user who can connect is an expert */
 	bool has[ACCESS_ROLES];
 	gid_t gid[ACCESS_ROLES];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of users. The name service may block (files, other machines), so it is asked by a thread of its own. Names are
- * cached, and asked for again after a minute. Main thread, libevent.
+ * Names of users. The name service may block (files, other machines), so a separate thread asks it.
+ * Names are cached for a minute. Main thread, libevent.
  */
 #ifndef DAEMON_CONTROL_USER_NAMES_H
 #define DAEMON_CONTROL_USER_NAMES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A token bucket: so many at once, so many a second. Zero-initialised it is full.
+ * A token bucket: limits a rate and a burst. Zero-initialised it is full.
  */
 #ifndef DAEMON_CORE_BUCKET_H
 #define DAEMON_CORE_BUCKET_H
@@ -13,7 +13,8 @@ struct bucket {
 	uint64_t at_ns;
 };
 
-/* `rate` tokens a second, `burst` (>= 1) at most. False: there is none, and nothing is taken. */
+/* `rate` tokens per second, at most `burst` (>= 1). False: there is no token, and nothing is
+ * taken. */
 static inline bool bucket_take(struct bucket *b, double rate, double burst, uint64_t now_ns)
 {
 	double back = (double)(now_ns - b->at_ns) / 1e9 * rate;

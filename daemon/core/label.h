@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The label: which TAI a board count is. Made by the clock (main thread), taken by capture at the
- * border of a block; a new one is a new time epoch. Kept in the owner page, so that a restarted
- * daemon stamps as its predecessor did.
+ * The label: the TAI time of a board count. The clock makes it (main thread); capture takes it at
+ * the border of a block. A new label is a new time epoch. It is kept in the owner page, so that a
+ * restarted daemon stamps data as the previous one did.
  */
 #ifndef DAEMON_CORE_LABEL_H
 #define DAEMON_CORE_LABEL_H
@@ -40,7 +40,7 @@ struct label {
 };
 _Static_assert(sizeof(struct label) == 56, "label");
 
-/* Whether two labels differ in more than how uncertain they are. */
+/* Whether two labels differ in more than their uncertainty. */
 static inline bool label_differs(const struct label *a, const struct label *b)
 {
 	return a->time_epoch != b->time_epoch || a->source != b->source || a->state != b->state ||
@@ -49,7 +49,7 @@ static inline bool label_differs(const struct label *a, const struct label *b)
 	       a->leap_tai_ns != b->leap_tai_ns;
 }
 
-/* Whether they differ at all: the clock tells of an uncertainty that grows once a second. */
+/* Whether they differ at all: the clock reports a growing uncertainty once a second. */
 static inline bool label_changed(const struct label *a, const struct label *b)
 {
 	return label_differs(a, b) || a->uncertainty_ns != b->uncertainty_ns;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The system log, for every thread of the daemon but capture's data path.
+ * The system log, for every thread of the daemon except capture's data path.
  *
- * No thread waits for journald: an entry that it does not take at once is lost, and the next one says how many were.
+ * No thread waits for journald: an entry that it does not accept at once is lost, and the next one has the number lost.
  *
  * Under systemd (stderr is the journal's: $JOURNAL_STREAM names its device and inode) each entry goes
  * to journald with PRIORITY=, MESSAGE_ID=, FCM_BOARD=, FCM_OBJECT=, FCM_LINK=, FCM_TOWER= and
- * FCM_FLOOR=. Run by hand, each is one line on stderr, written whole:
+ * FCM_FLOOR=. When the daemon is run by hand, each is one line on stderr, written whole:
  *
  *   2026-11-20T15:04:05.123Z warning link2: lock lost
  *
@@ -36,7 +36,8 @@
 #define LOG_ID_BOARD	"daa2432127df49cda7cf2c37a4fa8e0b" /* board gone, back, stalled */
 #define LOG_ID_LINK	"9c6d59bc4f62448ba7bcdab33c79f927" /* lock lost or gained, light */
 #define LOG_ID_IDENTITY "725322fff47140ce973c119a44610b20" /* a floor is not the one configured */
-#define LOG_ID_TAKEOVER "7a706cab15b54be2a3ba57d8eff9fa25" /* ring taken over from a predecessor */
+#define LOG_ID_TAKEOVER                                                                            \
+	"7a706cab15b54be2a3ba57d8eff9fa25" /* ring taken over from an earlier daemon */
 #define LOG_ID_CLOCK	"630d2182d0354f3197b435e1684a4ad3" /* clock state or label source */
 #define LOG_ID_PHASE	"206fa64eec354a9cbe9a6212f8a8ebf3" /* verdict on a re-lock, drift */
 #define LOG_ID_LOSS	"b6ab6220661c4287b86d95ac4ad8d1ed" /* frames lost on a link */
@@ -47,7 +48,7 @@
 #define LOG_ID_ALARM   "342e57af6d504e4cad713be4de777822"
 #define LOG_ID_RUN     "9b3996a4481749a4ab220489e2d3cee1" /* run begun or ended */
 #define LOG_ID_RECORD  "5d0c0f7f2f0b4b7a9a3c3f3b8a1e6d52" /* recordings, black boxes */
-#define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client that may not */
+#define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client without the right */
 #define LOG_ID_LOGIN   "0b7de2a6f5c14f0b9c1d7f5a2e6483ab" /* a key of the network was let in */
 #define LOG_ID_STORE   "7f1b5f57f2ac4672b03ea28bc82ee9da" /* database trouble */
 
@@ -66,7 +67,7 @@ struct log_site {
 void log_open(unsigned board, int level);
 void log_close(void);
 void log_set_level(int level); /* any thread */
-/* Which floor hangs on a link now: entries of that link carry it. 0 = unknown. Any thread. */
+/* The floor that is on a link now: entries of that link carry it. 0 = unknown. Any thread. */
 void log_set_floor(unsigned link, unsigned tower, unsigned floor);
 /* LOG_ERR.. of "error", "warning", "notice", "info", "debug"; -EINVAL. */
 int log_level_parse(const char *name);

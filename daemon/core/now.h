@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The clocks of the host: one for ages and time-outs, one for what is written down, one for what a thread
- * has used of the processor. */
+/* The clocks of the host: one for ages and time-outs, one for times in files, one for the processor
+ * time of a thread. */
 #ifndef DAEMON_CORE_NOW_H
 #define DAEMON_CORE_NOW_H
 

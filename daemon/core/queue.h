@@ -5,8 +5,8 @@
  *   producer: p = queue_reserve(q); fill *p; queue_commit(q);   NULL when full: count it, never block
  *   consumer: p = queue_peek(q); use *p; queue_release(q);      NULL when empty
  *
- * C11 acquire/release loads and stores, a cache line a side. The optional eventfd wakes the consumer;
- * the producer rings it once per batch (queue_wake).
+ * C11 acquire/release loads and stores, one cache line per side. The optional eventfd wakes the
+ * consumer; the producer rings it once per batch (queue_wake).
  */
 #ifndef DAEMON_CORE_QUEUE_H
 #define DAEMON_CORE_QUEUE_H
@@ -73,8 +73,8 @@ static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, 
 	return 0;
 }
 
-/* Memory for a struct with queues in it, zeroed, to be freed: their cache lines want more than malloc()'s
- * alignment. NULL when there is none. */
+/* Memory for a struct with queues in it, zeroed, to be freed: their cache lines need more than
+ * malloc()'s alignment. NULL when there is none. */
 static inline void *queue_home_alloc(size_t bytes)
 {
 	size_t whole =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A count that peers can raise as fast as they like: its growth is reported at most once a minute. */
+/* A counter that peers can raise at any rate: its growth is reported at most once a minute. */
 #ifndef DAEMON_CORE_TOLD_H
 #define DAEMON_CORE_TOLD_H
 

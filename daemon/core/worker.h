@@ -2,9 +2,9 @@
 /*
  * A thread for work of the main thread that may hang with a disk: files, the database, name services. It does one
  * piece after the other and reports the end of each in the main thread's event loop. When a piece hangs, the main
- * thread goes on, and sees for how long.
+ * thread continues, and sees for how long.
  *
- * All calls are the main thread's.
+ * Only the main thread calls these functions.
  */
 #ifndef DAEMON_CORE_WORKER_H
 #define DAEMON_CORE_WORKER_H
@@ -16,7 +16,8 @@
 struct event_base;
 struct worker;
 
-/* The first member of what a piece of work needs. Until done() is called only run() touches that. */
+/* The first member of the struct of a piece of work. Until done() is called only run() may access
+ * that struct. */
 struct work {
 	void (*run)(struct work *w);  /* on the thread */
 	void (*done)(struct work *w); /* then, in the event loop; owns the work again */
@@ -26,10 +27,11 @@ struct work {
 /* `name`: of the thread, at most 15 characters. Negative errno. */
 int worker_start(struct event_base *base, const char *name, struct worker **ret_worker);
 void worker_give(struct worker *w, struct work *work);
-/* For how long the present piece has been under way, ns; 0: there is none. */
+/* How long the current piece has been running, ns; 0: there is none. */
 uint64_t worker_busy_ns(struct worker *w);
-/* done() is called here for all that has been done, and not for what was still to be done: that is leaked. Waits at most
- * a second for the piece under way; false: it hangs, and the thread ends with the process. NULL is fine. */
+/* Calls done() for every finished piece; pieces that were not begun are leaked. Waits at most a
+ * second for the running piece; false: it hangs, and the thread ends with the process. NULL is
+ * fine. */
 bool worker_stop(struct worker *w);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Spans out and back, the cursor, the account. See ack_tracker.h.
+ * The ack tracker: spans handed out and settled, the cursor, the account. See ack_tracker.h.
  */
 #include "daemon/data/ack_tracker.h"
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is out and what has come back: the spans of one link between the assembler and the cursor. A
- * state machine without I/O; capture/link.c owns it.
+ * The ack tracker: which spans of one link are handed out and which are settled, between the
+ * assembler and the cursor. A state machine without I/O; capture/link.c owns it.
  *
  *   assembler --span--> [oldest ... newest] <--outcomes of its blocks, in any order
  *                          |
  *                          '- settled --> settled ledger, account (cursor, acknowledged bits)
  *
- * The cursor moves over the oldest span when all its blocks are settled. Then, and only then, its
- * cells and outcomes enter the settled ledger and the account: the two always speak of the same
- * moment, which is what the owner page needs. Acknowledgements beyond the cursor are remembered as
- * bits.
+ * The cursor moves over the oldest span when all its blocks are settled. Only then its cells and
+ * outcomes enter the settled ledger and the account: both are always as of the same moment, as the
+ * owner page needs. Acknowledgements beyond the cursor are kept as bits.
  */
 #ifndef DAEMON_DATA_ACK_TRACKER_H
 #define DAEMON_DATA_ACK_TRACKER_H
@@ -33,7 +32,7 @@ struct ack_tracker_config {
 struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config);
 void ack_tracker_destroy(struct ack_tracker *s);
 
-/* What the account says, for the owner page and for restoring. */
+/* The account, for the owner page and for restoring. */
 const struct owner_account *ack_tracker_account(const struct ack_tracker *s);
 struct ledger *ack_tracker_ledger(struct ack_tracker *s);
 /* account_label(), account_add_label() and account_change_length() of it. */
@@ -43,8 +42,8 @@ bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t b
 /* For run_border.h, which changes the runs in it and nothing else. */
 struct owner_account *ack_tracker_runs(struct ack_tracker *s);
 
-/* A DMA epoch begins, fresh or behind a predecessor's account (restarted: its second says so). Spans of
- * the epoch before must be settled. */
+/* A DMA epoch begins, fresh or behind the previous daemon's account (then its second counts a
+ * restart). Spans of the epoch before must be settled. */
 void ack_tracker_begin(struct ack_tracker *s, uint32_t dma_epoch,
 		       const struct owner_account *account);
 
@@ -53,15 +52,15 @@ bool ack_tracker_room(const struct ack_tracker *s);
 /* A span goes out. `streams`: bit mask of the streams that will come back by ack_tracker_block(). Returns
  * its number: 0, 1, 2, ... in the life of the link. */
 uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *span, unsigned streams);
-/* Whether group `group` had acknowledged this block when a predecessor was killed. */
+/* Whether group `group` had acknowledged this block when the previous daemon was killed. */
 bool ack_tracker_acked(const struct ack_tracker *s, const struct assembled *span, unsigned stream,
 		       unsigned group);
 /* The block of span `number` and `stream` is settled: outcome[g] for every group. */
 void ack_tracker_block(struct ack_tracker *s, uint64_t number, unsigned stream,
 		       const uint8_t *outcome);
 
-/* The cursor goes over what is settled. `block`: every group's outcome of every block, in order (may
- * be NULL). True when it moved. */
+/* Move the cursor over all settled spans. `block`: every group's outcome of every block, in order
+ * (may be NULL). True when it moved. */
 typedef void (*ack_tracker_block_fn)(void *context, const struct label *label, unsigned stream,
 				     unsigned group, uint64_t first_frame, uint32_t frames,
 				     enum outcome outcome);

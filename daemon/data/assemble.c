@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The assembler. See assemble.h.
+ * The assembler: from cells to blocks and gaps on the floor's grid. See assemble.h.
  *
  * The window is a ring of WINDOW slots by floor frame. WINDOW is a multiple of 1600, so that neither
  * block nor slice wraps and a span's frames are handed out as one array. It covers what may lie

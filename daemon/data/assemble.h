@@ -10,20 +10,20 @@
  *   ------+--------------------------+----------------------------------------------+-------> floor
  *    gone |  block being filled      | frames behind: they close it                 |         frames
  *
- * A *span* is what is settled as one: the frames of one block (made thrice, one block a stream), or of
- * a GAP (a slice without one good frame), or none at all (cells accounted for before a hole in the
+ * A *span* is settled as a whole: the frames of one block (made three times, one block per stream), or of
+ * a GAP (a slice without a good frame), or none at all (cells accounted for before a hole in the
  * count). Spans follow each other without a hole in the *count* too: every cell belongs to exactly one,
  * so their sums are the ledger's.
  *
- * Where a lost cell belongs is known by the last good frame: delay = count - floor frame. While the
- * link is not aligned that is a guess, which a good frame overrules.
+ * The last good frame tells where a lost cell belongs: delay = count - floor frame. While the
+ * link is not aligned that is an estimate, which a good frame corrects.
  *
- * A block is closed when a frame behind it has been seen or is surely lost (the first one behind has
- * the tails of crossing hits), or ASSEMBLE_LATE counts after its end was due, by the delay that its
- * good frames came with: so none of them is held for longer, however the floor moves its numbers. An
- * all-lost block at the start of a slice waits: either a good frame comes and it goes out as a partial
- * block, or the slice ends and is one GAP. A good frame that comes too late, or twice, is a time fault:
- * the assembler has the last word on a cell's verdict.
+ * A block is closed when a frame behind it has been seen or is certainly lost (the first one behind
+ * has the tails of crossing hits), or ASSEMBLE_LATE counts after its end was due, by the delay of
+ * its good frames. So no block is held for longer, however the floor's numbers jump. A block at the
+ * start of a slice with only lost frames waits: either a good frame comes and it goes out as a
+ * partial block, or the slice ends and is one GAP. A good frame that comes too late, or twice, is a
+ * time fault: the assembler decides the final verdict of a cell.
  */
 #ifndef DAEMON_DATA_ASSEMBLE_H
 #define DAEMON_DATA_ASSEMBLE_H
@@ -45,7 +45,8 @@ struct assemble_config {
 	uint8_t tower, floor;  /* as configured: until a frame says otherwise */
 };
 
-/* A link's position behind a span: all that a successor needs to continue as we would have. */
+/* A link's position behind a span: all that a restarted daemon needs to continue in the same
+ * way. */
 struct assemble_point {
 	uint64_t count; /* cells below are accounted for */
 	uint64_t frame; /* floor frames below are in spans */
@@ -83,8 +84,8 @@ struct assembler;
 struct assembler *assemble_create(const struct assemble_config *config);
 void assemble_destroy(struct assembler *a);
 
-/* Before the first cell: continue behind a predecessor's point, with the block length in use there. Cells below
- * point->count must not be pushed. */
+/* Before the first cell: continue behind the previous daemon's point, with the block length in use
+ * there. Cells below point->count must not be pushed. */
 void assemble_resume(struct assembler *a, const struct assemble_point *point);
 /* Blocks and gaps from frame `from` on have these lengths. `from` is the first frame of a slice, at
  * the border or later; spans have reached the frame of the previous change. */

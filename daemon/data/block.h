@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The block: the data of one floor and one stream for a fixed number of carrying frames, as one
- * message. Built by the capture thread straight from the link's ring (one copy of the valid bytes),
- * sent by the publisher without another, back in the pool when the last reference is gone.
+ * message. The capture thread builds it from the link's ring (one copy of the valid bytes). The
+ * publisher sends it without another copy. It returns to the pool when the last reference is gone.
  *
  *   pool -> capture fills -> [queue] -> publisher holds while a reserved consumer has not acknowledged
  *        -> settled -> [queue] -> capture charges the ledger, releases the ring's buffers
  *   every ZeroMQ message that carries it holds a reference; the last block_put() returns it
  *
- * block_put() may be called on any thread (ZeroMQ's free hook); everything else of a block belongs to
- * the thread that has it in hand. The pool outlives the ZeroMQ context.
+ * block_put() may be called on any thread (ZeroMQ's free hook); everything else of a block belongs
+ * to the thread that holds it. The pool outlives the ZeroMQ context.
  */
 #ifndef DAEMON_DATA_BLOCK_H
 #define DAEMON_DATA_BLOCK_H
@@ -26,7 +26,7 @@
 
 #define GROUPS_MAX 4u /* groups of reserved consumers */
 
-/* What became of a block for one group of reserved consumers. */
+/* The outcome of a block for one group of reserved consumers. */
 enum outcome {
 	OUTCOME_NOT_OFFERED = 0, /* the group does not take this stream */
 	OUTCOME_ACKED = 1,
@@ -40,7 +40,7 @@ enum outcome {
 /* "not-offered", "acknowledged", "no-member", "slow", "shutdown", "pool", "no-time". */
 const char *outcome_name(enum outcome outcome);
 
-/* What the operator sees of a block that was dropped. */
+/* A dropped block, as the operator sees it. */
 struct block_drop {
 	uint8_t tower, floor, stream, outcome; /* outcome 0: none yet */
 	uint64_t first_frame, frames;
@@ -101,7 +101,7 @@ struct block_frame {
 	uint8_t header_flags;
 };
 
-/* What a block is made of. Pure: the same input makes the same bytes. */
+/* The input of a block. Pure: the same input gives the same bytes. */
 struct block_plan {
 	enum fcm_stream stream;
 	uint8_t board, link, tower, floor;

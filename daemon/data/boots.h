@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * When an FCM has booted: its boot count in the telemetry has changed, since the last report or since what a
- * daemon before us knew. Counts belong to floors, not to links: fibres may be swapped. Pure.
+ * Detects that an FCM has booted: the boot count in its telemetry differs from its last report, or
+ * from the count that an earlier daemon knew. Counts belong to floors, not to links: fibres may be
+ * swapped. Pure.
  */
 #ifndef DAEMON_DATA_BOOTS_H
 #define DAEMON_DATA_BOOTS_H
@@ -25,7 +26,7 @@ struct boots {
 	unsigned used, next; /* next: replaced when all are in use */
 };
 
-/* NULL: never heard of. */
+/* NULL: unknown floor. */
 static inline struct boots_floor *boots_find(struct boots *b, uint8_t tower, uint8_t floor)
 {
 	for (unsigned n = 0; n < b->used; n++) {
@@ -45,8 +46,8 @@ static inline struct boots_floor *boots_add(struct boots *b, uint8_t tower, uint
 	return &b->floor[n];
 }
 
-/* The floor says its boot count, and for how long it has been up. True: it has booted since it said so last, or since a
- * daemon before us heard it; then it had *ret_before. */
+/* A floor's boot count and uptime. True: it has booted since its last report, or since an earlier
+ * daemon's; its count before was *ret_before. */
 static inline bool boots_heard(struct boots *b, uint8_t tower, uint8_t floor, uint32_t count,
 			       uint32_t uptime_s, uint64_t now_ns, uint32_t *ret_before)
 {
@@ -79,7 +80,7 @@ static inline void boots_write(const struct boots *b, char buf[BOOTS_TEXT_MAX])
 	}
 }
 
-/* Nothing of a floor that has been heard already; what it cannot read ends it. */
+/* Ignores floors that have reported already; ends at text that it cannot read. */
 static inline void boots_read(struct boots *b, const char *text)
 {
 	unsigned tower, floor, count;

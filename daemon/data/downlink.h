@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How many of our frames a floor has received damaged, from the counter that each frame of the floor carries: 8 bits,
- * wrapping, from 0 with the FCM's boot. What it counted while no frame of the floor came is unknown. Pure.
+ * Counts the downstream frames that a floor has received damaged, from the counter in each frame of
+ * the floor: 8 bits, wrapping, 0 at the FCM's boot. Its counts while no frame of the floor came are
+ * unknown. Pure.
  */
 #ifndef DAEMON_DATA_DOWNLINK_H
 #define DAEMON_DATA_DOWNLINK_H

@@ -50,13 +50,13 @@ struct ledger_loss {
 };
 
 /*
- * The machine of one link. Capture runs two of them: the *live* one hears of everything at once and
- * makes the open rows that people look at; the *settled* one hears of a block when all before it and
- * itself are settled (ack_tracker.h). The settled one is what lies in the owner page and what closes rows:
- * so a daemon that is killed and started again goes on in the same row with the right sums.
+ * The ledger of one link. Capture has two of them. The *live* one counts everything at once and makes the
+ * open rows that users see. The *settled* one counts a block when it and all blocks before it are settled
+ * (ack_tracker.h). The settled one is kept in the owner page and closes rows: so a daemon that is killed and
+ * started again continues in the same row with the right sums.
  *
  * Seconds are open from the first event until ledger_close(); at most LEDGER_SECONDS at a time, which
- * the caller sees to with ledger_room(). An event of a second without room is our own bug (assert).
+ * the caller ensures with ledger_room(). An event of a second without room is our own bug (assert).
  */
 #define LEDGER_SECONDS 16u
 
@@ -76,7 +76,7 @@ void ledger_init(struct ledger *l, uint8_t link, uint8_t groups, const uint8_t *
 		 uint32_t dma_epoch);
 bool ledger_takes(const struct ledger *l, unsigned group, unsigned stream);
 bool ledger_room(const struct ledger *l, uint64_t second);
-/* Who hangs on the link, from now on. */
+/* The floor that is on the link, from now on. */
 void ledger_identity(struct ledger *l, uint8_t tower, uint8_t floor);
 
 /* The board counted `cells` cells from `count` on. */
@@ -91,20 +91,20 @@ void ledger_offer(struct ledger *l, unsigned stream, uint64_t first_frame, uint3
 void ledger_outcome(struct ledger *l, unsigned stream, unsigned group, uint64_t first_frame,
 		    uint32_t frames, enum outcome outcome);
 
-/* Rows as they stood when a predecessor was killed. */
+/* Rows as of the kill of the previous daemon. */
 void ledger_restore_link(struct ledger *l, const struct ledger_link_row *row);
 void ledger_restore_stream(struct ledger *l, const struct ledger_stream_row *row);
 
-/* Who hears of rows. Of a second the streams come first, the link last: a link's row in the database
- * means that the second is there whole. */
+/* The receiver of rows. The streams of a second come first, the link last: a link's row in the
+ * database means that the second is complete. */
 struct ledger_sink {
 	void (*stream)(void *context, const struct ledger_stream_row *row);
 	void (*link)(void *context, const struct ledger_link_row *row);
 	void *context;
 };
 void ledger_each_open(const struct ledger *l, const struct ledger_sink *sink);
-/* Seconds below `second` are over and nothing of them is in flight: close, tell, forget. A NULL sink
- * only forgets. */
+/* Seconds below `second` have passed and nothing of them is in flight: close, report, remove. A
+ * NULL sink only removes. */
 void ledger_close(struct ledger *l, uint64_t second, const struct ledger_sink *sink);
 
 #endif

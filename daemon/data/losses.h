@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs of losses: from single lost cells and dropped blocks to "what, how many, from where on", which
- * is what an operator reads. One of these a link; a state machine without I/O, fed by capture.
+ * Runs of losses: joins single lost cells and dropped blocks into "what, how many, from where on",
+ * as an operator reads them. One per link; a state machine without I/O, called by capture.
  *
  * A run of lost cells ends with the first cell that met another fate, and a run of dropped blocks with
  * the next block that the group did take. Counts are exact in every case. When a link loses faster
@@ -38,12 +38,12 @@ struct losses {
 void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_tell_fn tell,
 		 void *context);
 void losses_identity(struct losses *l, uint8_t tower, uint8_t floor);
-/* A run that was open when a predecessor was killed: `frames` cells up to below `next`. */
+/* A run that was open when the previous daemon was killed: `frames` cells up to below `next`. */
 void losses_restore(struct losses *l, enum tdm_loss loss, uint64_t first, uint64_t next,
 		    uint64_t frames);
 /* The cell `count` was lost; label for the run's time, if it begins here. */
 void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const struct label *label);
-/* What a group made of a block, in order of frames. */
+/* The outcome of a block in a group, in order of frames. */
 void losses_block(struct losses *l, unsigned stream, unsigned group, uint64_t first_frame,
 		  uint32_t frames, enum outcome outcome, const struct label *label);
 /* The open run of dropped blocks of a group. NULL: none. */

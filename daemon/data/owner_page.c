@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The owner page's layout and its orderly changes. See owner_page.h.
+ * The owner page: its layout, and changes that survive a kill at any moment. See owner_page.h.
  *
  * The host's own byte order: the page never leaves the machine. Only a process dies, not the memory, so
  * the order of the program's stores is what counts. A release store keeps what is before it there; a signal

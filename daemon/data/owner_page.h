@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The owner page of a link: 4 KiB that the driver keeps with the ring and that outlive the daemon. What
- * lies there is the account as of a *cursor*: everything below it is settled, everything from it on
- * will be read again from the ring. Only ack_tracker.c and capture/link.c write it; only one process at a
- * time can (the owner of the link).
+ * The owner page of a link: 4 KiB that the driver keeps with the ring and that outlive the daemon.
+ * They hold the account as of a *cursor*: everything below it is settled, everything from it on
+ * will be read again from the ring. Only ack_tracker.c and capture/link.c write it; only one
+ * process at a time can (the owner of the link).
  *
  *   head      what it is, and whether it fits us: magic, version, groups, DMA epoch
  *   sent      frames below may have been handed to the publisher: a repeat is flagged RESENT
@@ -11,7 +11,7 @@
  *   lost      runs of lost frames that are not yet in the database, likewise
  *   copy A/B  the account; `active` says which. A commit writes the other one whole, then switches
  *
- * A kill -9 may fall between any two stores, so the order is everything:
+ * A kill -9 may come between any two stores, so the order matters:
  *   1. a row that closes goes to `closed`   2. a commit without it, with the cursor behind it
  *   3. only then are buffers below the cursor released
  *   before a block is handed over: `sent`; before a label or a run is used: a commit with it.
@@ -65,7 +65,7 @@ struct owner_stream_row {
 	uint8_t stream, group;
 };
 
-/* The account, as it lies in the page and as ack_tracker.c holds it. */
+/* The account, as it is in the page and as ack_tracker.c holds it. */
 struct owner_account {
 	struct assemble_point cursor;
 	uint64_t loss_first, loss_frames; /* the run of lost cells that the cursor is in */
@@ -84,20 +84,21 @@ struct owner_account {
 	uint64_t acked[OWNER_ACKED];
 };
 
-/* A fresh page with this account. Of no use (-EBADMSG and the like) until all of it is there. */
+/* A fresh page with this account. Not loadable (-EBADMSG and the like) until it is complete. */
 void owner_format(void *page, const struct owner_config *config, uint32_t dma_epoch,
 		  const struct owner_account *account);
 /*
- * Read what a predecessor left, without what a later version has in reserved bytes. -ENODATA: nothing (the page is zero); -EPROTO: another version;
- * -ESTALE: of another DMA epoch; -EBADMSG: damaged, or what no owner writes; -EREMCHG: made with other groups, or its owner
- * was killed while adopting it. The page is not changed.
+ * Read the previous daemon's page, except what a later version has in reserved bytes. -ENODATA:
+ * nothing (the page is zero); -EPROTO: another version; -ESTALE: of another DMA epoch; -EBADMSG:
+ * damaged, or invalid; -EREMCHG: made with other groups, or its owner was killed while adopting it.
+ * The page is not changed.
  */
 int owner_load(const void *page, const struct owner_config *config, uint32_t dma_epoch,
 	       struct owner_account *ret_account);
 /*
- * After -EREMCHG: convert the page to these groups. All is kept except what depends on the others:
- * acknowledgements beyond the cursor, and the rows of groups that take other streams now or are not
- * there. Errors as of owner_load().
+ * After -EREMCHG: convert the page to these groups. Everything is kept except what depends on the
+ * groups: acknowledgements beyond the cursor, and the rows of groups that take other streams now or
+ * do not exist. Errors as of owner_load().
  */
 int owner_adopt(void *page, const struct owner_config *config, uint32_t dma_epoch,
 		struct owner_account *ret_account);
@@ -105,16 +106,16 @@ void owner_commit(void *page, const struct owner_account *account);
 
 /* Floor frames below `frame` may be with consumers. Written at once, without a commit; must never fall. */
 void owner_set_sent(void *page, uint64_t frame);
-/* The same, read: also what a predecessor wrote last. 0: nothing was sent. */
+/* Read the same, also the previous daemon's last value. 0: nothing was sent. */
 uint64_t owner_sent(const void *page);
 
-/* Closed rows. When there is no place the oldest gives way: false. */
+/* Closed rows. When there is no place the oldest is replaced: false. */
 bool owner_keep_link(void *page, const struct ledger_link_row *row);
 bool owner_keep_stream(void *page, const struct ledger_stream_row *row);
-/* They lie in the database up to and including `second`. */
+/* They are in the database up to and including `second`. */
 void owner_saved(void *page, uint64_t second);
-/* Of seconds below `below`, all that are kept, intact and such as an owner writes, oldest first, streams before the link;
- * fields that the page does not hold (DMA epoch, link) are as given. */
+/* Of seconds below `below`, all that are kept, intact and such as an owner writes, oldest first,
+ * streams before the link; fields that the page does not hold (DMA epoch, link) are as given. */
 void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link, uint64_t below,
 		     const struct ledger_sink *sink);
 
@@ -123,9 +124,9 @@ void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link, uint64_
  * there is no place the run with the smallest first frame gives way: *ret_gave_way.
  */
 unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_gave_way);
-/* What lies in this place is in the database. */
+/* The run in this place is in the database. */
 void owner_loss_saved(void *page, unsigned place);
-/* All that are so, closed, without time; as owner_each_kept(). */
+/* All runs in the page, closed, without time; as owner_each_kept(). */
 void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
 		     void (*tell)(void *context, const struct ledger_loss *loss), void *context);
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The tap: what capture lets the recorder see of the links' rings, and for how long.
+ * The tap: capture offers the cells of the links' rings to the recorder, for a limited time.
  *
  *   capture --entries--> recorder   completions in order, as pointers into the ring
  *           <---done----            the recorder has finished with all below
  *           ---floor--->            all below may be overwritten: stored before it is released
  *
- * Capture waits with the release of buffers for `done`, but never for long (tap_release()): then it moves
- * the floor past them and goes on. So the recorder may find that what it is reading is its no more:
+ * Capture delays the release of buffers until `done`, but never for long (tap_release()): then it
+ * moves the floor past them and continues. So the recorder may lose the buffer that it is reading:
  *
- *   tap_lend()      is it ours? While lent, the ring is not unmapped: for what is short and no I/O
+ *   tap_lend()      is it ours? While lent, the ring is not unmapped: for short work without I/O
  *   tap_holds()     asked again after the bytes were used: true: they were not overwritten before
  *
- * Bytes that were used while tap_holds() turned false are worth nothing, and the cells are let go.
+ * Bytes that were used while tap_holds() turned false are invalid, and the cells are let go.
  *
- * A place in a ring is a ticket: the life of the link's claim and the position in its ring, so tickets
- * only grow, whatever becomes of the board.
+ * A place in a ring is a ticket: the number of the link's claim and the position in its ring. So tickets
+ * only grow, even when the board restarts.
  */
 #ifndef DAEMON_DATA_TAP_H
 #define DAEMON_DATA_TAP_H
@@ -71,7 +71,7 @@ struct tap_link {
 	_Atomic uint64_t floor; /* capture's: tickets below may be overwritten */
 	_Atomic uint64_t done;	/* the recorder's: it has finished with tickets below */
 	_Atomic bool wanted;	/* the recorder's */
-	_Atomic bool armed;	/* the recorder's: tell of suspects */
+	_Atomic bool armed;	/* the recorder's: report suspects */
 	pthread_mutex_t lease;	/* the ring stays mapped */
 	uint32_t life;
 	bool feeding;
@@ -80,7 +80,7 @@ struct tap_link {
 	uint64_t until_ns; /* feed until then, whether it is wanted or not */
 	uint32_t dma_epoch, serial, boot_count;
 	uint64_t mark, mark_ns;		      /* an entry, and when it was offered; 0: none */
-	struct tap_missed missed[TAP_MISSED]; /* not told yet, in order */
+	struct tap_missed missed[TAP_MISSED]; /* not reported yet, in order */
 	unsigned missed_n;
 	struct label told_label;
 	uint32_t told_run;
@@ -104,10 +104,11 @@ static inline uint64_t tap_ticket(uint32_t life, uint64_t position)
 
 /* ------------------------------------------------------------------------- the capture thread */
 
-/* The link has been claimed; its ring begins, or goes on, at `position`. */
+/* The link has been claimed; its ring begins, or continues, at `position`. */
 void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, uint32_t serial,
 	       uint32_t boot_count, uint64_t position);
-/* Its ring is about to be unmapped, or its count to restart. Waits for what is lent: for a checksum at most. */
+/* Its ring is about to be unmapped, or its count to restart. Waits for lent buffers: for a checksum
+ * at most. */
 void tap_end(struct tap *t, unsigned link);
 /* A loss has begun, at `count`. */
 void tap_suspect(struct tap *t, unsigned link, uint64_t count, uint64_t now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The feed's thread: sockets and queues around the lines (line.h), which know who has got what.
+ * The feed's thread: sockets and queues around the lines (line.h), which know what each reader has
+ * got.
  *
  * Nothing here waits for a reader: sockets are non-blocking, each gets at most TURN_BYTES before the others
  * have their turn. A reader that has shut its sending side down goes on reading; one that is gone is seen

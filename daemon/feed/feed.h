@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The TriDAS feed: plain TCP, one port a floor, a pure stream of TriDAS data frames (tdm/hit.h, header and
- * samples, stamped) and not a byte besides. What the existing trigger farm reads.
+ * The TriDAS feed: plain TCP, one port per floor, a pure stream of TriDAS data frames (tdm/hit.h, header and
+ * samples, stamped) and nothing else. The existing trigger farm reads it.
  *
- * A thread of its own, which owns the sockets. The publisher hands it blocks of stream pmt that stay where
- * they are: hits are written from the block's memory straight to the socket, and the block comes back with
- * its outcome (line.h). Written to the socket is delivered; the TCP below it is not ours to ask.
+ * A separate thread owns the sockets. The publisher passes it blocks of stream pmt without a copy: hits are
+ * written from the block's memory directly to the socket, and the block is returned with its outcome
+ * (line.h). A block that is written to the socket counts as delivered; the state of TCP is not known.
  *
  *   publisher --feed_offer()--> [queue] --> line of the link --sendmsg()--> readers
  *       ^---------feed_take()-- [queue] <--settled--'
  *
  * What always holds
- * - Nobody is there for the floor: the block is dropped at once (NO_MEMBER). The feed never holds a ring
- *   back for readers who may come.
+ * - When the floor has no reader, the block is dropped at once (NO_MEMBER). The feed never holds a ring
+ *   back for readers that may come.
  * - A reader that is behind by more than its budget of bytes, or by more frames than may be held of a ring,
- *   is disconnected, and what it has not got is charged (SLOW). The newest block is waited for, however large.
+ *   is disconnected, and the blocks that it has not got are charged (SLOW). The newest block is always waited for.
  * - Blocks without a label are withheld (NO_TIME): a hit without time is no TriDAS data frame.
- * - What readers send is ignored, and after FEED_HEARD bytes not even read.
+ * - Bytes from readers are ignored, and not read at all after FEED_HEARD bytes.
  */
 #ifndef DAEMON_FEED_FEED_H
 #define DAEMON_FEED_FEED_H
@@ -80,13 +80,14 @@ struct feed_status {
 
 struct feed;
 
-/* Listen and start the thread. -EINVAL (no numeric address), -EACCES. On failure *ret_port is the port that could not
- * be had (0: none in particular). A port that another program has, or an address that the machine has not got yet, is
- * tried again each second (feed_status.closed). */
+/* Listen and start the thread. -EINVAL (no numeric address), -EACCES. On failure *ret_port is the
+ * port that failed (0: none in particular). A port that another program has, or an address that the
+ * machine does not have yet, is tried again each second (feed_status.closed). */
 int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_t *ret_port);
-/* Disconnect all and let go of what is held (SHUTDOWN, see publisher_stop()). feed_take() gives it back as before. */
+/* Disconnect all readers and settle all blocks (SHUTDOWN, see publisher_stop()). feed_take()
+ * returns them as before. */
 void feed_stop(struct feed *f);
-/* After feed_take() has given all back. NULL is fine. */
+/* After feed_take() has returned all blocks. NULL is fine. */
 void feed_destroy(struct feed *f);
 
 /* ---- the publisher's side ---- */
@@ -103,8 +104,8 @@ struct block *feed_take(struct feed *f, enum outcome *ret_outcome);
 void feed_hush(struct feed *f);
 /* Of the oldest block that waits for a reader: its monotonic_ns; UINT64_MAX: none. A moment old. */
 uint64_t feed_oldest_ns(const struct feed *f);
-/* There is no block memory left: who holds the oldest block is dropped (POOL), if it is older than what is on
- * its way in any case. */
+/* There is no block memory left: the reader that holds the oldest block is dropped (POOL), if that
+ * block is older than those that are always on their way. */
 void feed_pool_empty(struct feed *f);
 
 void feed_get_status(struct feed *f, struct feed_status *ret_status); /* any thread */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One floor's hits in the order in which its readers get them: the blocks of a link from the oldest that
- * a reader still has to get to the newest. A reader is a place in this line, nothing more, so
- * any number of them costs the memory of one. A state machine without I/O; the feed's thread owns it.
+ * The line of one floor: its hits in the order in which readers get them. It holds the blocks of a
+ * link from the oldest that a reader still has to get to the newest. A reader is only a place in
+ * this line, so any number of readers needs the memory of one. A state machine without I/O; the
+ * feed's thread owns it.
  *
  *     oldest                                     newest
  *   [ block | block | block | block | block | block ]<- a new reader begins here: on a hit
  *       ^ place of a slow reader        ^ place of a quick one
  *
- * A block is settled when every reader that was there when it came has passed it or is gone:
- * OUTCOME_ACKED          written whole to at least one reader, and none was dropped before it had it
- * OUTCOME_DROP_SLOW, _POOL   a reader was dropped that had not got it, whatever others got
- * OUTCOME_DROP_NO_MEMBER     no reader was connected, or all went before they had it
+ * A block is settled when every reader that was connected when it came has passed it or is gone:
+ * OUTCOME_ACKED written whole to at least one reader, and none was dropped before it had it
+ * OUTCOME_DROP_SLOW, _POOL a reader was dropped that had not got it, whatever others got
+ * OUTCOME_DROP_NO_MEMBER no reader was connected, or all went before they had it
  */
 #ifndef DAEMON_FEED_LINE_H
 #define DAEMON_FEED_LINE_H
@@ -60,21 +61,21 @@ struct block *feed_line_oldest(const struct feed_line *line);
 void feed_line_pop(struct feed_line *line);
 
 void feed_line_join(struct feed_line *line, struct feed_place *ret_place);
-/* It goes. `charged`: it was dropped, and what it has not got is dropped by this name; 0: it went by
- * itself. Returns how many frames it has not got. */
+/* The reader leaves. `charged`: it was dropped, and the blocks that it has not got are charged with
+ * this outcome; 0: it disconnected by itself. Returns the number of frames that it has not got. */
 uint64_t feed_line_leave(struct feed_line *line, const struct feed_place *place,
 			 enum outcome charged);
-/* What is to be written at a place, at most `max` pieces; 0: nothing. */
+/* The bytes to write at a place, in at most `max` pieces; 0: nothing. */
 unsigned feed_line_look(const struct feed_line *line, const struct feed_place *place,
 			struct iovec *ret_pieces, unsigned max);
-/* So many bytes of it are written. Returns how many hits are in the blocks that it has passed. */
+/* So many bytes were written. Returns the number of hits in the blocks that it has passed. */
 uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_t bytes);
 /* Bytes not yet written, frames from the block that is being written to the newest. */
 uint64_t feed_line_behind_bytes(const struct feed_line *line, const struct feed_place *place);
 uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed_place *place);
 /* Bytes of the blocks in the line. */
 uint64_t feed_line_held_bytes(const struct feed_line *line);
-/* Whether all that is left is the newest block: however large, it is always waited for. */
+/* Whether only the newest block is left: it is always waited for, however large. */
 bool feed_line_at_newest(const struct feed_line *line, const struct feed_place *place);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See door.h. */
+/* Limits of a listening ZeroMQ socket: see door.h. */
 #include "daemon/net/door.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See zap.h. */
+/* Authentication of keys at CURVE sockets: see zap.h. */
 #include "daemon/net/zap.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libzmq's calls with errors as ours have them. */
+/* Calls of libzmq with errors as negative errno. */
 #ifndef DAEMON_NET_ZMQ_ERROR_H
 #define DAEMON_NET_ZMQ_ERROR_H
 

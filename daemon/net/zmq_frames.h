@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Short messages of several frames, as ZeroMQ's own inproc sockets (ZAP, monitors) speak them. */
+/* Short messages of several frames on ZeroMQ's inproc sockets (ZAP, monitors). */
 #ifndef DAEMON_NET_ZMQ_FRAMES_H
 #define DAEMON_NET_ZMQ_FRAMES_H
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What several files of operations use, see ops.h. */
+/* Handlers that several files of operations share, see private.h. */
 #include "daemon/ops/private.h"
 
 #include "daemon/station/questions.h"
-
 #include "slowctl/query/ask.h"
 
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)

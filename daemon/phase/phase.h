@@ -8,9 +8,9 @@
  *
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
- * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step inside
- * a lock, which the board did not report, is judged like a re-lock (and is not counted as one). A new
- * lock has no verdict until it is judged: the one before says nothing about it.
+ * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step
+ * inside a lock, which the board did not report, is judged like a re-lock (and is not counted as
+ * one). A new lock has no verdict until it is judged; the previous verdict does not apply to it.
  */
 #ifndef DAEMON_PHASE_PHASE_H
 #define DAEMON_PHASE_PHASE_H
@@ -87,7 +87,7 @@ struct phase_view {
 	double slope_ps_per_s;			   /* least squares, since the last lock or 60 s */
 	double second_ps;			   /* mean phase of the last second */
 	double difference_ps; /* of the last 2 s' mean total delay against the reference */
-	double farthest_ps;   /* largest |difference_ps| of the drift that goes on; 0: none does */
+	double farthest_ps;   /* largest |difference_ps| of the current drift; 0: none */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */
@@ -102,12 +102,13 @@ void phase_destroy(struct phase *p);
 void phase_set_reference(struct phase *p, const struct phase_reference *reference);
 /* The mean of the last 10 s as a reference; -EAGAIN when not locked or too few samples. */
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
-/* From now on it is the reference. */
+/* Make it the reference. */
 int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns);
-/* The board is gone: the next lock is another one, although a board restarts its count of locks. */
+/* The board is gone: the next lock is a new one, even though the board restarts its count of
+ * locks. */
 void phase_lose(struct phase *p);
-/* Since the last call: a judgement was passed (true, at most one). */
+/* True: a verdict was reached since the last call (at most one). */
 bool phase_take_judgement(struct phase *p, struct phase_judgement *ret_judgement);
 /* A second is complete. */
 bool phase_take_row(struct phase *p, struct phase_row *ret_row);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The groups of reserved consumers: who gets which block, who still owes an acknowledgement, who pays when
- * it takes too long (groups_policy.c). A state machine without I/O, clock or thread of its own: events go
- * in by the functions below, what is to be done comes out of groups_next(). The publisher thread owns it.
+ * The groups of reserved consumers: which member gets which block, which acknowledgements are
+ * outstanding, and which blocks are dropped when they take too long (groups_policy.c). A state
+ * machine without I/O, clock or thread: the functions below are its inputs, groups_next() returns
+ * the actions. The publisher thread owns it.
  *
  *   offered -> WAITING -> FLIGHT -> acknowledged
  *                 ^         |  \--> dropped (the member keeps owing its acknowledgement: a zombie)
@@ -15,13 +16,13 @@
  * - Inside a group a block is with one member at a time.
  * - All blocks of a slice go to one member, as long as it lives. New slices go to the live member with
  *   the most free credit, in turn when equal.
- * - A member holds at most `credit` blocks that it has not acknowledged, those dropped meanwhile
- *   included: a stalled member cannot make us pile up messages for it.
+ * - A member has at most `credit` unacknowledged blocks, including those dropped meanwhile: messages for
+ *   a stalled member cannot pile up.
  * - A group holds a link's ring back by at most limit_frames, and with drop-oldest by hold_frames:
- *   counted from the oldest block it has not settled to the newest offered, because that is what keeps
- *   the ring's buffers; the newest block alone is always kept.
- * - The blocks that a group holds or whose acknowledgements it owes have at most budget_bytes, or one
- *   block more. What it owes has at most 3/4 of it: it is sent no more until it has acknowledged some.
+ *   counted from the oldest block it has not settled to the newest offered, because these keep the ring's
+ *   buffers; the newest block alone is always kept.
+ * - The blocks that a group holds, or has not acknowledged, have at most budget_bytes, or one block more.
+ *   The unacknowledged ones have at most 3/4 of it: no more are sent until some are acknowledged.
  */
 #ifndef DAEMON_PUBLISH_GROUPS_H
 #define DAEMON_PUBLISH_GROUPS_H
@@ -43,15 +44,15 @@ struct groups_config {
 };
 
 enum groups_action_type {
-	GROUPS_SEND = 1,    /* send `block` to `member`, flagged when `resent` */
-	GROUPS_SETTLED = 2, /* `block` has all its outcomes: give it back */
-	GROUPS_EXPEL = 3,   /* `member` is none any more: tell it that it is too slow */
+	GROUPS_SEND = 1,    /* send `block` to `member`, flagged if `resent` */
+	GROUPS_SETTLED = 2, /* `block` has all its outcomes: return it */
+	GROUPS_EXPEL = 3,   /* `member` is not a member any more: send it ERROR too-slow */
 };
 struct groups_action {
 	enum groups_action_type type;
 	struct block *block;
 	unsigned member;
-	bool resent; /* somebody may have seen it before */
+	bool resent; /* it may have been received before */
 };
 
 enum groups_ack_result {
@@ -66,8 +67,8 @@ struct groups *groups_create(const struct groups_config *config);
 void groups_destroy(struct groups *g);
 
 /*
- * A consumer asks to be member of `group`. `*ret_member` (0..MEMBERS_MAX - 1) names it from now on. A
- * live member of the same name starts again: what it held goes to others, or to itself.
+ * A consumer asks to become a member of `group`. `*ret_member` (0..MEMBERS_MAX - 1) is its number
+ * from now on. A live member of the same name starts again: its blocks go to others, or to itself.
  * -ENOENT: no such group. -EINVAL: name empty or too long, credit 0 or above GROUPS_CREDIT_MAX.
  * -EUSERS: MEMBERS_MAX live members are there.
  */
@@ -76,7 +77,7 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 /* A sign of life. */
 void groups_seen(struct groups *g, unsigned member, uint64_t now_ns);
 enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struct fcm_ack *ack);
-/* It said BYE or is dead: what it held goes to others. Its row stays for the status. */
+/* It sent BYE or is dead: its blocks go to others. Its row stays for the status. */
 void groups_leave(struct groups *g, unsigned member);
 bool groups_alive(const struct groups *g, unsigned member);
 const char *groups_member_name(const struct groups *g, unsigned member);
@@ -87,19 +88,19 @@ int groups_offer(struct groups *g, struct block *b);
 /* Time passes: members silent for dead_ns die. Blocked members (groups_unsent) may try again. */
 void groups_tick(struct groups *g, uint64_t now_ns);
 /*
- * Capture found the pool empty: what gives memory back pays, the oldest blocks that no member has got yet, those
- * of one moment for all who wait for them. When there are none, what has been on its way for longer than
- * limit_frames last is dropped: it gives no memory back, but the ring, which is not judged while no block
- * is offered.
+ * Capture found the pool empty: drop the oldest blocks that no member has received yet, for all
+ * groups that wait for them, because this frees memory. If there are none, blocks that have been on
+ * their way for longer than limit_frames are dropped: this frees no memory, but the ring, which is
+ * not checked while no block is offered.
  */
 void groups_pool_empty(struct groups *g);
 /* The oldest of what groups_pool_empty() would drop: its monotonic_ns (UINT64_MAX: nothing). */
 uint64_t groups_pool_oldest_ns(struct groups *g);
-/* The end: everything still held is let go of, as OUTCOME_DROP_SHUTDOWN. See publisher_stop(). */
+/* The end: all blocks still held are dropped, as OUTCOME_DROP_SHUTDOWN. See publisher_stop(). */
 void groups_shutdown(struct groups *g);
 
-/* What is to be done next; false: nothing. An action is carried out before the next call of any
- * function here, and has happened as far as the groups are concerned. */
+/* The next action; false: none. The caller carries it out before the next call of any function
+ * here; for the groups it has already happened. */
 bool groups_next(struct groups *g, struct groups_action *ret_action);
 /* The GROUPS_SEND just handed out could not be carried out: the block waits again, as if it had not
  * been sent; the member gets nothing until its next acknowledgement or the next tick. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What groups hold: blocks, their entries in each group, slices, and what becomes of them when a member ends.
+ * The data of groups: blocks, their entries in each group, slices, and what becomes of them when a
+ * member ends.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who pays when a group falls behind: the policies of schemas/fcm_data.h on the structures of
- * groups_private.h. Asked after every block offered, for its link and stream.
+ * What is dropped when a group falls behind: the policies of schemas/fcm_data.h on the structures
+ * of groups_private.h. Asked after every block offered, for its link and stream.
  *
  *   frames of the ring, from the oldest block not settled to the newest offered:
  *     0 ......... hold_frames: the policy applies ......... limit_frames: the oldest are dropped

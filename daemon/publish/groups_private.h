@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the groups are made of. groups_entries.c holds it, groups_policy.c says who pays, groups.c moves it, and
- * groups_status.c looks at it.
+ * Inside the groups: their structs. groups_entries.c stores blocks and entries, groups_policy.c
+ * decides what is dropped, groups.c assigns blocks to members, groups_status.c reports.
  *
  * Per block one `struct tracked` with an `entry` per group. An entry that is WAITING or FLIGHT is in
  * the group's held list of its link and stream, in the order offered: the head is what holds the ring
@@ -144,7 +144,8 @@ void entry_wait(struct groups *g, struct entry *e, bool at_head);
 void entry_fly(struct groups *g, struct entry *e, uint8_t member);
 /* Take a FLIGHT or ZOMBIE off its member's account. */
 void entry_land(struct groups *g, struct entry *e);
-/* The group is through with the block. The caller has taken the entry off all lists but `held`. */
+/* The group has finished with the block. The caller has taken the entry off all lists but
+ * `held`. */
 void entry_settle(struct groups *g, struct entry *e, enum outcome outcome);
 void group_count_drop(const struct groups *g, struct group *group, const struct block *b,
 		      enum outcome outcome);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The texts of the consumer protocol (schemas/fcm_data.h): HELLO in, WELCOME and ERROR out. No
- * socket; what comes in is from anybody on the network.
+ * socket. The input may come from any host of the network and is not trusted.
  */
 #ifndef DAEMON_PUBLISH_HELLO_H
 #define DAEMON_PUBLISH_HELLO_H
@@ -21,7 +21,7 @@ struct hello {
 	uint32_t credit; /* 1..GROUPS_CREDIT_MAX */
 };
 
-/* -EBADMSG when it is not a good HELLO; then `hint` says what is wrong with it. */
+/* -EBADMSG when it is not a valid HELLO; then `hint` says what is wrong with it. */
 int hello_parse(const void *bytes, size_t length, struct hello *ret_hello, char *hint,
 		size_t hint_bytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whose keys open the doors of the data. A consumer's key is bound to its name and group, a monitor's opens the
- * monitors' door only; every message of a consumer has the key of its connection with it, from ZeroMQ. Belongs to
- * the publisher thread, but for publisher_allow().
+ * Which keys are accepted at the data sockets. A consumer's key is bound to its name and group, a
+ * monitor's opens the monitors' door only; every message of a consumer has the key of its
+ * connection with it, from ZeroMQ. Belongs to the publisher thread, but for publisher_allow().
  */
 #include <stdio.h>
 #include <string.h>

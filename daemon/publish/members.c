@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What consumers say to the publisher, and what they are answered: HELLO, ACK, ALIVE, BYE, and whatever else
- * somebody may send. Nothing of it is believed before it is looked at; what is wrong is counted.
+ * Messages from consumers to the publisher, and the answers: HELLO, ACK, ALIVE, BYE; anything else
+ * is counted. Nothing of it is believed before it is looked at; what is wrong is counted.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -3,9 +3,10 @@
  * The monitors: each subscriber of the XPUB gets a copy of the blocks that it asked for, best effort. A full copy, so
  * that a stalled monitor holds no memory of the pool; made only when there is a subscriber for the topic.
  *
- * libzmq keeps the topics of all monitors in a tree, node by byte, built and taken down by the thread that uses the
- * socket, however long that takes: so the XPUB has a thread of its own, and a ZeroMQ context. Its connections, and how
- * much they may send, are watched by the publisher's thread, which never waits for this one.
+ * libzmq keeps the topics of all monitors in a tree with a node per byte. The thread that uses the
+ * socket builds and removes it, however long that takes. So the XPUB has a separate thread and a
+ * separate ZeroMQ context. The publisher's thread, which never waits for this one, checks its
+ * connections and how much they send.
  */
 #ifndef DAEMON_PUBLISH_MONITORS_H
 #define DAEMON_PUBLISH_MONITORS_H
@@ -42,11 +43,12 @@ void monitors_stop(struct monitors *m);
 const char *monitors_endpoint(const struct monitors *m);
 struct door *monitors_door(struct monitors *m);
 
-/* What follows is one thread's, the publisher's; none of it waits. */
+/* The following functions belong to the publisher's thread; none of them waits. */
 void monitors_copy(struct monitors *m, const struct block *b);
-/* Send what was copied. */
+/* Send the copies. */
 void monitors_wake(struct monitors *m);
-/* Answer who knocks, look what each has said: at least every DOOR_WATCH_NS; `second`: once a second. */
+/* Answer handshakes, and check what each connection has sent: at least every DOOR_WATCH_NS;
+ * `second`: once a second. */
 void monitors_watch(struct monitors *m, bool second, uint64_t now_ns);
 /* ZeroMQ sockets to wait for: at most two. */
 unsigned monitors_wait_for(struct monitors *m, void *ret_sockets[2]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the publisher: its thread and sockets (publisher.c), what the members say (members.c), whose keys
- * open which door (keys.c).
+ * Inside the publisher: its thread and sockets (publisher.c), messages from members (members.c),
+ * keys of consumers and monitors (keys.c).
  */
 #ifndef DAEMON_PUBLISH_PRIVATE_H
 #define DAEMON_PUBLISH_PRIVATE_H
@@ -27,7 +27,7 @@ struct publisher {
 	void *context;
 	pthread_t thread;
 	bool started, stopped;
-	_Atomic bool stopping, allowed; /* another list is there */
+	_Atomic bool stopping, allowed; /* a new list was set */
 
 	/* The thread's own. */
 	void *router;
@@ -54,19 +54,19 @@ struct publisher {
 	struct access_list access_next; /* likewise, of publisher_allow() */
 };
 
-/* members.c: one message off the ROUTER, and what it asks for. False: there is none. */
+/* members.c: handle one message of the ROUTER. False: there is none. */
 bool publisher_receive(struct publisher *p);
 
 /* keys.c. Before a socket is bound. */
 int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
-/* zap_judge_fn of the monitors' door. */
+/* zap_judge_fn of the monitors' socket. */
 const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
 					 const char *key);
-/* Answer who knocks; take another list. */
+/* Answer handshakes; take a new list. */
 void publisher_keys_serve(struct publisher *p);
-/* Whether its key is a consumer's; if not, it gets an ERROR and is cut off. */
+/* Whether its key is a consumer's; if not, it gets an ERROR and is disconnected. */
 bool publisher_keys_admit(struct publisher *p, const struct peer *from);
-/* NULL: it may be this member; else whose key it is, in words. */
+/* NULL: the key allows this member; else the owner of the key, as text. */
 const char *publisher_keys_forbid(const struct publisher *p, const char *key, const char *name,
 				  const char *group, char *text, size_t size);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The publisher: the one thread that owns the ZeroMQ data sockets. Takes blocks from capture, offers
- * each to every group of reserved consumers that wants its stream, keeps it until the group has
- * acknowledged it or the group's policy dropped it, copies it to the monitors, returns it settled.
- * What a group may hold, and what happens beyond, is in groups.h. A dead or slow consumer affects no other.
+ * The publisher: the thread that owns the ZeroMQ data sockets. It takes blocks from capture, offers
+ * each to every group of reserved consumers that takes its stream, and keeps it until the group has
+ * acknowledged it or the group's policy dropped it. It copies the block to the monitors and returns
+ * it settled. groups.h has the limits of a group. A dead or slow consumer affects no other.
  */
 #ifndef DAEMON_PUBLISH_PUBLISHER_H
 #define DAEMON_PUBLISH_PUBLISHER_H
@@ -44,7 +44,7 @@ struct publisher_config {
 };
 
 enum member_state {
-	MEMBER_LEFT, /* said BYE, or its connection ended */
+	MEMBER_LEFT, /* sent BYE, or its connection ended */
 	MEMBER_ALIVE,
 	MEMBER_SILENT,	 /* no sign of life */
 	MEMBER_TOO_SLOW, /* policy disconnect */
@@ -56,14 +56,14 @@ const char *member_state_name(enum member_state state);
 struct publisher_member_status {
 	char name[48];
 	char group[32];
-	char address[PEER_ADDRESS_MAX]; /* where it said HELLO last: "127.0.0.1:43210" */
+	char address[PEER_ADDRESS_MAX]; /* where its last HELLO came from: "127.0.0.1:43210" */
 	enum member_state state;
 	uint32_t credit, in_flight; /* blocks; dropped ones that it still owes among them */
 	uint64_t in_flight_bytes;   /* memory of them */
 	uint64_t oldest_ns;	    /* age of the oldest block it has and that counts; 0: none */
 	uint64_t delivered, delivered_bytes; /* acknowledged blocks, payload */
 	double blocks_per_s, bytes_per_s;    /* of them, over the last second */
-	uint64_t redelivered;		     /* blocks it got that a dead member had held */
+	uint64_t redelivered;		     /* blocks that it got from a dead member */
 	uint64_t last_seen_ns;		     /* CLOCK_MONOTONIC */
 };
 struct publisher_group_status {
@@ -79,7 +79,7 @@ struct publisher_group_status {
 	uint64_t dropped[OUTCOMES];	   /* blocks */
 	uint64_t dropped_frames[OUTCOMES];
 	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
-	uint64_t disconnected; /* members told that they are too slow */
+	uint64_t disconnected; /* members disconnected as too slow */
 	uint64_t oldest_ns;    /* age of the oldest unsettled block */
 	struct block_drop last_drop;
 };
@@ -109,20 +109,22 @@ struct publisher_status {
 struct publisher;
 
 /* Bind and start the thread. `blocks` has an eventfd. -EINVAL: bad endpoint; one that another program has is tried
- * again each second (door_status.closed). A NULL in `blocks` says that capture found the pool empty: who holds back what is oldest pays (DROP_POOL). */
+ * again each second (door_status.closed). A NULL in `blocks` means that capture found the pool
+ * empty: the oldest blocks are dropped (DROP_POOL). */
 int publisher_start(const struct publisher_config *config, struct queue *blocks,
 		    struct queue *settled, struct publisher **ret_publisher);
-/* End the thread, at once, and terminate the ZeroMQ context. After capture_stop(), which waits for
- * acknowledgements: what is not settled by now is not charged. Its frames are still in the ring, beyond the
- * cursor, and are sent again by the next start; a ring that is not taken over within the linger time is lost,
- * and charged as SHUTDOWN when the next one begins. The blocks lie in `settled`, as far as it has room, or
- * here for publisher_destroy(). */
+/* End the thread, at once, and terminate the ZeroMQ context. Call it after capture_stop(), which
+ * waits for acknowledgements: blocks that are not settled by now are not charged. Their frames are
+ * still in the ring, beyond the cursor, and the next daemon sends them again; a ring that is not
+ * taken over within the linger time is lost, and charged as SHUTDOWN when the next one begins. The
+ * blocks are in `settled`, as far as it has room, or here for publisher_destroy(). */
 void publisher_stop(struct publisher *p);
-/* After publisher_stop() (called here if it was not) and after the end of capture: puts blocks that
- * were not settled, `blocks`' rest among them, back in their pool. */
+/* After publisher_stop() (called here if it was not) and after the end of capture: returns blocks
+ * that were not settled, including the rest of `blocks`, to their pool. */
 void publisher_destroy(struct publisher *p);
-/* Another list of keys, from any thread: who has lost his is none of ours any more. Of monitors, when one has lost
- * its, all have to come in again: which connection is whose libzmq does not say. */
+/* A new list of keys, from any thread: members whose key is gone are disconnected. When a monitor's
+ * key is gone, all monitors have to connect again, because libzmq does not tell which connection
+ * belongs to which key. */
 void publisher_allow(struct publisher *p, const struct access_list *access);
 void publisher_get_status(struct publisher *p,
 			  struct publisher_status *ret_status); /* any thread */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the ROUTER sends to members of groups: words, and blocks that are not copied. A block's message
- * points into its payload and holds a reference (block_hold), dropped by ZeroMQ's free hook on whatever
- * thread. Never blocks. Belongs to the publisher thread.
+ * Messages of the ROUTER to members of groups: protocol messages, and blocks without a copy. A
+ * block's message points into its payload and holds a reference (block_hold), which ZeroMQ's free
+ * hook drops on any thread. Never blocks. Belongs to the publisher thread.
  */
 #ifndef DAEMON_PUBLISH_ROUTER_H
 #define DAEMON_PUBLISH_ROUTER_H
@@ -18,9 +18,9 @@
 #include "slowctl/access/access.h"
 
 /*
- * Memory of the blocks that ZeroMQ still has in messages to members of a group, those to former members
- * included: a peer that says HELLO again and again and reads nothing, or stalls with
- * its connection open, must not fill the pool. Counted down on any thread; outlives the context.
+ * Memory of the blocks that ZeroMQ still has in messages to members of a group, including former
+ * members: a peer that sends HELLO repeatedly and reads nothing, or stalls with its connection
+ * open, must not fill the pool. Counted down on any thread; outlives the context.
  */
 struct router_loans {
 	_Atomic uint64_t bytes[GROUPS_MAX];
@@ -40,17 +40,17 @@ struct peer {
  * part can fail so: it finds the pipe. */
 int router_words(void *router, const struct peer *peer, const char *verb, const char *body,
 		 size_t length);
-/* Where it is that has sent this message, for people to read: "127.0.0.1:43210". */
+/* The address of the sender of this message, as text: "127.0.0.1:43210". */
 void router_address(zmq_msg_t *message, char text[PEER_ADDRESS_MAX]);
-/* It is no member: why, and what to do. */
+/* Send ERROR: it is not a member; why, and what to do. */
 void router_error(void *router, const struct peer *to, const char *error, const char *hint);
-/* Nor is it yet: HELLO may succeed within so long. */
+/* The same, but HELLO may succeed within so long. */
 void router_not_yet(void *router, const struct peer *to, const char *error, const char *hint,
 		    uint32_t retry_ms);
 /* Before the first router_block() of it. */
 void router_lend(struct router_loans *loans, struct block *b);
-/* A block to a member of `group`; `resent`: it is flagged so. Errors as of words; -EAGAIN also when the
- * group has its most; -ENOMEM. */
+/* A block to a member of `group`; `resent`: it is flagged so. Errors as of words; -EAGAIN also when
+ * the group has reached its limit; -ENOMEM. */
 int router_block(void *router, const struct peer *peer, const struct router_loans *loans,
 		 unsigned group, struct block *b, bool resent);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The black boxes. See recorder.h for what they are.
+ * The black boxes: raw data kept at an alarm. See recorder.h.
  *
  *            a loss begins                  seconds over          no alarm came
  *   NONE --------------------> TAKING ----------------> WAITING -----------------> NONE, removed

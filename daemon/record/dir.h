@@ -2,7 +2,8 @@
 /*
  * A recording: a directory with a series of segments for each link, and recording.json. That says what it is, who
  * asked for it, how it ended, and how many cells were let go by all daemons that wrote it (a lower limit if one of them
- * was killed). A recording without an end there goes on: the next daemon continues it. One thread (the recorder's).
+ * was killed). A recording without an end there is active: the next daemon continues it. One thread
+ * (the recorder's).
  *
  *   DIRECTORY/NAME/recording.json, link0-00000.fcmr, ...
  */
@@ -56,10 +57,11 @@ int record_dir_resume(const struct record_place *place, struct record_dir **ret_
 void record_dir_destroy(struct record_dir *r);
 
 const struct record_spec *record_dir_spec(const struct record_dir *r);
-/* An entry of any link; others than its own are ignored. `tap` NULL: cells with data are let go. 0 or the disk's error. */
+/* An entry of any link; others than its own are ignored. `tap` NULL: cells with data are let go. 0
+ * or the disk's error. */
 int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entry *e);
 int record_dir_tick(struct record_dir *r); /* once a second */
-/* Ends the segments; the recording itself goes on. */
+/* Ends the segments; the recording itself continues. */
 int record_dir_pause(struct record_dir *r);
 /* The same at the end of a daemon: recording.json gets the number of cells let go, for the next daemon. */
 int record_dir_leave(struct record_dir *r);
@@ -70,8 +72,8 @@ int record_dir_seal(struct record_dir *r);
 /* Sums over its links, of this daemon's writing. */
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts);
 
-/* Keep a complete black box: writes its alarm and its end, and renames it last, so that a directory of that name is always
- * complete. */
+/* Keep a complete black box: writes its alarm and its end, and renames it last, so that a directory
+ * of that name is always complete. */
 int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const char *registers);
 
 /* DIRECTORY/NAME is a black box, by its name and by its recording.json. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the recorder. All of it belongs to its thread, except the queues and what is under the lock.
+ * Inside the recorder: its recording, its black boxes, its status. All of it belongs to its thread,
+ * except the queues and the members under the lock.
  */
 #ifndef DAEMON_RECORD_PRIVATE_H
 #define DAEMON_RECORD_PRIVATE_H
@@ -48,13 +49,13 @@ struct recorder {
 	bool running;
 	_Atomic int stop;
 	_Atomic uint64_t stop_by_ns;
-	struct record_dir *recording; /* the one that goes on; NULL */
+	struct record_dir *recording; /* the active one; NULL */
 	bool resumed;		      /* it was begun by an earlier daemon */
 	struct record_dir *unsealed;  /* one whose end is not in its files yet; NULL */
 	struct box box[NANET3_LINKS];
 	struct tap_entry state[NANET3_LINKS]; /* the last TAP_STATE; kind 0: none */
 	struct {
-		uint64_t at_ns;	   /* CLOCK_MONOTONIC: later cells are not its; 0: not known yet */
+		uint64_t at_ns;	   /* CLOCK_MONOTONIC: later cells are not its; 0: unknown yet */
 		uint64_t asked_ns; /* since when that is known: earlier cells may still come */
 		char why[96];
 		uint32_t order; /* that it answers; 0: its time was over */

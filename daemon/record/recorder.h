@@ -10,10 +10,11 @@
  * thread gets its answers later. It reads directly from the rings; cells whose buffer was reused while it was read
  * are not recorded.
  *
- * A recording goes on until it is stopped, its time is over, or the disk refuses a write. A restart of the daemon does not
- * end it: its directory says that it goes on, and the ring has kept what was not written.
+ * A recording continues until it is stopped, its time has passed, or the disk refuses a write. A
+ * restart of the daemon does not end it: its directory has no end, and the ring has kept the cells
+ * that were not written.
  *
- * Its last cells are those that the driver had taken when its time was over, or when the order to stop came: it
+ * Its last cells are those that the driver had received when its time had passed, or when the order to stop came: it
  * ends when these are written. Cells that the disk has not taken some seconds later, or at the end of the daemon,
  * are let go, and a record says so.
  *
@@ -39,7 +40,7 @@ struct recorder_config {
 enum recorder_event_type {
 	RECORDER_STARTED = 1,	/* by an order */
 	RECORDER_REFUSED = 2,	/* an order was not carried out */
-	RECORDER_STOPPED = 3,	/* by an order, or its time is over */
+	RECORDER_STOPPED = 3,	/* by an order, or its time has passed */
 	RECORDER_FAILED = 4,	/* by the disk */
 	RECORDER_RESUMED = 5,	/* after a restart of the daemon */
 	RECORDER_BLACK_BOX = 6, /* one was kept */
@@ -69,12 +70,13 @@ struct recorder_status {
 
 struct recorder;
 
-/* `tap`: initialised, before capture starts. All links are held until the recorder knows which recording goes on.
+/* `tap`: initialised, before capture starts. All links are held until the recorder knows which
+ * recording to continue.
  * -ENOMEM, or negative errno of the thread. */
 int recorder_start(const struct recorder_config *config, struct tap *tap,
 		   struct recorder **ret_recorder);
-/* After the end of the capture thread, while the rings are still mapped: takes the waiting entries, within `grace_ms`, and
- * ends the thread. What is not taken stays in the ring. */
+/* After the end of the capture thread, while the rings are still mapped: takes the waiting entries,
+ * within `grace_ms`, and ends the thread. What is not taken stays in the ring. */
 void recorder_finish(struct recorder *r, unsigned grace_ms);
 void recorder_destroy(struct recorder *r); /* NULL is accepted */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store while its file cannot be opened.
+ * The store's states while its file cannot be opened.
  *
  *   open --fails as a broken file does, or another file lies there--> away --opened--> gated --main took the
  *    ^                                                                 ^ every few s     |        past--.

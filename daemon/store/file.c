@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store's file: opened or created, checked, brought to this program's schema.
+ * The store's file: opened or created, checked, migrated to this program's schema.
  */
 #include "daemon/core/now.h"
 #include "daemon/store/private.h"

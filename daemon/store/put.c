@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rows from the daemon's own structs: ledger, losses, phase, clock, runs, events, words. Main thread. schemas/rows.h
- * gives the order of the values.
+ * Makes rows from the daemon's structs: ledger, losses, phase, clock, runs, events, words. Main
+ * thread. schemas/rows.h gives the order of the values.
  */
 #include "daemon/store/private.h"
 

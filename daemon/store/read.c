@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a restarted daemon reads from the file: the journal's commands, sequences, phase references, the run, settings,
- * open events, alarms, sessions of DMA.
+ * Reads the state for a restarted daemon from the file: the journal's commands, sequences, phase
+ * references, the run, settings, open events, alarms, sessions of DMA.
  */
 #include "daemon/store/private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The store: SQLite's only writer, a thread of its own.
+ * The store: SQLite's only writer, on a separate thread.
  *
  *   main --rows (queue)--> store thread --one transaction--> file (WAL, synchronous=FULL)
  *        <--done (queue, eventfd)--'

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The clock: which second is it, and how well do we know? A state machine without I/O. gpsd labels
- * seconds and tells health; the board counts. Every input carries the monotonic time of its arrival.
+ * The clock: which second it is, and how certain that is. A state machine without I/O. gpsd labels
+ * seconds and reports the receiver's health; the board counts. Every input carries the monotonic
+ * time of its arrival.
  *
  *   board PPS (count) + gpsd TPV (UTC second) --> label: "board count N begins at TAI T"
  *
@@ -9,12 +10,12 @@
  *      ^                            ^                             | jump, contradiction       |
  *      '--holdover too uncertain----'----------- FAULT <----------'-----<---------------------'
  *
- * Sources in order: gpsd, the floors' time word, the synchronised system clock; a worse one labels only
- * when there is no label. gpsd's own label is overruled by gpsd when it keeps to another second for
- * 10 x confirm labels; until then the state is FAULT and the label stays. A relabelling (lock
- * gained from nothing, jump, correction) counts a time epoch; mere re-confirmation does not. The label
- * of a predecessor (owner page) is taken over as HOLDOVER until a source confirms it, then LOCKED in
- * the same time epoch.
+ * Sources in order: gpsd, the floors' time word, the synchronised system clock. A worse one labels
+ * only when there is no label. gpsd replaces its own label when it repeats another second for 10 x
+ * confirm labels; until then the state is FAULT and the label stays. A relabelling (first lock,
+ * jump, correction) begins a new time epoch; re-confirmation does not. The previous daemon's label
+ * (owner page) is taken over as HOLDOVER until a source confirms it, then LOCKED in the same time
+ * epoch.
  */
 #ifndef DAEMON_TIME_CLOCK_H
 #define DAEMON_TIME_CLOCK_H
@@ -27,7 +28,7 @@
 #include "tdm/frame.h"
 
 struct clock_config {
-	uint32_t silence_ms;  /* gpsd says nothing for so long: it is silent (3000) */
+	uint32_t silence_ms;  /* time after which gpsd counts as silent (3000) */
 	uint32_t confirm;     /* labels that must agree before LOCKED (3) */
 	double holdover_ppb;  /* drift of the oscillator while in holdover */
 	uint32_t receiver_ns; /* uncertainty of the receiver's second (50) */
@@ -36,14 +37,14 @@ struct clock_config {
 	uint32_t far_s;	      /* nor a new label so far from the synchronised system clock; 0 = do
 				   * not compare */
 	uint32_t system_tolerance_ms; /* the synchronised system clock may be so far from the label
-				       * without being told of; 0 = do not compare */
+				       * without a report; 0 = do not compare */
 	bool system_clock;	      /* may the system clock label when nothing else does? */
 	int32_t tai_utc_s;	      /* from leap-seconds.list now */
 	int64_t leap_tai_ns;	      /* next leap second, INT64_MAX: none announced */
 	int64_t leap_expires_utc_s;   /* of the table: a warning only */
 };
 
-/* What a TPV (and what else came with it) says. */
+/* The contents of a TPV, and of the reports that came with it. */
 struct clock_gps {
 	uint8_t mode; /* 0 unknown, 1 no fix, 2 2D, 3 3D */
 	bool has_time;
@@ -53,8 +54,8 @@ struct clock_gps {
 	int satellites_used; /* -1 unknown */
 };
 
-/* The last time that a running label was replaced by another: not the first one, nor one that was carried
- * over a moved count. */
+/* The last replacement of a running label: not the first label, nor one that was carried over a
+ * moved count. */
 struct clock_relabelling {
 	uint64_t when_ns; /* monotonic, 0 never */
 	int64_t by_ns;	  /* new time minus old */
@@ -80,7 +81,7 @@ struct clock_view {
 	const char *reason; /* why this state: one sentence for the operator */
 	const char *action; /* what to do; "" when well */
 	bool leap_table_expired, leap_mismatch;
-	uint64_t voids; /* labels given up: board's count began anew, holdover too uncertain */
+	uint64_t voids; /* labels discarded: board's count restarted, holdover too uncertain */
 	uint64_t lates; /* of the rejects: gpsd's report came more than a second after its PPS */
 };
 
@@ -88,9 +89,10 @@ struct clock;
 struct clock *clock_create(const struct clock_config *config);
 void clock_destroy(struct clock *c);
 
-/* The predecessor's label. Call before any other input. */
+/* The previous daemon's label. Call before any other input. */
 void clock_adopt(struct clock *c, const struct label *label, uint64_t now_ns);
-/* The predecessor's last relabelling, which is to be told still; its `when_ns` may be before the boot. */
+/* The previous daemon's last relabelling, which is still reported; its `when_ns` may be before the
+ * boot. */
 void clock_restore_relabelling(struct clock *c, const struct clock_relabelling *r);
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns);
 void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns);
@@ -102,9 +104,9 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 /* A floor's time word: frame `floor_frame` (on the board's count line) carries this label. */
 void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floor_frame,
 		     uint64_t now_ns);
-/* There is no board: no count, no PPS, and nothing is wrong with the receiver for that. */
+/* There is no board: no count, no PPS. The receiver is not at fault. */
 void clock_board_gone(struct clock *c, bool gone);
-/* The emulator at --speed max, or of a recording, labels itself: nothing but clock_own_time() labels. */
+/* The emulator with --speed or --play labels its own time: only clock_own_time() labels. */
 void clock_emulated(struct clock *c, bool own_labels);
 /* Its board's time of day: the second that `count` lies in carries this label. It needs no confirmation. */
 void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count, uint64_t now_ns);
@@ -118,8 +120,8 @@ void clock_tick(struct clock *c, uint64_t now_ns);
 /* True when the label to use has changed since the last call (then it is in *ret_label). */
 bool clock_take_label(struct clock *c, struct label *ret_label);
 void clock_get_view(const struct clock *c, struct clock_view *ret_view);
-/* For the operator, one line each: "locked by gpsd", "acquiring, no source yet"; what the last relabelling
- * did; where the system clock stands. */
+/* For the operator, one line each: "locked by gpsd", "acquiring, no source yet"; the effect of the
+ * last relabelling; the difference of the system clock. */
 void clock_words(const struct label *label, char *text, size_t size);
 void clock_relabelled_words(const struct clock_relabelling *r, char *text, size_t size);
 void clock_system_words(const struct clock_view *v, char *text, size_t size);
@@ -127,9 +129,9 @@ const char *clock_state_name(enum clock_state state); /* "no-time", ... */
 const char *
 label_source_name(enum label_source source); /* "none", "gpsd", "floors", "system", "emulator" */
 
-/* TAI-UTC at `utc_s` (Unix), next leap and expiry from a leap-seconds.list. -ENOENT and what open(2)
- * says, -EBADMSG when it is not such a table or does not reach back to `utc_s`, -ENOTSUP when the next
- * leap removes a second. The results are untouched on failure. */
+/* TAI-UTC at `utc_s` (Unix), next leap and expiry from a leap-seconds.list. -ENOENT and other
+ * errors of open(2), -EBADMSG when it is not such a table or does not reach back to `utc_s`,
+ * -ENOTSUP when the next leap removes a second. The results are untouched on failure. */
 int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
 		    int64_t *ret_leap_tai_ns, int64_t *ret_expires_utc_s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside of the clock: its state and conclusions (clock.c), what it is told (clock_inputs.c), the lines
- * that sources draw (clock_track.c), the system clock as a witness (clock_system.c) and what the operator is
- * told (clock_say.c). Nobody else includes this.
+ * Inside the clock: its state and decisions (clock.c), its inputs (clock_inputs.c), the lines of
+ * its sources (clock_track.c), the system clock as a source (clock_system.c) and the texts for the
+ * operator (clock_say.c). No other file includes this.
  *
  * A source says "board count N begins at TAI T". With 125 000 ns a count that is a straight line, known
  * by one number: offset = T - N x 125 000. Two labels agree when their offsets are equal, to the ns; so
@@ -20,7 +20,7 @@
 #define CLOCK_BOARD_FRESH_NS 2000000000ull
 #define CLOCK_PPS_REACH_NS   900000000ull /* a TPV belongs to the PPS at most this long before it */
 
-/* A line that a source draws, and how often it was confirmed. */
+/* A line of a source, and how often it was confirmed. */
 struct clock_line {
 	int64_t offset;
 	uint32_t agree;	 /* seconds that fell on it after the first */
@@ -29,8 +29,8 @@ struct clock_line {
 	uint64_t seen_ns;
 };
 
-/* The lines of one source. gpsd and the system clock are one voice: a label beside the line starts
- * another. Floors are up to four voices: each has a line until the others have outvoted it. */
+/* The lines of one source. gpsd and the system clock have one line: a label beside it starts
+ * another. Floors have up to four: each keeps its line until the others have outvoted it. */
 #define CLOCK_LINES 4u
 struct clock_track {
 	struct clock_line line[CLOCK_LINES];
@@ -47,7 +47,7 @@ struct clock {
 	bool board_gone;
 
 	struct label label; /* running; anchor_tai_ns INT64_MIN: none */
-	bool adopted;	    /* a predecessor's, no source has confirmed it yet */
+	bool adopted;	    /* the previous daemon's, no source has confirmed it yet */
 	bool open_to_all;   /* it was good: a worse source than its own may confirm it as well */
 	bool provisional;   /* carried over a moved count, not confirmed yet */
 	bool source_good;   /* the source calls itself good (floors: LOCKED) */
@@ -111,7 +111,7 @@ static inline uint64_t clock_silence_ns(const struct clock *c)
 	return c->config.silence_ms * 1000000ull;
 }
 
-/* What came at `then_ns` (0: never) is not silent yet. */
+/* An input that came at `then_ns` (0: never) is not silent yet. */
 static inline bool clock_heard(const struct clock *c, uint64_t then_ns)
 {
 	return clock_within(then_ns, clock_silence_ns(c), c->now_ns);
@@ -148,14 +148,14 @@ const struct clock_line *clock_track_best(const struct clock *c, const struct cl
 					  uint32_t confirm);
 
 /* ---- clock_system.c ---- */
-/* How far the system clock may be from a label that it sides with, ns. */
+/* How far the system clock may be from a label that it confirms, ns. */
 int64_t clock_side_ns(const struct clock *c);
-/* Why `offset` does not become the label, however long gpsd keeps to it. */
+/* Why `offset` does not become the label, however long gpsd repeats it. */
 enum clock_denial { CLOCK_NOT_DENIED, CLOCK_DENIED_BY_SYSTEM, CLOCK_DENIED_BY_LEAPS };
 enum clock_denial clock_denies(const struct clock *c, int64_t offset);
 /* UTC by a line less the system clock, ns, at the last reading of the board's count. */
 int64_t clock_line_minus_system(const struct clock *c, int64_t offset);
-/* The system clock was read: does it side with the label? */
+/* The system clock was read: finds whether it confirms the label. */
 void clock_note_side(struct clock *c);
 
 /* ---- clock.c ---- */
@@ -163,7 +163,7 @@ void clock_note_side(struct clock *c);
 void clock_at(struct clock *c, uint64_t now_ns);
 void clock_evaluate(struct clock *c);
 void clock_reset_tracks(struct clock *c);
-/* Give the running label up. `why` is a string literal. */
+/* Discard the running label. `why` is a string literal. */
 void clock_void(struct clock *c, const char *why);
 /* A new label: a new time epoch. */
 void clock_relabel(struct clock *c, enum label_source source, uint64_t count, int64_t tai_ns,

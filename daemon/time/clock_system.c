@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The synchronised system clock as a witness: which label it sides with, and its veto.
+ * The synchronised system clock as a source: which label it confirms, and its veto.
  */
 #include <stdlib.h>
 

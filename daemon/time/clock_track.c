@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines that the sources of time draw: which labels agree with each other, and which line is the one.
+ * The lines of the time sources: which labels agree with each other, and which line is the best.
  */
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpsd, through libgps: connect, watch, read, connect again. Its descriptor goes into the main
- * thread's event loop; it never blocks it. No opinion on time: that is the clock's.
+ * The client of gpsd, through libgps: connects, watches, reads, connects again. Its descriptor is
+ * in the main thread's event loop, and it never blocks that thread. It does not judge times: the
+ * clock does.
  */
 #ifndef DAEMON_TIME_GPS_H
 #define DAEMON_TIME_GPS_H
@@ -13,8 +14,8 @@ struct gps;
 /* `host` and `port` as in gps_open(3). Does not connect yet. */
 struct gps *gps_create(const char *host, const char *port);
 void gps_destroy(struct gps *g);
-/* Try to connect and WATCH (JSON, pps). 0 or -errno; call again after a pause. It never waits longer
- * than some 40 ms: -EINPROGRESS means that the next call goes on with it. */
+/* Try to connect and WATCH (JSON, pps). 0 or -errno; call again after a pause. It never waits
+ * longer than some 40 ms: -EINPROGRESS means that the next call continues. */
 int gps_connect(struct gps *g);
 /* -1 when not connected. */
 int gps_fd(const struct gps *g);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Options of nanet3-emu: the table and what is special about it; driver/options does the rest. */
+/* Options of nanet3-emu: the table of options and the checks between them; driver/options parses
+ * it. */
 #include "driver/emu/emu_options.h"
 
 #include <errno.h>
@@ -135,26 +136,26 @@ static const char *take_board(void *settings, const char *arg)
 
 static const struct option_entry entries[] = {
 	{"socket", "PATH", "serve libnanet3 on this Unix socket", TEXT(host.socket_path)},
-	{"qemu", "MIB", "or be a PCI device of a guest with so much memory, see below",
+	{"qemu", "MIB", "or be a PCI device of a guest with this much memory, see below",
 	 WHOLE(qemu.launch.memory_mib, 16, 1 << 20, "16 to 1048576 MiB")},
 	{"slot", "BUS", "the guest's PCI bus for the board (default the first)", .take = take_slot},
 	{"play", "DIR", "play a recording instead of floors and sea, see below",
 	 TEXT(world.play_path)},
-	{"play-once", NULL, "end when the recording has been played and taken", OPTION_FLAG,
+	{"play-once", NULL, "end when the recording has been played and read", OPTION_FLAG,
 	 AT(host.play_once)},
-	{"gps-pty", "PATH", "the GPS receiver speaks NMEA; link its terminal here",
+	{"gps-pty", "PATH", "terminal of the GPS receiver (NMEA): make a link to it here",
 	 TEXT(world.gps_path), SEA},
-	{"scenario", "FILE", "faults by the clock; the language is in nanet3-emu(1)",
+	{"scenario", "FILE", "faults at given times; nanet3-emu(1) has the language",
 	 TEXT(world.scenario_path), SEA},
 	{"truth", "FILE", "write what the floors really sent, a record per link and frame",
 	 TEXT(world.truth_path), SEA},
 	{"executed", "FILE", "write a line for each command that an FCM executed",
 	 TEXT(world.executed_path), SEA},
-	{"seed", "N", "same seed, same sea (default 1)", OPTION_WHOLE64, AT(world.seed),
-	 .wants = "a whole number", SEA},
-	{"speed", "F|realtime|max", "F x 8000 frames a second (1), or as fast as they are taken",
+	{"seed", "N", "the same seed gives the same data (default 1)", OPTION_WHOLE64,
+	 AT(world.seed), .wants = "a whole number", SEA},
+	{"speed", "F|realtime|max", "F x 8000 frames per second (1), or as fast as they are read",
 	 .take = take_speed},
-	{"load", "quiet|design|full", "155, 300 (default) or 640 Mbps a floor", .take = take_load,
+	{"load", "quiet|design|full", "155, 300 (default) or 640 Mbps per floor", .take = take_load,
 	 SEA},
 	{"rate", "HZ", "hits per module in a quiet sea, instead of --load",
 	 NUMBER(world.rate_hz, 1, 1e7, "1 to 10000000 Hz"), SEA},
@@ -172,7 +173,7 @@ static const struct option_entry entries[] = {
 	{"seconds", "N", "stop after N s of model time",
 	 NUMBER(host.duration_s, 0.001, 1e7, "0.001 to 10000000 s")},
 	{"board", "N", "number of the board: nanet3-N (default 0)", .take = take_board},
-	{"first-epoch", "N", "DMA starts of an earlier life: the next is one more",
+	{"first-epoch", "N", "DMA epochs before this start: the next has the next number",
 	 WHOLE(host.first_epoch, 0, 4e9, "0 to 4000000000")},
 	{"frames-per-buffer", "N", "frames in a DMA buffer (default 16)",
 	 WHOLE(host.frames_per_buffer, 1, 419, "1 to 419")},
@@ -180,7 +181,7 @@ static const struct option_entry entries[] = {
 	 WHOLE(host.depth_ms, 1, 60000, "1 to 60000 ms")},
 	{"deadline-us", "US", "a buffer is handed over after this, full or not (default 5000)",
 	 WHOLE(host.deadline_us, 125, 1000000, "125 to 1000000 us")},
-	{"linger-ms", "MS", "DMA continues so long after its owner's death (default 10000)",
+	{"linger-ms", "MS", "DMA continues for this time after its owner's end (default 10000)",
 	 WHOLE(host.linger_ms, 0, 3600000, "0 to 3600000 ms")},
 	{"fifo-bytes", "N", "FIFO of each optical module (default 262144)",
 	 WHOLE(world.fifo_bytes, 4096, 64 << 20, "4096 to 67108864 bytes"), SEA},

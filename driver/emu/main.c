@@ -119,7 +119,7 @@ static void say_played(void *context, bool whole)
 	printf("played %" PRIu64 " cells, missed %" PRIu64 ", gaps %" PRIu64 ", let go %" PRIu64
 	       ", absent %" PRIu64 ", DMA epochs %u, damaged segments %u%s\n",
 	       s.cells, s.missed, s.gaps, s.let_go, s.absent, s.acts, s.damaged,
-	       whole ? "" : "; not all of it was taken");
+	       whole ? "" : "; not all of it was read");
 	fflush(stdout);
 }
 

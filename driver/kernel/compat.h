@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What differs between the kernels this module builds for (6.1 and later). Everything of the
- * kind is here and nowhere else.
+ * What differs between the kernels this module builds for (6.1 and later). All such code is in this
+ * file.
  */
 #ifndef NANET3_COMPAT_H
 #define NANET3_COMPAT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What user space may map, and what becomes of it when the board goes.
+ * Mappings for user space, and what happens to them when the board is gone.
  *
  *   queue, ring state    vmalloc_user() pages, mapped at once: pages live as long as their mappings
  *   owner page           one page, likewise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What tools see beside the node: attributes in sysfs, counters and registers in debugfs, a PPS
+ * Interfaces for system tools: attributes in sysfs, counters and registers in debugfs, a PPS
  * source. None of it is needed for the data: what cannot be registered is said and done without.
  */
 #include <linux/debugfs.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside libnanet3: a handle is a transport and what has been mapped through it. README.md lists the files.
+ * Inside libnanet3: a handle is a transport and the mappings made through it. README.md lists the
+ * files.
  *
  * Names that files share begin with libnanet3_, so that a static library takes no names from its user
  * and the shared one exports nanet3_ alone.
@@ -14,8 +15,8 @@
 #include "driver/lib/poller.h"
 
 /*
- * A way in: the character device, or the emulator's socket. Once an exchange on the socket has failed in
- * the middle, or was not answered in time, it is of no use: the board counts as gone.
+ * A transport: the character device, or the emulator's socket. If an exchange on the socket fails
+ * in the middle, or is not answered in time, the transport is dead: the board counts as gone.
  */
 struct transport {
 	int fd; /* requests go here; of the device also readiness, while the queue is not empty */
@@ -64,11 +65,11 @@ void libnanet3_transport_close(struct transport *t);
 int libnanet3_request(struct nanet3 *b, uint32_t code, void *arg, size_t size);
 /* Map `bytes` of one of NANET3_MAP_*. */
 int libnanet3_map(struct nanet3 *b, uint64_t what, size_t bytes, bool writable, void **ret_p);
-/* Forget that events were signalled, before the queue is looked at. */
+/* Clear the signal of events, before the queue is read. */
 void libnanet3_clear(struct nanet3 *b);
 /* Wait for a signal: 1, 0 on time-out. */
 int libnanet3_wait(struct nanet3 *b, int timeout_ms);
-/* Let the board's end reach this process's memory, where that must be allowed. */
+/* Allow the board's side to access this process's memory, where that is needed. */
 int libnanet3_expose(struct nanet3 *b);
 
 /* sock.c: the emulator's socket. */

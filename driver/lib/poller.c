@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* See poller.h. */
+/* libnanet3: polling of the board's event queue without system calls, see poller.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,11 @@
  *   driver --ring state, some ms later------------^ what was missed
  *
  * Each event on the queue carries the number of events before it, plus 1, written last. The poller
- * knows which number comes next and looks at its place only. The driver follows the same queue some
- * ms later, and the board does not overwrite a place that the driver has not taken: a reader that was
+ * knows which number comes next and looks only at its place. The driver follows the same queue some
+ * ms later, and the board does not overwrite a place that the driver has not taken. So a reader that was
  * overrun finds what it missed in the ring state, and continues one lap behind what it saw.
  *
- * It touches memory only: queue, ring states and doorbells are the caller's to map and unmap. One
+ * It accesses memory only; the caller maps and unmaps queue, ring states and doorbells. It belongs to one
  * thread.
  */
 #ifndef NANET3_POLLER_H
@@ -49,7 +49,8 @@ void libnanet3_poller_remove(struct poller *p, unsigned link);
 
 /* Take what is on the queue; a board that never pauses cannot hold it for more than two laps. */
 void libnanet3_poller_drain(struct poller *p);
-/* Tell the owner of data: 1 and the link's latest completion, once for all that came since; or 0. */
+/* Report data to the owner: 1 and the link's latest completion, once for all that came since; or
+ * 0. */
 int libnanet3_poller_news(struct poller *p, struct nanet3_event *ret_event);
 /* Write the doorbell. -EINVAL backwards, or beyond `write`. */
 int libnanet3_poller_release(struct poller *p, unsigned link, uint64_t position);

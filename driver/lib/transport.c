@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libnanet3's two ways in. On the character device /dev/nanet3-N requests are ioctls, mappings are offsets,
- * and the descriptor polls readable while the handle's queue is not empty. The emulator's socket (sock.c)
- * answers the same requests; descriptors to map come with the answer, and an eventfd is signalled instead.
+ * libnanet3's two transports. On the character device /dev/nanet3-N requests are ioctls, mappings
+ * are offsets, and the descriptor polls readable while the handle's queue is not empty. The
+ * emulator's socket (sock.c) answers the same requests; descriptors to map come with the answer,
+ * and an eventfd is signalled instead.
  */
 #include <errno.h>
 #include <fcntl.h>

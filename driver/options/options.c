@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See options.h. */
+/* Parses a command line by a table of options: see options.h. */
 #include "driver/options/options.h"
 
 #include <assert.h>
@@ -125,12 +125,13 @@ int options_parse(const struct options *o, int argc, char **argv, void *settings
 			return 1;
 		}
 		if (c < FIRST_VALUE) {
-			snprintf(ret_error, error_size, "not understood: %s", argv[optind - 1]);
+			snprintf(ret_error, error_size, "unknown or incomplete option: %s",
+				 argv[optind - 1]);
 			return -EINVAL;
 		}
 		wants = take(e, settings, optarg);
 		if (wants != NULL) {
-			snprintf(ret_error, error_size, "--%s%s%s: wants %s", e->name,
+			snprintf(ret_error, error_size, "--%s%s%s: needs %s", e->name,
 				 optarg != NULL ? " " : "", optarg != NULL ? optarg : "", wants);
 			return -EINVAL;
 		}

@@ -98,7 +98,7 @@ int measure_check(const struct perf_options *o, struct nanet3 *b, struct results
 		snprintf(r->note, sizeof(r->note),
 			 "%" PRIu64 " of %" PRIu64 " puts did not arrive as sent%s",
 			 result.failures, result.puts,
-			 c.reported == REPORTED_MAX ? "; given up there" : "");
+			 c.reported == REPORTED_MAX ? "; the test ended there" : "");
 	}
 	return table_add(&r->figures, (double)result.puts, (double)result.bytes,
 			 (double)result.failures, (double)o->seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See loopback.h. */
+/* Puts between two registered buffers, and the two ways of waiting: see loopback.h. */
 #include "driver/perf/loopback.h"
 
 #include <errno.h>

@@ -141,11 +141,11 @@ static int words(char **argv, int count, struct perf_options *o, char *ret_error
 		}
 	}
 	if (command == NULL) {
-		snprintf(ret_error, error_size, "no command %s", argv[0]);
+		snprintf(ret_error, error_size, "unknown command %s", argv[0]);
 		return -EINVAL;
 	}
 	if ((o->size_low != 0 && !command->sized) || (o->gnuplot != NULL && !command->drawn)) {
-		snprintf(ret_error, error_size, "%s takes no --%s", command->name,
+		snprintf(ret_error, error_size, "%s does not take --%s", command->name,
 			 o->size_low != 0 && !command->sized ? "size" : "gnuplot");
 		return -EINVAL;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See pattern.h. */
+/* Patterns of the self-test, and their comparison: see pattern.h. */
 #include "driver/perf/pattern.h"
 
 #include <string.h>

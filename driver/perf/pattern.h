@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a self-test writes, and how what came is compared with it. */
+/* Patterns that the self-test writes, and the comparison with what arrived. */
 #ifndef PERF_PATTERN_H
 #define PERF_PATTERN_H
 

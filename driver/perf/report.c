@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See report.h. */
+/* Writes results as text, JSON, CSV or for gnuplot: see report.h. */
 #include "driver/perf/report.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How results are written: for people, as JSON, as CSV, and as a file that gnuplot draws. */
+/* Writes results: as text, as JSON, as CSV, and as a file that gnuplot draws. */
 #ifndef PERF_REPORT_H
 #define PERF_REPORT_H
 

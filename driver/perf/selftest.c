@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See selftest.h. */
+/* The self-test: its puts and its checks, independent of a board. See selftest.h. */
 #include "driver/perf/selftest.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See statistics.h. */
+/* Percentiles and histograms of samples: see statistics.h. */
 #include "driver/perf/statistics.h"
 
 #include <errno.h>

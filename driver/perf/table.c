@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See table.h. */
+/* Tables of results: see table.h. */
 #include "driver/perf/table.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What address translation takes (measure.h). Puts of eight bytes are posted behind a doorbell that is
- * rung once for all of a batch, and timed from there to the last one's arrival: the calls that post
- * them do not count. A batch has either
+ * The time of address translation (measure.h). Puts of eight bytes are posted behind a doorbell
+ * that is rung once for all of a batch, and timed from there to the last one's arrival: the calls
+ * that post them do not count. A batch has either
  *
  *   hit   one page all the time
  *   walk  a page after the other of more pages than any TLB holds

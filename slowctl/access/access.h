@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who may do what over the network: roles, and the allow list of keys.
+ * Access rights: roles, and the allow list of keys.
  *
  * The list is a text file: `NAME ROLE PUBLICKEY` a line, empty lines, and comments that begin with '#'. It is
  * read whole or not at all: a list with a mistake is refused. A role is one of control, `consumer:GROUP` (the member
@@ -16,11 +16,12 @@
 /* A role may do all that the ones before it may. */
 enum access_role {
 	ACCESS_READER, /* asks */
-	/* A shift's daily work: sets within the soft limits what is not dangerous (HV up, too) and whatever makes
-	 * safer, aligns and resets links, acknowledges alarms, records, starts runs, keeps snapshots. */
+	/* A shift's daily work: sets within the soft limits that are not dangerous (HV up, too),
+	 * everything that makes safer, aligning and resetting links, acknowledging alarms,
+	 * recordings, runs, snapshots. */
 	ACCESS_OPERATOR,
-	/* What is dangerous (power on, power cycles, a reset of the FCM), force, the phase's references and soaks,
-	 * the instruments' serial lines, snapshots removed. */
+	/* Dangerous commands (power on, power cycles, a reset of the FCM), force, the phase's
+	 * references and soaks, the instruments' serial lines, removing snapshots. */
 	ACCESS_EXPERT,
 	ACCESS_ROLES, /* how many */
 };
@@ -60,8 +61,9 @@ int access_name_check(const char *name); /* -EINVAL */
 /* 40 characters of Z85. */
 int access_key_check(const char *text); /* -EINVAL */
 
-/* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)"; a file that others than root and `user`,
- * whose program goes by it, may change is one (file_guard.h). 0, or -EINVAL: *ret_list is untouched then. */
+/* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)"; it is a mistake if
+ * users other than root and `user`, whose program reads the list, may change the file
+ * (file_guard.h). 0, or -EINVAL: *ret_list is untouched then. */
 int access_list_read_for(uid_t user, const char *path, struct access_list *ret_list,
 			 void (*complain)(void *context, const char *text), void *context);
 static inline int access_list_read(const char *path, struct access_list *ret_list,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Files that decide who gets in, see file_guard.h. Everything is asked of descriptors, from the file upwards: no name is
- * looked up twice, so nobody can put another file there in between.
+ * Checks files that control access, see file_guard.h. It examines descriptors, from the file
+ * upwards: no name is looked up twice, so nobody can put another file there in between.
  */
 #include "slowctl/access/file_guard.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Files that decide who gets in: allow lists, secret keys. They are opened and checked as sshd does it with
- * authorized_keys and private keys: what somebody else may write, or could replace, is not believed.
+ * Checks files that control access: allow lists, secret keys. It checks them as sshd checks
+ * authorized_keys and private keys: a file that other users may write or replace is refused.
  */
 #ifndef SLOWCTL_ACCESS_FILE_GUARD_H
 #define SLOWCTL_ACCESS_FILE_GUARD_H
@@ -29,8 +29,8 @@ struct file_guard {
 int file_guard_open(const char *path, const struct file_guard *guard, int *ret_fd,
 		    struct sc_error *error);
 
-/* Who runs the daemon that has this database, for programs that look at its files: the owner of the database, or of the
- * directory where it will be; the caller when neither is there. */
+/* The user of the daemon that has this database, for programs that read its files: the owner of the
+ * database, or of the directory where it will be; the caller if neither exists. */
 uid_t file_guard_user(const char *database);
 
 #endif

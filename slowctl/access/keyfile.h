@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Files with the secret keys of CURVE (ZeroMQ's encryption): comments that begin with '#' and one line
- * `secret KEY`, for its owner's eyes only. The text of a secret goes nowhere else.
+ * `secret KEY`, readable only by its owner. A secret is written nowhere else.
  */
 #ifndef SLOWCTL_ACCESS_KEYFILE_H
 #define SLOWCTL_ACCESS_KEYFILE_H

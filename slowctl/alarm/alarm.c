@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What operators have done about alarms. See alarm.h. */
+/* The states of alarms: acknowledged, paused, latched. See alarm.h. */
 #include "slowctl/alarm/alarm.h"
 
 #include <ctype.h>

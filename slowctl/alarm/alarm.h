@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What operators have done about alarms. An alarm is an active reason: an object and a code ("tower1.floor3/hv-trip").
- * Others find out whether it is active; this is its life as operators see it:
+ * What operators do about alarms: acknowledge, pause. An alarm is an active reason: an object and a
+ * code ("tower1.floor3/hv-trip"). Others find out whether it is active; these are its states for
+ * operators:
  *
  *              raise                over
  *   (nothing) ------> RAISED ----------------> over (reported, then forgotten; kept while it is paused)
@@ -9,13 +10,13 @@
  *                raise |  v
  *                    LATCHED ---- acknowledge ----> over
  *
- *   acknowledged  an operator has seen it; it stays active. What is added (another part, a higher level), or comes
- *                 again after it was over, is new.
+ *   acknowledged  by an operator; it stays active. An added part, a higher level, or a new beginning after it has
+ *                 cleared is not acknowledged.
  *   paused        it does not count until a time, at most 24 h ahead, for a reason. A pause of a warning does not
- *                 cover it as an alarm; a pause of what is not active covers both.
+ *                 cover it as an alarm; a pause of an inactive reason covers both.
  *
- * Pure: time is given, nothing is written. What changed is taken by alarms_changed() and put into the
- * database and before those who watch. Main thread.
+ * Pure: the caller passes the time, nothing is written. The caller takes changes by
+ * alarms_changed() and gives them to the database and to clients that watch. Main thread.
  */
 #ifndef SLOWCTL_ALARM_ALARM_H
 #define SLOWCTL_ALARM_ALARM_H
@@ -39,7 +40,7 @@ enum alarm_state {
 	ALARM_OVER,    /* not active; kept for its pause only */
 	ALARM_AWAITED, /* was active when the previous daemon ended */
 	ALARM_RAISED,
-	ALARM_LATCHED, /* is over, and not acknowledged */
+	ALARM_LATCHED, /* has cleared, and is not acknowledged */
 };
 const char *alarm_state_name(enum alarm_state state); /* "over", "awaited", "raised", "latched" */
 
@@ -57,7 +58,7 @@ enum alarm_change {
 };
 const char *alarm_change_name(enum alarm_change change); /* "began", "worse", ... */
 
-/* Who did it, from where, what they said. */
+/* Who did it, from where, with which note. */
 struct alarm_hand {
 	char who[64], origin[80], text[128];
 	int64_t utc_ns;
@@ -98,12 +99,13 @@ struct alarm_sight {
 	bool latch;
 	uint32_t parts; /* of the object, its own numbers */
 };
-/* It is active; called again and again while it is. NULL: no room, then it is active without being remembered. */
+/* It is active; called repeatedly while it is. NULL: no room, then it is active but not
+ * remembered. */
 const struct alarm *alarms_see(struct alarms *a, const struct alarm_sight *sight,
 			       struct engine_now now);
 /* It is not active any more. */
 void alarms_over(struct alarms *a, const char *object, const char *code, struct engine_now now);
-/* Now and then: pauses end, awaited ones are over. */
+/* Call from time to time: pauses end, awaited alarms clear. */
 void alarms_tick(struct alarms *a, struct engine_now now);
 
 /* --- what operators do --- */
@@ -119,7 +121,7 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 int alarms_resume(struct alarms *a, const char *object, const char *code,
 		  const struct alarm_hand *hand, struct sc_error *error);
 
-/* --- what there is --- */
+/* --- the list --- */
 
 /* NULL: none. */
 const struct alarm *alarms_find(const struct alarms *a, const char *object, const char *code);
@@ -136,19 +138,20 @@ const char *alarm_name(const struct alarm *alarm, char *buf, size_t size);
  * of params_match() ("floor3", "floor*.om2.temperature", "link[01]"), or in full ("group trigger").
  */
 bool alarm_name_means(const char *name, const struct alarm *alarm);
-/* "OBJECT/CODE" taken apart; the object is not looked for. -EINVAL */
+/* Splits "OBJECT/CODE"; the object need not exist. -EINVAL */
 int alarm_name_split(const char *name, char object[ALARM_OBJECT_BYTES],
 		     char code[ALARM_CODE_BYTES]);
 
-/* --- what changed, and what is to be remembered --- */
+/* --- changes, and what is to be remembered --- */
 
 /* One that has changed; its `change` says how. NULL: none. To be followed by alarms_taken(), which forgets one
  * that is over and not paused. */
 struct alarm *alarms_changed(struct alarms *a);
 void alarms_taken(struct alarms *a, struct alarm *alarm);
-/* Whether a restart has to know of it: acknowledged, paused, latching. */
+/* Whether it must be kept across a restart: acknowledged, paused, latching. */
 bool alarm_lasts(const struct alarm *alarm);
-/* As the database has it: only before anything else. One that stood is awaited, or LATCHED if it latches. */
+/* From the database: only before anything else. One that was active is awaited, or LATCHED if it
+ * latches. */
 void alarms_recover(struct alarms *a, const struct alarm *alarm, struct engine_now now);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What all files of the engine use: outputs, a link's state, values into the history, ended commands.
+ * Shared by all files of the engine: outputs, a link's state, values into the history, ended
+ * commands.
  */
 #include "slowctl/engine/private.h"
 

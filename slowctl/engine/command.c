@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What becomes of a command: its states, each written to the journal and announced to its client; what replies,
- * silence and boots of the FCM mean for it. Nothing here sends: link_pump() sends what a command wants next.
+ * The life of a command: its states, each written to the journal and announced to its client; what
+ * replies, silence and boots of the FCM mean for it. Nothing here sends: link_pump() sends what a
+ * command wants next.
  *
  * The rule behind all of it: a word of a command is repeated only when the FCM itself, in the boot in
  * which the word was sent first, has said that it never executed it. Everything else ends in evidence

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command engine: its making, what it takes over from the journal, requests, and its outputs. What
+ * The command engine: create, recover from the journal, requests, outputs. What
  * becomes of a command is in command.c, the words in words.c. See engine.h.
  */
 #include "slowctl/engine/private.h"

@@ -14,18 +14,18 @@
  * Invariants:
  *  - a command's word leaves only after its row was stored. A command that makes safer waits 100 ms for that, then its
  *    row goes into the emergency journal (ENGINE_EMERGENCY), and it leaves;
- *  - a number is given once: what was given is noted in memory that survives us (struct engine_marks) before it is used;
+ *  - a number is given once: it is noted in memory that survives the daemon (struct engine_marks) before it is used;
  *  - a sequence is used for one command of one floor only, for ever; a retry repeats it, and only after
  *    the FCM, in the same boot, has said that it never executed it: at most one execution;
  *  - no command's word leaves before the FCM has said which sequences it remembers, and its own is none of them:
- *    an old outcome is never taken for a new one, whatever file the journal lies in;
- *  - UNKNOWN is an end only where the outcome cannot be found out (then there is an alarm); otherwise the engine
- *    goes on asking, also after a crash of the daemon or a boot of the FCM;
- *  - a floor with one write outstanding on a parameter takes no second one on it; others go in parallel up
- *    to a window; polling waits for commands, never the other way round;
- *  - what makes safer (HV down, power off) goes before all else, and ends older commands that it undoes.
+ *   an old outcome is never mistaken for a new one, whatever file holds the journal;
+ * - UNKNOWN is an end only if the outcome cannot be found out (then there is an alarm); otherwise the engine
+ *   continues to ask, also after a crash of the daemon or a boot of the FCM;
+ * - a parameter has at most one outstanding write; writes to others go in parallel up to a window; polling
+ *   waits for commands, never the other way round;
+ * - a command that makes safer (HV down, power off) goes first, and ends older commands that it undoes.
  *
- * One thread (main). Time is given with every call. After any call, drain engine_next().
+ * One thread (main). The caller passes the time with every call. After any call, drain engine_next().
  */
 #ifndef SLOWCTL_ENGINE_ENGINE_H
 #define SLOWCTL_ENGINE_ENGINE_H
@@ -45,7 +45,7 @@ struct engine;
 struct engine_config {
 	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
 	uint32_t attempts;	 /* times a command's word is sent at most (3) */
-	uint32_t queries;	 /* unanswered QUERYs before the alarm; it goes on, slower (3) */
+	uint32_t queries;	 /* unanswered QUERYs before the alarm; it continues, slower (3) */
 	uint32_t ask_again_ms;	 /* then one QUERY each (2000) */
 	uint32_t window;	 /* words of commands in flight, per floor (8) */
 	uint32_t poll_window;	 /* of polls (4) */
@@ -75,10 +75,10 @@ int command_state_parse(const char *name, enum command_state *ret_state); /* -EI
 struct engine *engine_create(struct params *params, const struct engine_config *config);
 void engine_destroy(struct engine *e);
 
-/* --- what the journal knows, before anything else --- */
+/* --- the journal's contents, before anything else --- */
 
-/* Where neither a journal nor the marks give the last number, commands have numbers from here on, from the time (UTC s x
- * 1000). */
+/* Where neither a journal nor the marks give the last number, commands have numbers from here on,
+ * from the time (UTC s x 1000). */
 #define ENGINE_OWN_IDS 1000000000000ull
 
 /* The numbers used so far. Each is noted before it is used. Zeros: unknown. */
@@ -130,11 +130,13 @@ struct engine_journal {
 	bool cut;	/* it was open when a previous daemon ended */
 	bool emergency; /* it is in the emergency journal, and its transitions go there */
 };
-/* How the journal's text begins when a daemon takes up what its predecessor left open; `cut` is recognised by it. */
+/* The beginning of the journal's text when a daemon continues a command of an earlier one; `cut` is
+ * recognised by it. */
 #define ENGINE_TAKEN_UP "the daemon was restarted when this was"
-/* A command as the journal has it; one that we know is left as it is. Open ones are taken up and settled; ended ones
- * (the last thousand or so) only make repeats of their client id harmless, undone ones only are reasons. -ENOENT: its
- * parameter is no longer configured; an open one is then ended as UNKNOWN by a row. */
+/* A command as the journal has it; a known one is left as it is. Open ones are continued and
+ * settled; ended ones (the last thousand or so) only make repeats of their client id harmless,
+ * undone ones only are reasons. -ENOENT: its parameter is no longer configured; an open one is then
+ * ended as UNKNOWN by a row. */
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now);
 
 /* --- requests --- */
@@ -148,8 +150,9 @@ struct engine_request {
 	int64_t uid, pid;		   /* -1 unknown */
 	const char *client_id;		   /* at most 63 bytes; NULL: none */
 	/* An open command of the same floor: this one leaves when that is done, and is cancelled when that ends
-	 * otherwise; like any other it does not wait for a floor that does not answer. What makes safer goes also when the FCM
-	 * refused that as not possible now, if a read after it shows that it is as safe already. 0: none */
+	 * otherwise; like any other it does not wait for a floor that does not answer. A command
+	 * that makes safer is also sent if the FCM refused that one as not possible now and a read
+	 * after it shows that the value is as safe already. 0: none */
 	uint64_t after;
 	uint64_t job; /* part of a `safe`: the number of its first command. 0: none */
 };
@@ -168,33 +171,36 @@ int engine_submit(struct engine *e, const struct engine_request *request, struct
 		  uint64_t *ret_id, struct sc_error *error);
 /* The number that the next command or refusal will have. */
 uint64_t engine_next_id(const struct engine *e, struct engine_now now);
-/* The client may not do it (`text` says why): only journal the refusal. 0 and its number, as of a
- * refusal of engine_submit(); negative: no such parameter, as of engine_submit(). */
+/* The client has no right to do this (`text` says why): only journal the refusal. 0 and its number,
+ * as for a refusal by engine_submit(); negative: no such parameter, as engine_submit(). */
 int engine_refuse(struct engine *e, const struct engine_request *request, const char *text,
 		  struct engine_now now, uint64_t *ret_id);
 /*
- * Whether engine_submit() would take it now: the same checks, the same results (0, 1 with *ret_id, negative with
- * `error`), and nothing happens, but that what an interlock wants to know is polled soon. *ret_id is 0 but for a
- * repeat: this refusal is not journaled.
+ * Whether engine_submit() would accept it now: the same checks, the same results (0, 1 with
+ * *ret_id, negative with `error`). Nothing is sent or journaled; values that an interlock needs are
+ * polled soon. *ret_id is 0 except for a repeat.
  */
 int engine_check(struct engine *e, const struct engine_request *request, struct engine_now now,
 		 uint64_t *ret_id, struct sc_error *error);
 /*
- * Take back a command that has not been sent; or stop a ramp that is on its way: *ret_stop is then the command
- * that holds the value where it is, and `id` ends CANCELLED when that is in the journal; else it is 0. `by`: who,
- * origin, uid, pid. -ENOENT, -EALREADY (ended), -EBUSY (sent, and no ramp; part of making safe; or a safer one
- * takes over already); a ramp's stop also as engine_submit().
+ * Cancel a command that has not been sent; or stop a ramp that is under way: *ret_stop is then the
+ * command that holds the value where it is, and `id` ends CANCELLED when that one is in the
+ * journal; else it is 0. `by`: who, origin, uid, pid. -ENOENT, -EALREADY (ended), -EBUSY (sent, and
+ * no ramp; part of making safe; or a safer one takes over already); a ramp's stop also as
+ * engine_submit().
  */
 int engine_cancel(struct engine *e, uint64_t id, const struct engine_request *by,
 		  struct engine_now now, uint64_t *ret_stop, struct sc_error *error);
-/* What engine_cancel() would come to; *ret_ramp: it would stop a ramp. */
+/* The result that engine_cancel() would have; *ret_ramp: it would stop a ramp. */
 int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bool *ret_ramp,
 			struct sc_error *error);
 
-/* Whether setting it to `value` makes safer: interlocks, soft limits and roles are not for that. */
+/* Whether setting it to `value` makes safer: interlocks, soft limits and roles do not apply to
+ * that. */
 bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now);
 
-/* The run under way, 0: none. Meanwhile what is dangerous is refused without force, unless it makes safer. */
+/* The active run, 0: none. During a run dangerous commands are refused without force, unless they
+ * make safer. */
 void engine_run(struct engine *e, uint32_t number);
 
 /* --- events --- */
@@ -205,9 +211,10 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
  * for a completion that says refused: it has certainly not left). */
 void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now);
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now);
-/* A word has come up this link. Anything may: what belongs to no word of ours is counted and dropped. */
+/* A word has come from this link. It may be anything: one that answers no word of ours is counted
+ * and dropped. */
 void engine_reply(struct engine *e, unsigned link, const struct word *word, struct engine_now now);
-/* State of a link and who the floor at its end says it is (0xff: it has not said yet). */
+/* State of a link, and the identity that the floor at its end reports (0xff: not reported yet). */
 void engine_link(struct engine *e, unsigned link, bool locked, uint8_t tower, uint8_t floor,
 		 struct engine_now now);
 /* The FCM's whole boot count (telemetry has it too). */
@@ -221,7 +228,7 @@ void engine_tick(struct engine *e, struct engine_now now);
 /* CLOCK_MONOTONIC by which engine_tick() has something to do; UINT64_MAX: nothing is due. */
 uint64_t engine_next_due(const struct engine *e);
 
-/* --- what comes out --- */
+/* --- outputs --- */
 
 /* ENGINE_EMERGENCY: store.row goes into the emergency journal, before any later output is carried out. */
 enum engine_out_type { ENGINE_STORE, ENGINE_EMERGENCY, ENGINE_SEND, ENGINE_PROGRESS };
@@ -248,7 +255,7 @@ struct engine_out {
 			uint64_t id;
 			enum command_state state;
 			bool final;    /* it has ended; UNKNOWN: its outcome cannot be found out */
-			bool alarm;    /* an operator should look */
+			bool alarm;    /* an operator should check it */
 			bool numbered; /* the journal has it: its number may be given out */
 			/* Its client id was used before, by a command that is no longer in memory:
 			 * this is a repeat of it, and the journal has the answer. "": no repeat. */
@@ -294,8 +301,8 @@ struct engine_link_view {
 	bool configured, locked, identified, swapped; /* swapped: another floor than configured */
 	uint8_t tower, floor;			      /* configured */
 	uint8_t named_tower, named_floor;	      /* as it names itself; 0xff not yet */
-	uint32_t boot;				      /* 0: not known yet */
-	uint64_t boots;				      /* boots seen by this daemon */
+	uint32_t boot;				      /* 0: unknown yet */
+	uint64_t boots;				      /* boots during this daemon */
 	unsigned open, in_flight, polls_in_flight;
 	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
 	uint64_t last_reply_ns;	 /* CLOCK_MONOTONIC, 0: never */
@@ -314,7 +321,7 @@ void engine_counters(const struct engine *e, struct engine_counters *ret_counter
 struct engine_reason {
 	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute" */
 	bool red;	  /* else yellow */
-	bool latch;	  /* it stays until somebody has acknowledged it */
+	bool latch;	  /* it stays until an operator has acknowledged it */
 	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */
 	const struct param *param; /* whose value; NULL: of none */
 	int link;		   /* whose floor, when it is no value's; -1: of none */

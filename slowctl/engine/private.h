@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the command engine.
+ * Inside the command engine: a command, a link, and the functions that its files share.
  *
- * The files are in the README in the order of their calls: none calls one below it.
+ * The README lists the files in the order of their calls: no file calls one below it.
  *
- * A *flight* is a word that has left and has not been answered. A command has at most one; what it
- * wants to send next is in `want`. Behind the word of a set goes the READ of its value, which becomes
- * its flight when that word is acknowledged.
+ * A *flight* is a word that has left and has not been answered. A command has at most one; `want`
+ * is what it sends next. Behind the word of a set goes the READ of its value, which becomes its
+ * flight when that word is acknowledged.
  */
 #ifndef SLOWCTL_ENGINE_PRIVATE_H
 #define SLOWCTL_ENGINE_PRIVATE_H
@@ -34,9 +34,9 @@
 #define STRANDED_NS   (2 * SECOND)  /* a link may be down so long before its commands say so */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
 #define JOURNAL_WAIT  (100 * MS)    /* longest wait of what makes safer for the database */
-#define TOO_LATE      (30 * SECOND) /* so long after it was wanted nothing is sent to who was mute */
+#define TOO_LATE      (30 * SECOND) /* after this time a command for a mute floor is not sent any more */
 #define READS_KEPT    1024u	    /* sequences that polling leaves to QUERY and read-back */
-#define MUTE_TIMEOUTS 3u	    /* words unanswered in a row: probe slowly, say so */
+#define MUTE_TIMEOUTS 3u	    /* words unanswered in a row: probe slowly, report it */
 
 enum purpose {
 	WANT_NOTHING,
@@ -71,7 +71,7 @@ struct command {
 	uint64_t stops;			/* ends this command, a ramp, where it is; 0: none */
 	bool holds;			/* it has ended that */
 	uint64_t after;			/* waits for the end of this command; 0: for none */
-	uint64_t after_failed;		/* that command has ended, but not as it had to; 0: no */
+	uint64_t after_failed;		/* that command has ended, but not DONE; 0: no */
 	enum command_state after_state; /* as this */
 	uint64_t look_first; /* the FCM refused that: it goes only when not needed; 0: no */
 	uint8_t refused;     /* by the FCM, with this status; WORD_OK: not */
@@ -86,7 +86,8 @@ struct command {
 	bool journaled; /* its row is stored: its word may leave */
 	bool emergency; /* it and its transitions are in the emergency journal */
 	bool unwritten; /* the journal did not take its row */
-	uint64_t later; /* recovered: commands of its floor that the predecessor sent after it */
+	uint64_t
+		later; /* recovered: commands of its floor that the previous daemon sent after it */
 	enum purpose want;
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t acked_ns;
@@ -157,7 +158,7 @@ struct link {
 /* Of a parameter: commands, by id, that are reasons until a later one on it is done; 0: none. */
 struct undone {
 	uint64_t done;	  /* the last that was */
-	uint64_t unknown; /* ended UNKNOWN: whether it was executed is not known */
+	uint64_t unknown; /* ended UNKNOWN: it is unknown whether it was executed */
 	uint64_t cut;	  /* of a `safe` that the end of a daemon before us cut off */
 	uint64_t cut_job;
 	char detail[320], hint[240]; /* of `unknown` */
@@ -266,7 +267,7 @@ void command_booted(struct engine *e, struct command *c);
 void command_stranded(struct engine *e, struct command *c);
 
 /* rules.c */
-/* Whether the request may be taken; engine_submit()'s errors. */
+/* Whether the request is accepted; engine_submit()'s errors. */
 int rules_check(struct engine *e, const struct engine_request *q, const struct param *p,
 		struct sc_error *error);
 /* Whether `value` is the parameter's safest one, or nearer to it than the value set now (read, not
@@ -278,13 +279,13 @@ int rules_check_stop(struct engine *e, const struct command *ramp, double value,
 		     struct sc_error *error);
 /* Whether a command that has waited may still be sent; else it is ended as refused. */
 bool rules_still(struct engine *e, struct command *c);
-/* End what waited for commands that have not ended as they had to. */
+/* End commands that waited for a command which did not end DONE. */
 void rules_follow(struct engine *e, struct link *l);
-/* End what is before the link's urgent commands, where that certainly does no harm. */
+/* End older commands that the link's urgent commands undo, where that certainly does no harm. */
 void rules_make_way(struct engine *e, struct link *l);
 
 /* reasons.c */
-/* What its end means for the reasons of its parameter. */
+/* Update the reasons of its parameter at its end. */
 void engine_note_end(struct engine *e, const struct command *c);
 /* One that the journal calls undone. -ENOENT: its parameter is no longer configured. */
 int engine_recover_undone(struct engine *e, const struct engine_journal *j);
@@ -306,7 +307,7 @@ struct link *sequences_stored(struct engine *e, uint64_t cookie, int result);
 uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll);
 /* Whether the FCM is to be asked what it remembers, and can be: the question has a sequence, too. */
 bool sequences_wait(const struct link *l);
-/* Ask it, when that is due. */
+/* Send the question, when that is due. */
 void sequences_ask(struct engine *e, struct link *l);
 /* Its answer, or that the question was not sent; false: it is none of this. */
 bool sequences_reply(struct link *l, const struct word *w);
@@ -324,7 +325,7 @@ static inline bool window_free(const struct engine *e, const struct link *l,
 	return (c->urgent ? l->urgent_flights : l->flights - l->urgent_flights) < e->config.window;
 }
 
-/* What makes safer is sent however late, nothing else is. */
+/* A command that makes safer is sent however late; others are not. */
 static inline bool never_late(const struct command *c)
 {
 	return c->urgent && !c->stops;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rules of the command engine: which request is taken, and what waits for what. Limits, link and interlocks
- * are asked before anything is journaled as a command or sent. What makes things safer passes every interlock,
- * is taken when all is full, and does not wait for what it undoes.
+ * The rules of the command engine: which request is accepted, and what waits for what. Limits, link
+ * and interlocks are asked before anything is journaled as a command or sent. What makes things
+ * safer passes every interlock, is taken when all is full, and does not wait for what it undoes.
  */
 #include "slowctl/engine/private.h"
 

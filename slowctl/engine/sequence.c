@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sequences: each is used once on a floor, whatever becomes of the journal. Commands take theirs with their row;
- * those of reads are reserved ahead, in blocks. A journal that is new, or was restored from a copy, does not
- * know what was sent since: before the first word of a command leaves, the FCM is asked for the largest sequence
- * that it remembers, and what follows goes on behind that. See private.h.
+ * Sequences: each is used once on a floor, even if the journal is lost. Commands take theirs with
+ * their row; those of reads are reserved ahead, in blocks. A journal that is new, or was restored
+ * from a copy, does not know what was sent since: before the first word of a command leaves, the
+ * FCM is asked for the largest sequence that it remembers, and what follows goes on behind that.
+ * See private.h.
  */
 #include "slowctl/engine/private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What can be seen of the command engine: commands, links, when it wants to be called next.
+ * The command engine's state for others: commands, links, when it wants to be called next.
  * Changes nothing.
  */
 #include "slowctl/engine/private.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Words: which one leaves next on a link, what has come back, what has not. Urgent commands go first, then
- * the others, each up to a window of their own, oldest first and one at a time on a parameter; polling takes
- * places that are left, so that all replies of a round fit in one upstream frame. See private.h.
+ * Words: which one leaves next on a link; answers, and missing answers; polling. Urgent commands go
+ * first, then the others, each up to a window of their own, oldest first and one at a time on a
+ * parameter; polling takes places that are left, so that all replies of a round fit in one upstream
+ * frame. See private.h.
  */
 #include "slowctl/engine/private.h"
 

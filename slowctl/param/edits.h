@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How far a mistyped word is from a known one, for "did you mean". */
+/* The distance between a mistyped word and a known one, for "did you mean". */
 #ifndef SLOWCTL_PARAM_EDITS_H
 #define SLOWCTL_PARAM_EDITS_H
 

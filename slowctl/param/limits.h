@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The limits of a value, at two levels: beyond the inner ones is a warning, beyond the outer ones an alarm. A level begins
- * when the value was beyond for `delay_s` and ends when it is back inside by `hysteresis`, so a value that moves about its
- * limit is reported once. A level does not end while the value is unknown. Pure; time is given.
+ * The limits of a value, at two levels: beyond the inner ones is a warning, beyond the outer ones
+ * an alarm. A level begins when the value was beyond for `delay_s` and ends when it is back inside
+ * by `hysteresis`, so a value that moves about its limit is reported once. A level does not end
+ * while the value is unknown. Pure; the caller passes the time.
  */
 #ifndef SLOWCTL_PARAM_LIMITS_H
 #define SLOWCTL_PARAM_LIMITS_H
@@ -26,7 +27,7 @@ struct limits_state {
 };
 
 bool limits_given(const struct limits *l);
-/* What does not fit together in them; NULL: nothing. */
+/* The contradiction in them, as text; NULL: none. */
 const char *limits_fault(const struct limits *l);
 
 /* The value was read at this time. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parameters: everything with a value and an age, of the floors and of the shore.
+ * Parameters: the values of floors and shore, each with an age.
  *
  *   schemas/parameters.conf --(kinds)--> x floors and links of the configuration --> parameters
  *
@@ -8,8 +8,8 @@
  * instance of it (tower1.floor7.om3.hv). Full names always carry the tower; it may be left out in a
  * look-up where that is unambiguous. Floors count from 1, links, modules and hydrophones from 0.
  *
- * No I/O but the reading of the dictionary, no threads: the main thread owns a `struct params`; fcmctl
- * may load one of its own. Values are written by the engine (floors) and by the daemon (shore).
+ * No I/O except reading the dictionary, no threads: the main thread owns a `struct params`; fcmctl
+ * can load its own. The engine writes the values of floors, the daemon those of the shore.
  */
 #ifndef SLOWCTL_PARAM_PARAM_H
 #define SLOWCTL_PARAM_PARAM_H
@@ -37,13 +37,13 @@ enum param_object { PARAM_OM, PARAM_HYDROPHONE, PARAM_FCM, PARAM_LINK, PARAM_SHO
 enum param_type { PARAM_FLOAT, PARAM_INT, PARAM_BOOL, PARAM_ENUM };
 enum param_access { PARAM_RO, PARAM_RW, PARAM_ACTION };
 enum param_danger { PARAM_SAFE, PARAM_CAREFUL, PARAM_DANGEROUS };
-/* Where the value comes from: asked for by READ, in every frame's telemetry, made by the daemon. */
+/* The source of the value: polled by READ, in every frame's telemetry, made by the daemon. */
 enum param_source { PARAM_POLLED, PARAM_TELEMETRY, PARAM_DAEMON };
 enum param_quality {
 	PARAM_NEVER, /* no value yet */
 	PARAM_GOOD,
 	PARAM_STALE, /* older than stale_after */
-	PARAM_BAD,   /* the floor refused to tell it, or the value is impossible */
+	PARAM_BAD,   /* the floor refused to read it, or the value is impossible */
 };
 
 const char *param_type_name(enum param_type type);	    /* "float", "int", "bool", "enum" */
@@ -86,7 +86,7 @@ struct param_kind {
 	double history_s;     /* mean time between two samples kept; 0: no history */
 	double deadband;      /* a change up to this is no new sample before the heartbeat */
 	struct limits limits; /* beyond: warning, alarm */
-	bool latch;	      /* it stays until somebody has acknowledged it */
+	bool latch;	      /* it stays until an operator has acknowledged it */
 	char on_alarm[200];   /* what to do */
 	unsigned enum_count;
 	char enum_names[PARAM_ENUM_MAX][24]; /* of values 0, 1, ... */
@@ -134,10 +134,11 @@ struct tdm_telemetry;
 int params_load(const char *path, const struct param_floor *floors, unsigned floor_count,
 		struct params **ret_params, struct sc_error *error);
 /*
- * What the site has otherwise: a file, or the files *.conf of a directory in the order of their names. A
- * section [om.hv] changes a kind, [floor3.om2.hv] or [link2.loss] one parameter; later ones go before earlier
- * ones, those of a parameter before those of its kind. What the hardware is cannot be changed. *ret_count (may
- * be NULL): sections read. -ENOENT, -EINVAL (the error says file:line), -ENOMEM; then `p` is of no use.
+ * The site's changes: a file, or the files *.conf of a directory in the order of their names. A
+ * section [om.hv] changes a kind, [floor3.om2.hv] or [link2.loss] one parameter. Later sections
+ * override earlier ones; those of a parameter override those of its kind. Keys that describe the
+ * hardware cannot be changed. *ret_count (may be NULL): sections read. -ENOENT, -EINVAL (the error
+ * says file:line), -ENOMEM; then `p` is of no use.
  */
 int params_override(struct params *p, const char *path, unsigned *ret_count,
 		    struct sc_error *error);
@@ -173,8 +174,8 @@ bool param_setpoint_good(const struct param *p, uint64_t mono_ns);
 enum param_quality param_quality(const struct param *p, uint64_t mono_ns);
 /* Seconds since the value; negative: never. */
 double param_age_s(const struct param *p, uint64_t mono_ns);
-/* How far beyond its limits the value was when it was last known. An alarm does not end because the value cannot be read
- * or is impossible. */
+/* The level of the last known value against its limits. An alarm does not end because the value
+ * cannot be read or is impossible. */
 enum limits_level param_level(const struct param *p, uint64_t mono_ns);
 
 /* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)": a value beyond the limits of `level`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counted nouns in what operators read. */
+/* Counted nouns in texts for operators. */
 #ifndef SLOWCTL_PARAM_PLURAL_H
 #define SLOWCTL_PARAM_PLURAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See trouble.h. */
+/* Texts about errors of the database's disk and of an FCM: see trouble.h. */
 #include "slowctl/param/trouble.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What errors from elsewhere mean, for an operator: of the disk with the database, of an FCM. */
+/* Texts for an operator about errors of the database's disk and of an FCM. */
 #ifndef SLOWCTL_PARAM_TROUBLE_H
 #define SLOWCTL_PARAM_TROUBLE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Time travel: what parameters were at a time, who had set them, and what differs between two times. Nothing
- * is made up: before the first sample there is no value, and each one says how old it was then. See query.h.
+ * Values of parameters at a past time, who had set them, and the differences between two times.
+ * Nothing is made up: before the first sample there is no value, and each one says how old it was
+ * then. See query.h.
  */
 #include "slowctl/query/private.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What part of the asked time the ledger has no rows of: the daemon or the board was away. A row says how
- * many frames it accounts for (125 us each) and when it was written, which may be much later: a daemon that
- * comes back writes at once what the ring kept for it. So the account's end is followed along each link
- * by the frames of consecutive seconds of the board, and set by the clock where rows come as time goes by,
- * or where a new count begins; a count that begins later than the account had come leaves a gap.
+ * The times for which the ledger has no rows: the daemon was not running or the board was gone. A
+ * row says how many frames it accounts for (125 us each) and when it was written, which may be much
+ * later: a daemon that comes back writes at once what the ring kept for it. So the account's end is
+ * followed along each link by the frames of consecutive seconds of the board, and set by the clock
+ * where rows come as time goes by, or where a new count begins; a count that begins later than the
+ * account had come leaves a gap.
  */
 #include "schemas/ledger_sql.h"
 #include "slowctl/query/private.h"

@@ -28,8 +28,8 @@ int query_step(struct query *q, sqlite3_stmt *statement);
 
 /*
  * The row as an object. The SQL names its members: a column "slow" is the member "slow", with the type that SQLite has;
- * "dropped.slow" is a member of the object "dropped". A letter behind a colon makes something else of a value that is
- * not NULL:
+ * "dropped.slow" is a member of the object "dropped". A letter behind a colon converts a value that
+ * is not NULL:
  *   begun:t  UTC ns: seconds    open:b  0, 1: false, true    words:w  text: an array of its words    states:j  JSON
  * Behind '?', as in "until:t?", there is no member where the value is NULL.
  * A new reference, NULL: out of memory.
@@ -37,8 +37,8 @@ int query_step(struct query *q, sqlite3_stmt *statement);
 json_t *query_object(sqlite3_stmt *statement);
 /* The first row as an object, null without one; values as for query_prepare(). Negative errno. */
 int query_row(struct query *q, json_t **ret_json, const char *sql, const char *types, ...);
-/* All rows, behind those that the array `key` of `object` has already. `r` < 0: an earlier part of the answer has failed,
- * nothing is asked. 0, `r`, or negative errno. */
+/* All rows, behind those that the array `key` of `object` has already. `r` < 0: an earlier part of
+ * the answer has failed, nothing is asked. 0, `r`, or negative errno. */
 int query_add_rows(struct query *q, int r, json_t *object, const char *key, const char *sql,
 		   const char *types, ...);
 /* The end of an answer: *ret_json is `object`, which is released where `r` < 0 or a part of it is missing. `r`. */
@@ -52,7 +52,7 @@ int query_head(struct query *q, const char *name, json_t **ret_head);
 int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json);
 /* UTC ns since 1970 by the system clock. */
 int64_t query_utc_ns(void);
-/* -ENOMEM when a jansson call failed, with its words kept. */
+/* -ENOMEM when a jansson call failed; the error text is kept. */
 int query_no_memory(struct query *q);
 
 /* sampled(n), summed(n), asked(n): the names of all parameters that have samples, old ones, ended commands, and a

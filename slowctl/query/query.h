@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read-only questions to the database, answered as JSON (jansson) in the shapes of schemas/control.md:
- * the same answers whether the daemon gives them or fcmctl reads the file while the daemon is away.
+ * Read-only queries of the database, answered as JSON (jansson) in the shapes of
+ * schemas/control.md. The answers are the same whether the daemon gives them or fcmctl reads the
+ * file while the daemon is not running.
  *
  * Opening changes nothing: no migration, no checkpoint. Works beside a writing daemon (WAL: a snapshot per
  * query) and after one that was killed (its -wal is read). One thread per struct query. Every answer is
  * a new reference of the caller's. Times in answers are UTC seconds since 1970 with fraction; since_ns
  * is UTC ns since 1970, 0: from the beginning. Results: 0 or negative errno (-EIO, -EBUSY, -ENOMEM,
- * -ETIME: see query_limit()); query_error() has SQLite's words.
+ * -ETIME: see query_limit()); query_error() has SQLite's message.
  */
 #ifndef SLOWCTL_QUERY_QUERY_H
 #define SLOWCTL_QUERY_QUERY_H
@@ -26,9 +27,10 @@ void query_close(struct query *q);
 const char *query_error(struct query *q); /* of the last query that failed; valid until the next */
 
 /*
- * The questions from here on must be answered within limit_ms, counted from now, or end with -ETIME: a
- * caller that keeps others waiting calls this before each question. It looks at the time about every 100 steps of
- * SQLite's machine, so that an answer is late by no more than a few reads from the disk. 0: no limit.
+ * Queries from here on must end within limit_ms, counted from now, or end with -ETIME: a caller
+ * that blocks others calls this before each query. The time is checked about every 100 steps of
+ * SQLite's virtual machine, so an answer is late by no more than a few reads from the disk. 0: no
+ * limit.
  */
 void query_limit(struct query *q, unsigned limit_ms);
 
@@ -61,11 +63,12 @@ int query_job(struct query *q, const char *job, const char *after, json_t **ret_
  * commands, open, back (commands of its roll-back), states:{STATE: commands}}]}. Names of jobs begin with the year. */
 int query_jobs(struct query *q, unsigned limit, json_t **ret_json);
 /* Oldest first, the newest `limit` (0: 1000) before until_ns (0: all). {name, unit|null, words:[..]|null,
- * before:{time, value, setpoint}|null (what stood at since_ns, not stale then, where no row says it), rows:[{time, value, setpoint}] (and of old samples, rolled up, value is their mean: {.., until (time of the
- * last of them), min, max, samples, span_s (60, 3600)}), sets:[Command] (that asked for another value in that
- * time)}. words[n] is what value n
- * means. The tower may be left out where that is unambiguous: -ENOTUNIQ; never sampled nor set: -ENODATA of a
- * kind that the dictionary has, else -ENOENT. */
+ * before:{time, value, setpoint}|null (what stood at since_ns, not stale then, where no row says
+ * it), rows:[{time, value, setpoint}] (and of old samples, rolled up, value is their mean: {..,
+ * until (time of the last of them), min, max, samples, span_s (60, 3600)}), sets:[Command] (that
+ * asked for another value in that time)}. words[n] is what value n means. The tower may be left out
+ * where that is unambiguous: -ENOTUNIQ; never sampled nor set: -ENODATA of a kind that the
+ * dictionary has, else -ENOENT. */
 int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
 		  unsigned limit, json_t **ret_json);
 /* Full names of all parameters that have samples or were set, and match one of the patterns (an array of texts;
@@ -73,13 +76,16 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 int query_names(struct query *q, const json_t *patterns, json_t **ret_names);
 /*
  * What the parameters of these full names were at time_ns: {time, parameters:[{name, unit|null, words|null, value,
- * sampled, age_s, quality, setpoint, mean_of, set_by, author, open}]}. value is that of the last sample before (taken at
- * `sampled`, age_s before time_ns), null and quality "never" when there is none. An unchanged value is kept
- * every 10 minutes: behind 15 the quality is "stale". mean_of: {span_s, samples, min, max} where old samples were
- * rolled up and value is their mean (`sampled` the last of them, or time_ns when it is among them), else null. setpoint: as the sample has it, or what was executed since.
- * author: {command, who, origin, reason, op, new, state (as it ended), time (asked), executed} of the last command
- * that the floor had executed by then; set_by: "command" (author), "fcm" where the set register read since holds what
- * that command did not set (a module without power has HV 0), author is null then; null: none in the journal; open: number of one under way then, or null.
+ * sampled, age_s, quality, setpoint, mean_of, set_by, author, open}]}. value is that of the last
+ * sample before (taken at `sampled`, age_s before time_ns), null and quality "never" when there is
+ * none. An unchanged value is kept every 10 minutes: behind 15 the quality is "stale". mean_of:
+ * {span_s, samples, min, max} where old samples were rolled up and value is their mean (`sampled`
+ * the last of them, or time_ns when it is among them), else null. setpoint: as the sample has it,
+ * or what was executed since. author: {command, who, origin, reason, op, new, state (as it ended),
+ * time (asked), executed} of the last command that the floor had executed by then; set_by:
+ * "command" (author), "fcm" where the set register read since holds what that command did not set
+ * (a module without power has HV 0), author is null then; null: none in the journal; open: number
+ * of one under way then, or null.
  */
 int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret_json);
 /* {from, to, compared, differences:[{name, unit, words, from:{value, ... as above}, to:{..}}]}: those whose set

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What lies in the directory of recordings, from its files alone, whether the daemon is there or not. Nothing
- * is changed.
+ * Lists the directory of recordings from its files alone, whether the daemon is running or not.
+ * Nothing is changed.
  */
 #ifndef SLOWCTL_QUERY_RECORDINGS_H
 #define SLOWCTL_QUERY_RECORDINGS_H
@@ -14,8 +14,9 @@ const char *recordings_beside(const char *database, char *path, size_t size);
 
 /*
  * The newest `limit` (0: all), newest first: [{name, kind, note, who, links, begun, until, ended, why,
- * trouble, alarm, alarm_text, let_go_frames, let_go_at_least, segments, bytes}]; what recording.json does not say is null. No directory
- * is an empty list. -EACCES and the like; -ENOMEM.
+ * trouble, alarm, alarm_text, let_go_frames, let_go_at_least, segments, bytes}]; members that
+ * recording.json does not have are null. No directory is an empty list. -EACCES and the like;
+ * -ENOMEM.
  */
 int recordings_list(const char *directory, unsigned limit, json_t **ret_list);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a database file says about its schema. `application_id` marks FCM-Server's files (ROWS_APPLICATION),
- * `user_version` counts the migrations in schemas/sql/.
+ * Reads the schema's version from a database file. `application_id` marks FCM-Server's files
+ * (ROWS_APPLICATION), `user_version` counts the migrations in schemas/sql/.
  */
 #ifndef SLOWCTL_QUERY_SQL_SCHEMA_H
 #define SLOWCTL_QUERY_SQL_SCHEMA_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Making safe: which commands, and what their ends mean for each module. See safe.h.
+ * Making safe: which commands, and the outcome for each module. See safe.h.
  */
 #include "slowctl/safe/safe.h"
 

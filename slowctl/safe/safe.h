@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Making safe: the high voltage of modules down, then their power off, each module for itself and all side by
- * side. Two commands a module, both in the journal before the first word leaves; the engine holds the power off
- * back until the HV has been read as down. All of them have one number, that of the first, in their reason:
- * "safe 17: WHY". So a daemon that ends in the middle leaves nothing that is not in the journal.
+ * Making safe: lowers the high voltage of modules, then switches their power off; all modules in
+ * parallel. Each module needs two commands, both in the journal before the first word leaves. The
+ * engine holds the power off back until the HV has been read as down. The reason of all commands
+ * has the number of the first one: "safe 17: WHY". So a daemon that ends in the middle leaves
+ * nothing that is not in the journal.
  *
  *   safe_begin() -> commands of the engine;  ENGINE_PROGRESS -> safe_progress() -> rows
  *
- * What is made safe, the dictionary says: a kind with `needs` and `safest` (om.hv) goes there, then what it needs
- * (om.power) goes to its own. A state machine without I/O; after safe_begin(), drain the engine.
+ * The dictionary says what is made safe: a kind with `needs` and `safest` (om.hv) is set to
+ * `safest`, then the kind that it needs (om.power) is set to its own `safest`. A state machine
+ * without I/O; after safe_begin(), drain the engine.
  */
 #ifndef SLOWCTL_SAFE_SAFE_H
 #define SLOWCTL_SAFE_SAFE_H
@@ -35,14 +37,14 @@ struct safe_row {
 struct safe;
 
 /*
- * Begin it for all modules of which the pattern (of params_match(); NULL: all) names the load or the power.
- * `who` says who, origin, uid, pid and why (reason); what it says else is not looked at. -ENOENT no such module,
+ * Begin it for all modules whose load or power matches the pattern (of params_match(); NULL: all).
+ * From `who` only name, origin, uid, pid and reason are used. -ENOENT no such module,
  * -ENOMEM. A module whose commands were refused is a row that has settled.
  */
 int safe_begin(struct engine *e, struct params *params, const char *pattern,
 	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
 	       struct sc_error *error);
-/* Nothing is done: the rows that would be refused now have settled. */
+/* A dry run: nothing is sent; the rows that would be refused are settled. */
 int safe_try(struct engine *e, struct params *params, const char *pattern, struct engine_now now,
 	     struct safe **ret_safe, struct sc_error *error);
 void safe_destroy(struct safe *s);
@@ -62,7 +64,7 @@ bool safe_journaled(const struct safe *s);
 bool safe_settled(const struct safe *s);
 /* Progress and end in words: "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet". Returns buf. */
 const char *safe_text(const struct safe *s, char *buf, size_t size);
-/* DONE, or the worst of what became of the rows: UNKNOWN, FAILED. */
+/* DONE, or the worst outcome of the rows: UNKNOWN, FAILED. */
 enum command_state safe_state(const struct safe *s);
 
 #endif

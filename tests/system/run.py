@@ -34,14 +34,14 @@ def options():
     p.add_argument("--scenario")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--load", default="design", choices=["quiet", "design", "full"])
-    p.add_argument("--feed", action="store_true", help="give out the TriDAS feed too, a port a floor")
+    p.add_argument("--feed", action="store_true", help="enable the TriDAS feed, one port per floor")
     p.add_argument("--kill-consumer", metavar="NAME", help="kill -9 this consumer half-way")
     p.add_argument("--keep", action="store_true", help="keep a finished run's large files")
     return p.parse_args()
 
 
 def daemon_of(directory):
-    """The process that answers at the station's control socket; None: nobody does."""
+    """The process that answers at the station's control socket; None: none does."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(2)
         try:
@@ -52,7 +52,7 @@ def daemon_of(directory):
 
 
 def keep_earlier(directory):
-    """The run before this one stays readable, without its data; the one before that goes."""
+    """Keep the previous run readable, without its data; remove the one before."""
     if not os.path.isdir(directory):
         return
     before = directory.rstrip("/") + ".before"
@@ -60,7 +60,7 @@ def keep_earlier(directory):
     remove_data(directory)
     os.rename(directory, before)
     if os.path.exists(os.path.join(before, "station.db")):
-        print(f"the run before is kept: fcmctl --dir {os.path.relpath(before)} reads its database", flush=True)
+        print(f"the previous run is kept: fcmctl --dir {os.path.relpath(before)} reads its database", flush=True)
 
 
 def remove_data(directory):
@@ -79,7 +79,7 @@ def fresh(directory):
     except (OSError, ValueError):
         pass
     if pid := daemon_of(directory):
-        die(f"make run: a daemon is running below {directory}, whatever started it has gone; end it first: kill {pid}")
+        die(f"make run: a daemon is running below {directory}, but not the program that started it; stop it first: kill {pid}")
     keep_earlier(directory)
     os.makedirs(directory)
     with open(pid_file, "w") as f:
@@ -97,7 +97,7 @@ def line_of(status):
 
 
 def now_of(st):
-    """A station that does not answer now may do so later: a busy host's pause ends no run."""
+    """The status line, or why there is none: a busy host may pause the station without ending the run."""
     try:
         return line_of(st.status())
     except StationError as e:
@@ -114,7 +114,7 @@ def last_status(st):
 
 
 def guests_of(st):
-    """Members of the groups that are not the run's own."""
+    """Members of the groups that the run has not started."""
     try:
         return {f"{m['member']} in group {m['group']}" for m in st.ask("consumer", "list")["members"]
                 if m["member"] not in st.consumers}
@@ -144,9 +144,9 @@ def counted(st, seconds, kill_consumer):
 
 
 def show_links(before, after, final):
-    """A daemon that somebody has started again counts from its start."""
+    """The table of links. A daemon that was started again counts from its start."""
     if any(now[k] < was[k] for was, now in zip(before, after) for k in now):
-        print("\nThe daemon was started again; of each link since then (the ledger below has all):", end="")
+        print("\nThe daemon was started again; the table counts from then (the ledger below has everything):", end="")
         before = [dict.fromkeys(now, 0) for now in after]
     print(f"\n{'link':>4} {'floor':>5} {'frames':>8} {'good':>8}  lost, by name")
     lost_any = False
@@ -162,7 +162,7 @@ def show_links(before, after, final):
 def show_losses(ledger):
     named = [x for x in ledger["losses"] if x["kind"] == "group" or x["code"] in LOSSES]
     if named:
-        print("\nlosses by name, floor and frame range (from the first frame on):")
+        print("\nlosses by name, floor and frame range, counted from the first frame:")
     for x in named[-20:]:
         what = f"{x['stream']} for {x['group']}" if x["kind"] == "group" else "link"
         print(f"  {x['code']:<10} floor {x['floor']} link {x['link']} {what}: frames {x['first']}.."
@@ -174,7 +174,7 @@ def number(value, form):
 
 
 def counted_anew(scenario, ledger):
-    """The scenario took the board away, and it came back: its counts began anew, the truth's did not."""
+    """The scenario removed the board and it came back: its counts restarted, those of the truth did not."""
     if not scenario:
         return False
     with open(scenario) as f:
@@ -183,14 +183,14 @@ def counted_anew(scenario, ledger):
 
 
 def truth_words(code, truth):
-    return (f"{'every delivered frame equals it, every other is named' if code == 0 else 'DISAGREES'}"
+    return (f"{'every delivered frame equals it, every other is charged to a loss' if code == 0 else 'DISAGREES'}"
             f"; times {truth['tai_max_difference_locked_ns']} ns off at most"
             f" ({truth['equal']} equal, {truth['different']} different, {truth['missing_named']} missing by "
             f"name, {truth['missing_unnamed']} missing without a name)")
 
 
 def sums(losses, key):
-    """"320 link-down, 12 alignment", by the losses' codes, of those that `key` names, a line each."""
+    """"320 link-down, 12 alignment", by the losses' codes, one line for each object that `key` names."""
     of = {}
     for x in losses:
         codes = of.setdefault(key(x), {})
@@ -199,7 +199,7 @@ def sums(losses, key):
 
 
 def not_delivered(ledger):
-    """What the consumers did not get, a line each."""
+    """The frames that the consumers did not get, one line per object."""
     links = sums([x for x in ledger["losses"] if x["kind"] != "group" and x["code"] in LOSSES],
                  lambda x: f"of link {x['link']}")
     groups = sums([x for x in ledger["losses"] if x["kind"] == "group"], lambda x: f"of {x['stream']} for {x['group']}")
@@ -217,16 +217,16 @@ def say_end(ledger, troubles, where):
 
 
 def summary(st, before, after, final, guests=(), code=0):
-    """Print it; True when the account is right and whole. `code`: what the daemon ended with."""
+    """Print it; True when the account is right and whole. `code`: the daemon's exit status."""
     ledger = st.ledger()
-    differs, words = 0, "cannot be compared: the board was gone, and has counted anew since"
+    differs, words = 0, "cannot be compared: the board was gone and has restarted its counts"
     if not counted_anew(st.scenario, ledger):
         differs, truth = st.compare(drift_ns=DRIFT_NS)
         words = truth_words(differs, truth)
         if guests and not truth["different"]:
             differs = 0
             words = (f"{truth['equal']} delivered frames equal it; the others cannot be compared: "
-                     f"{', '.join(sorted(guests))} had blocks, too, and their record is not here")
+                     f"{', '.join(sorted(guests))} had blocks, too, which are not recorded here")
     show_links(before, after, final)
     show_losses(ledger)
     clock = final["clock"]
@@ -243,13 +243,13 @@ def summary(st, before, after, final, guests=(), code=0):
               f"{s['bytes'] / 1e6:.0f} MB; repeats {s['repeats']}, without flag {s['repeats_unflagged']}, "
               f"CRC errors {s['crc_errors']}")
     rows = len(ledger["links"]) + len(ledger["streams"])
-    print(f"ledger    {rows} rows, {'both balances right' if ledger['balanced'] else 'DOES NOT BALANCE'}")
+    print(f"ledger    {rows} rows, {'both balances correct' if ledger['balanced'] else 'DOES NOT BALANCE'}")
     print(f"truth     {words}")
     unwritten = re.search(r"\d+ rows could not be written.*", st.daemon.tail(100000))
     troubles = [why for wrong, why in (
         (code != 0, f"fcm-server ended with {code}"),
         (not ledger["balanced"], "the ledger does not balance (fcmctl ledger show names the rows)"),
-        (differs, "what arrived is not what the floors sent"),
+        (differs, "the data that arrived differ from those that the floors sent"),
         (delivered == 0, "no block was delivered"),
         (rows == 0, "the ledger is empty"),
         (unwritten, f"rows of the database are lost: {unwritten and unwritten[0]}"),
@@ -277,7 +277,7 @@ def port_of(documented):
 
 
 def name_ports(st, feed):
-    """Those that the examples have, where they are free."""
+    """The ports of the examples, if they are free."""
     st.reserved, st.monitor = (f"tcp://127.0.0.1:{port_of(p)}" for p in (RESERVED_PORT, MONITOR_PORT))
     if feed:
         st.feed_port = FEED_PORT if all(is_free(FEED_PORT + n) for n in range(LINKS)) else free_base_port()
@@ -311,7 +311,7 @@ def live(st):
 
 
 def keep_alive(st, ended):
-    """What systemd does for a real station: a daemon that died is started again after 100 ms."""
+    """Restart a daemon that died after 100 ms, as systemd does for a real station."""
     while not ended.wait(0.1):
         if not st.daemon.alive():
             print(f"fcm-server ended with {st.daemon.popen.returncode}; starting it again, as systemd would",

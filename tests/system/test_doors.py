@@ -179,7 +179,7 @@ def exit_codes(t):
         t.check(f"{what}: {code}", got == code and err, (got, err))
     st.start_daemon()
     got, err = ends()
-    t.check("another daemon runs: 1", got == 1 and "another daemon answers there" in err, (got, err))
+    t.check("another daemon runs: 1", got == 1 and "another daemon answers there; stop it" in err, (got, err))
     t.equal("which goes on", st.stop(), 0)
 
 

@@ -272,7 +272,7 @@ def key_taken_out_beside_a_mistake(t):
     del n.lines["trigger-2"]
     n.write_list()
     n.reload()
-    st.wait_for("the reload", lambda: "the configuration is as before" in st.daemon.tail(50))
+    st.wait_for("the reload", lambda: "the configuration stays as before" in st.daemon.tail(50))
     st.wait_for("the key's owner is told and ends", lambda: not second.alive())
     t.check("it says why", "key-refused" in second.tail(), second.tail())
     t.check("the others stay", n.members()["trigger-1"]["alive"] and n.members()["acoustic-1"]["alive"], n.members())

@@ -162,7 +162,7 @@ def one_group(t):
 def unset(t):
     """nobody has configured roles: all who may use the socket are experts, which is said at the start"""
     st = started(t)
-    warning = "whoever may connect to"
+    warning = "every user who can connect to"
     t.check("the log warns", warning in st.daemon.tail(500) and "expert_group" in st.daemon.tail(500), st.daemon.tail(20))
     t.equal("the socket is its group's", os.stat(st.path("control.sock")).st_mode & 0o777, 0o660)
     t.equal("an expert", role(st, []), "expert")

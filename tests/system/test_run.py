@@ -32,7 +32,7 @@ def a_good_run(t):
     rows = [line.split() for line in r.stdout.splitlines() if line.endswith("none") and line.split()[0].isdigit()]
     t.check("four links, about 40 000 frames each, none lost", len(rows) == 4 and
             all(32000 < int(w[2]) < 50000 and w[2] == w[3] for w in rows), r.stdout[-2500:])
-    for text in ("locked by gpsd", "both balances right", "every delivered frame equals it", "balanced: every frame", "not delivered:"):
+    for text in ("locked by gpsd", "both balances correct", "every delivered frame equals it", "balanced: every frame", "not delivered:"):
         t.check(f"it says \"{text}\"", text in r.stdout, r.stdout[-2500:])
 
 
@@ -55,7 +55,7 @@ def a_board_that_was_gone(t):
     _, r = run_it(t, "gone", "--seconds", "12", "--scenario", path, "--load", "quiet")
     t.check("it says that it cannot be compared", "cannot be compared" in r.stdout and "DISAGREES" not in r.stdout,
             r.stdout[-2000:])
-    t.check("the ledger balances: well, exit 0", r.returncode == 0 and "both balances right" in r.stdout,
+    t.check("the ledger balances: well, exit 0", r.returncode == 0 and "both balances correct" in r.stdout,
             (r.returncode, r.stdout[-2000:], r.stderr))
 
 
@@ -112,8 +112,8 @@ def a_run_that_was_killed(t):
             (r.returncode, r.stdout, r.stderr))
     t.check("the first one goes on", st.daemon.alive() and st.status()["board"] == 0)
     os.unlink(st.path("control.sock"))
-    st.wait_for("its socket is made anew when somebody removes it", st.answers, 5)
-    t.check("and that is said", "was removed by somebody" in st.daemon.tail(200), st.daemon.tail())
+    st.wait_for("its socket is made again when it is removed", st.answers, 5)
+    t.check("and that is said", "was removed; the daemon has made it again" in st.daemon.tail(200), st.daemon.tail())
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 
@@ -138,7 +138,7 @@ def a_silent_daemon(t):
         os.kill(pid, signal.SIGCONT)
         out = "".join(lines) + r.stdout.read()
     t.check("it is told, and the run goes on to its balance", "no message from the daemon" in out and
-            "both balances right" in out, out[-3000:])
+            "both balances correct" in out, out[-3000:])
     t.equal("exit status", r.returncode, 0) or print(out[-3000:])
     t.equal("of the run before all but its data is there", sorted(os.listdir(f"{st.dir}.before")), ["station.db"])
     t.check("and it is said how to read it", f"fcmctl --dir {os.path.relpath(st.dir)}.before" in out, out[:500])
@@ -166,7 +166,7 @@ def a_guest(t):
         guest.terminate()
         guest.wait()
     t.check("it is named, and what it had is no loss", "mine in group trigger had blocks" in out and "DISAGREES" not in out, out[-3000:])
-    t.check("balanced, exit 0", r.returncode == 0 and "both balances right" in out, (r.returncode, out[-1500:]))
+    t.check("balanced, exit 0", r.returncode == 0 and "both balances correct" in out, (r.returncode, out[-1500:]))
 
 
 def a_daemon_that_was_killed(t):

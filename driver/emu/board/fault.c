@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Faults that a test asks for through NANET3_REG_MODEL_FAULT: see model_fault.h for what they are.
+ * Faults that a test injects through NANET3_REG_MODEL_FAULT: see model_fault.h for what they are.
  * Times are model time, in frame periods from the write on.
  */
 #include "driver/emu/board/private.h"

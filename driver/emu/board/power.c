@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The board as it is after power-up. */
+/* The state of the board after power-up. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the board sees of its surroundings in a step: clock and temperature in the counting room, light on a fibre. */
+/* The board's inputs in one step: clock and temperature in the counting room, light on a fibre. */
 #ifndef DRIVER_EMU_COMMON_LIGHT_H
 #define DRIVER_EMU_COMMON_LIGHT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The wall's time, for the hosts: model time is paced against it. */
+/* Real time, for the hosts: model time is paced against it. */
 #ifndef DRIVER_EMU_COMMON_NOW_H
 #define DRIVER_EMU_COMMON_NOW_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Slow control in the FCM: words in, registers moved, replies out, by the rules at the head of
+ * Slow control in the FCM: words in, registers changed, replies out, by the rules at the head of
  * tdm/registers.h. A reply never leaves in the frame that is being sent while its request arrives:
  * with the fibre both ways an answer takes eight to nine frames. And the silence timer, which counts
  * the time without words.

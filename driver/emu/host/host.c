@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user-space host: life, the board's set-up, the step. The states of a link:
+ * The user-space host: create and destroy, the board's set-up, the step. The states of a link:
  *
  *   STOPPED --claim--> OWNED --owner's socket closes--> LINGERING --time passes--> STOPPED
  *      ^                 |  ^                               |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The user-space host: it plays the driver's part for the device model. It owns the rings' memory,
+ * The user-space host: it is the driver of the device model. It owns the rings' memory,
  * takes the board's events, knows who owns which link, and serves libnanet3 on a Unix socket
  * (driver/nanet3_socket.h).
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who owns which link, and what is left when a client goes. */
+/* The owners of links, and what remains when a client disconnects. */
 #include <errno.h>
 #include <unistd.h>
 

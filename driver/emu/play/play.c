@@ -88,7 +88,7 @@ __attribute__((format(printf, 2, 3))) static void remark(struct play *p, const c
 	va_start(ap, format);
 	vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	p->say(p->remarks++ < REMARKS ? line : "no more remarks of this kind");
+	p->say(p->remarks++ < REMARKS ? line : "no further messages of this kind");
 }
 
 static const char *name_of(const struct play_link *l)
@@ -143,9 +143,10 @@ static bool open_segment(struct play *p, struct play_link *l)
 		l->open = err == 0;
 		if (err < 0) {
 			p->stats.damaged++;
-			remark(p, "%s is left out: %s", name_of(l),
-			       err == -EBADMSG || err == -ENODATA ? "it is no segment of this link"
-								  : strerror(-err));
+			remark(p, "%s is skipped: %s", name_of(l),
+			       err == -EBADMSG || err == -ENODATA
+				       ? "it is not a segment of this link"
+				       : strerror(-err));
 		}
 	}
 	return l->open;
@@ -591,8 +592,8 @@ int play_create(const char *path, void (*say)(const char *line), struct play **r
 
 	if (err < 0) {
 		snprintf(error, error_size, "%s: %s", path,
-			 err == -ENODATA   ? "no recording: there is no segment in it"
-			 : err == -EBADMSG ? "no recording, or damaged at its very beginning"
+			 err == -ENODATA   ? "not a recording: it has no segment"
+			 : err == -EBADMSG ? "not a recording, or damaged at its beginning"
 			 : err == -EPROTO  ? "a recording of another version"
 					   : strerror(-err));
 		free(p);
@@ -601,8 +602,7 @@ int play_create(const char *path, void (*say)(const char *line), struct play **r
 	p->say = say;
 	share_segments(p);
 	if (!begin_act(p)) {
-		snprintf(error, error_size, "%s: there is not one cell in it that can be played",
-			 path);
+		snprintf(error, error_size, "%s: it has no cell that can be played", path);
 		play_destroy(p);
 		return -ENODATA;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The board's PCI face: configuration space, what it decodes, and whether it may speak. Pure state, no
+ * The board on the PCI bus: configuration space, decoded addresses, bus mastering. Pure state, no
  * I/O. A PCI Express function with
  *
  *   BAR 0  64 KiB  registers (driver/nanet3.h)      power management (D0, D3hot; waking resets it)

@@ -209,8 +209,8 @@ static int fail_second(struct parser *p, const char *first)
 			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", wanted);
 		}
 	}
-	return list[0] == '\0' ? fail(p, "no action '%s'", first)
-			       : fail(p, "'%s' wants one of: %s", first, list);
+	return list[0] == '\0' ? fail(p, "unknown action '%s'", first)
+			       : fail(p, "'%s' needs one of: %s", first, list);
 }
 
 /* `lose-replies 20%` */
@@ -283,7 +283,8 @@ static int take_action(struct parser *p, struct scenario_event *event)
 	}
 	p->next += strchr(a->name, ' ') != NULL;
 	if (a->link != has_link) {
-		return fail(p, a->link ? "'%s' wants 'link L' before it" : "'%s' is of no link",
+		return fail(p,
+			    a->link ? "'%s' needs 'link L' before it" : "'%s' does not take a link",
 			    first);
 	}
 	event->link = (uint8_t)link;
@@ -293,10 +294,10 @@ static int take_action(struct parser *p, struct scenario_event *event)
 		return err;
 	}
 	if (word(p)) {
-		return fail(p, "'%s' is one word too many", word(p));
+		return fail(p, "unexpected argument '%s'", word(p));
 	}
 	if (a->action == SCENARIO_SWAP && event->args[0] == event->args[1]) {
-		return fail(p, "swap wants two different links");
+		return fail(p, "swap needs two different links");
 	}
 	return 0;
 }
@@ -321,7 +322,7 @@ static int take_at(struct parser *p)
 	if (!err && take_if(p, "every")) {
 		err = take_number(p, &every_arg, &every);
 		if (!err && !take_if(p, "times")) {
-			err = fail(p, "'every SECONDS' wants 'times N' behind it");
+			err = fail(p, "'every SECONDS' needs 'times N' after it");
 		}
 		if (!err) {
 			err = take_number(p, &times_arg, &times);
@@ -342,10 +343,10 @@ static int take_from(struct parser *p)
 	const bool data = take_if(p, "data");
 
 	if (!data && !take_if(p, "start")) {
-		return fail(p, "'from' wants 'start' or 'data'");
+		return fail(p, "'from' needs 'start' or 'data'");
 	}
 	if (word(p)) {
-		return fail(p, "'%s' is one word too many", word(p));
+		return fail(p, "unexpected argument '%s'", word(p));
 	}
 	p->scenario->from_data = data;
 	return 0;
@@ -385,7 +386,7 @@ static int parse_line(struct parser *p, char *line)
 	if (take_if(p, "from")) {
 		return take_from(p);
 	}
-	return fail(p, "a line begins with 'at' or 'from', not '%s'", word(p));
+	return fail(p, "a line must begin with 'at' or 'from', not '%s'", word(p));
 }
 
 static int in_time(const void *left, const void *right)

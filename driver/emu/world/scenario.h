@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A scenario: faults by the clock, from a text file. The language is described in nanet3-emu(1) and
- * driver/emu/scenario.md; the table in scenario.c is its one definition.
+ * A scenario: faults at given times, from a text file. The language is described in nanet3-emu(1)
+ * and driver/emu/scenario.md; the table in scenario.c is its one definition.
  *
  * Here it is only read and put in order of time; the world applies it.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The world: model time, the four links and what hangs on them, the roof, the scenario, the files.
+ * The world: model time, the four links and their floors, the roof, the scenario, the files.
  *
  *   board --world_downlink--> fibre (ring of frames under way) --> floor --> receiver --cell--> board
  *
@@ -253,7 +253,7 @@ static const char *config_fault(const struct world_config *c)
 		}
 		for (unsigned k = 0; k < i; k++) {
 			if (c->floors[k] == c->floors[i]) {
-				return "a floor hangs on two links";
+				return "a floor is on two links";
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What hangs on the board: four fibres and the floors at their ends, the sea around them, the GPS
- * receiver on the roof, and the scenario that breaks them. Deterministic: a seed, model time and the
+ * The world around the board: four fibres with a floor at each end, the sea, the GPS receiver on
+ * the roof, and the scenario that injects faults. Deterministic: a seed, model time and the
  * downstream frames decide everything.
  *
  * Model time is a count of frame periods since the start (`step`), so speed does not matter here; it

@@ -548,7 +548,7 @@ static void nothing_to_play(void **state)
 	assert_non_null(strstr(error, "no segment"));
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	assert_int_equal(play_create(r.directory, hear, &p, error, sizeof(error)), -ENODATA);
-	assert_non_null(strstr(error, "not one cell"));
+	assert_non_null(strstr(error, "no cell that can be played"));
 	assert_int_equal(play_create("/nonexistent", hear, &p, error, sizeof(error)), -ENOENT);
 	rec_store(r.path, "nonsense", 8);
 	assert_int_equal(play_create(r.path, hear, &p, error, sizeof(error)), -ENODATA);
