@@ -180,8 +180,7 @@ run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by it
 check: ## set up, build, lint and pass all tests
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all tests-build
-	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory check-unit
+	@$(MAKE) --no-print-directory -j2 -Otarget lint check-unit
 	@$(MAKE) --no-print-directory check-system
 
 check-unit: $(unit_tests) ## the cmocka unit tests, four at a time: some wait

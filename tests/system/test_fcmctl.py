@@ -54,12 +54,12 @@ class Bench:
         return self.check(what, got == wanted, f"got {got!r}, wanted {wanted!r}")
 
     def run(self, *args, env=None, timeout=20):
-        r = subprocess.run([self.fcmctl, *args], capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
+        r = subprocess.run(["fcmctl", *args], executable=self.fcmctl, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
                            cwd=os.path.join(TRANSCRIPTS, "files"), env=dict(self.env, **(env or {})), check=False)
         return r.returncode, r.stdout.decode(), r.stderr.decode()
 
     def start(self, *args):
-        return subprocess.Popen([self.fcmctl, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        return subprocess.Popen(["fcmctl", *args], executable=self.fcmctl, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, env=self.env)
 
     def requested(self, op, count=1, seconds=5):

@@ -69,7 +69,9 @@ MASKS = (
     ("; sent before it was journaled", ""),
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
-    (r"(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
+    (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent)  -\n(?=\1  (?:up|dark|aligning|silent)  -$)", ""),  # of the start
+    (r"(?<=  V  )\d+(?=  SPAN)", "N.N"),  # on its way
+    (r"(?<=^value  )\d+(?= -> )|(?<=\nvalue  )\d+(?= -> )|(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
     (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
     (r"(?m)^ *\d+ ps  .*\n?", ""),  # a histogram's lines
 )
@@ -92,7 +94,8 @@ def shape(line):
     except ValueError:
         return line
     done = {"error", "command", "parameter", "dry_run", "jobs", "job", "safe", "a", "alarms", "rows", "begun", "path"}
-    if not isinstance(found, dict) or (done & set(found) and len(line) < FIGURES):
+    measured = {"reference", "before"}  # histories
+    if not isinstance(found, dict) or (done & set(found) and not measured & set(found) and len(line) < FIGURES):
         return line
     return json.dumps({k: v if k == "v" else "..." for k, v in found.items()})
 
@@ -109,7 +112,7 @@ class Stage:
                      "begin": self.begin}
 
     def begin(self, *args):
-        self.running[args] = subprocess.Popen([self.st.program("fcmctl"), *args], stdin=subprocess.DEVNULL, text=True,
+        self.running[args] = subprocess.Popen(["fcmctl", *args], executable=self.st.program("fcmctl"), stdin=subprocess.DEVNULL, text=True,
                                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env())
         select.select([self.running[args].stdout], [], [], 30)
 
@@ -119,6 +122,8 @@ class Stage:
                        for p in self.st.ask("get", pattern)["parameters"])
 
         conditions = {"read": read, "reason": lambda code: code in {c for c, _ in faults.codes(self.st)},
+                      "gone": lambda code: not any(a["name"].endswith("/" + code) for a in self.st.ask("alarm", "list")["alarms"]),
+                      "event": lambda text: any(text in e["text"] for e in self.st.ask("event", "list", "-n", "1")["events"]),
                       "well": lambda: self.st.status()["state"] == "well",
                       "stale": lambda name: self.st.ask("get", name)["parameters"][0]["quality"] != "good",
                       "settled": lambda: not self.st.ask("command", "list", "--state", "open")["commands"]}
@@ -149,7 +154,7 @@ class Stage:
             return process.returncode, out, err
 
         def ran(env):
-            return subprocess.run([self.st.program("fcmctl"), *args], capture_output=True, text=True,
+            return subprocess.run(["fcmctl", *args], executable=self.st.program("fcmctl"), capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, timeout=60, check=False, env=env,
                                   cwd=os.path.join(TRANSCRIPTS, "files"))
         r = ran(self.env())
