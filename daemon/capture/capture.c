@@ -12,7 +12,6 @@
  */
 #include "daemon/capture/capture.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,8 @@
  */
 #include "daemon/config/private.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ini.h>
 #include <stdlib.h>
 #include <string.h>

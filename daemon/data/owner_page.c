@@ -8,7 +8,6 @@
  */
 #include "daemon/data/owner_page.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>

@@ -2,7 +2,6 @@
 /* The tap between capture and recorder: see tap.h. */
 #include "daemon/data/tap.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define SUSPECT_NS 300000000ull /* a suspect's data are offered for so long unasked */

@@ -7,7 +7,6 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "daemon/net/listener.h"
 

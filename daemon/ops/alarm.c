@@ -5,7 +5,6 @@
  */
 #include "daemon/ops/private.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

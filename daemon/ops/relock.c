@@ -5,7 +5,6 @@
  */
 #include "daemon/ops/private.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <zmq.h>
 
-#include "daemon/publish/hello.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/thread.h"
 #include "daemon/net/zmq_error.h"

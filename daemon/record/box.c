@@ -10,7 +10,6 @@
  * A box that is not kept yet is in .box-linkN; a daemon that starts removes it.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* What has changed of alarms, told. See alarm_hands.h. */
 #include "daemon/station/alarm_hands.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

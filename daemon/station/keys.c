@@ -4,7 +4,6 @@
  */
 #include "daemon/station/keys.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "daemon/core/log.h"

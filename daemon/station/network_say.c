@@ -4,7 +4,6 @@
  */
 #include "daemon/station/network_say.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

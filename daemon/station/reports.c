@@ -5,7 +5,6 @@
  */
 #include "daemon/station/reports.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "daemon/alarms/judge.h"

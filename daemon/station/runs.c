@@ -5,7 +5,6 @@
  */
 #include "daemon/station/runs.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "daemon/control/control.h"

@@ -5,8 +5,6 @@
  */
 #include "daemon/store/private.h"
 
-#include <errno.h>
-
 #include "daemon/time/clock.h"
 
 #define N    ROW_VNULL

@@ -5,7 +5,6 @@
  */
 #include "daemon/store/private.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 /* Sets the session of a start of DMA. True: it is a new one, and has no row in the file yet. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The self-test (selftest.h) on a board (measure.h). */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 

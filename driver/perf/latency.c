@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Latency of one put at a time (measure.h). */
-#include <errno.h>
 #include <string.h>
 
 #include "driver/perf/measure.h"

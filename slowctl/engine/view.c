@@ -5,7 +5,6 @@
  */
 #include "slowctl/engine/private.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* ------------------------------------------------------------------ views */

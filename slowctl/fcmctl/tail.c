@@ -12,7 +12,6 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/core/monitor.h"
 #include "slowctl/fcmctl/record/items.h"
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "tdm/le.h"
 

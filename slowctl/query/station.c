@@ -4,8 +4,6 @@
  */
 #include "slowctl/query/private.h"
 
-#include <errno.h>
-
 #include "schemas/rows.h"
 
 static int64_t limit_or(unsigned limit, unsigned otherwise)

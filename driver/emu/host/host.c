@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "driver/emu/host/private.h"
 #include "driver/emu/world/world.h"

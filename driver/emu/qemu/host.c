@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "driver/emu/qemu/private.h"
 

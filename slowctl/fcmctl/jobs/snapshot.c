@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "slowctl/fcmctl/jobs/plan.h"
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/param.h"
 #include "slowctl/param/plural.h"

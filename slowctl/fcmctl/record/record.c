@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/query/recordings.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl alarm: active alarms, who has acknowledged them, which are paused. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

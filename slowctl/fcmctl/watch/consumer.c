@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl consumer: who takes the data, and what their policies dropped. */
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

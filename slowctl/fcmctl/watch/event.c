@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 

@@ -6,7 +6,6 @@
 
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/histogram.h"
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/plural.h"
 

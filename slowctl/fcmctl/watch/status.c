@@ -4,7 +4,6 @@
  * What is red comes first; every value has its age, and what is not known is shown as "-", never as
  * a good value.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/client.h"
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
