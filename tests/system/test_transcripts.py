@@ -70,7 +70,7 @@ MASKS = (
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
     (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent)  -\n(?=\1  (?:up|dark|aligning|silent)  -$)", ""),  # of the start
-    (r"(?<=  V  )\d+(?=  SPAN)", "N.N"),  # on its way
+    (r"(?<=  V  )\d+(?=  SPAN  good  anna)", "N.N"),  # where a ramp was stopped
     (r"(?<=^value  )\d+(?= -> )|(?<=\nvalue  )\d+(?= -> )|(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
     (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
     (r"(?m)^ *\d+ ps  .*\n?", ""),  # a histogram's lines
@@ -79,7 +79,8 @@ MASKS = (
 COUNTING = re.compile(r"offered|in flight|frames/s|hits/s|blocks/s|bytes/s|credit|connections|cells|first frame|first begun|mean ps|set to$")
 
 
-UNORDERED = (re.compile(" DONE in SPAN: "), re.compile("^(acoustic|trigger)-1  "))
+UNORDERED = (re.compile(" DONE in SPAN: "), re.compile("^(acoustic|trigger)-1  "),
+             re.compile(r"^TIME\*?  no-member  "))
 # Asked twice, the station is the same: their lines are held against the width, too.
 READING = {"status", "top", "get", "diff", "history", "plan"}
 READING_VERBS = {"list", "show", "history", "diff"}
