@@ -80,7 +80,7 @@ COUNTING = re.compile(r"offered|in flight|frames/s|hits/s|blocks/s|bytes/s|credi
 
 
 UNORDERED = (re.compile(" DONE in SPAN: "), re.compile("^(acoustic|trigger)-1  "),
-             re.compile(r"^TIME\*?  no-member  "))
+             re.compile(r"^(TIME\*?  )?no-member  "))
 # Asked twice, the station is the same: their lines are held against the width, too.
 READING = {"status", "top", "get", "diff", "history", "plan"}
 READING_VERBS = {"list", "show", "history", "diff"}
