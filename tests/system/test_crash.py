@@ -18,7 +18,7 @@ import harness  # noqa: E402
 
 def daemon_killed_under_data(t):
     """kill -9 and start at once, three times: no frame lost, repeats only with their flag, one row a second"""
-    st = t.station()
+    st = t.station(depth_ms=4000)
     st.start()
     st.wait_ready()
     for _ in range(3):
@@ -30,7 +30,7 @@ def daemon_killed_under_data(t):
         st.wait_for("the first released buffer",
                     lambda: first.append(st.status()["capture"]["first_release_s"]) or first[-1] is not None)
         if not t.sanitized:
-            t.check("a buffer was released within a second of the start", first[-1] < 1, first[-1])
+            t.check("a buffer was released before half of a ring was full", first[-1] < st.depth_ms / 2000, first[-1])
     st.wait_ready()
     time.sleep(1)
     ledger = t.account(st)
