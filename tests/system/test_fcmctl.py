@@ -86,7 +86,7 @@ def masked(text, bench):
     text = text.replace(bench.fcmctl, "fcmctl").replace(bench.dir, "DIR")
     text = re.sub(r"fcmctl-\d+-[0-9a-f]{16}", "CLIENT", text)
     text = re.sub(r"\d{8}T\d{6}-[0-9a-f]{8}", "JOB", text)
-    text = re.sub(r" in [^()]* \(job", " in SPAN (job", text)
+    text = re.sub(r"(?<=\s)in [^()]* \(job", "in SPAN (job", text)
     text = re.sub(r"(missing  \S+ \S+ to )\S+ \S+ \([^)]*\)", r"\1TIME (SPAN)", text)
     text = re.sub(r"has no rows for .* of this time", "has no rows for SPAN of this time", text)
     return re.sub(r"not running since \d{4}-\d\d-\d\d [\d:]+ UTC \([^)]*\)", "not running since TIME (SPAN)", text)
