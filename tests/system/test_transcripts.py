@@ -45,9 +45,9 @@ MASKS = (
     (r"(?m)^(\w+_(?:c|percent|v|a|deg))  -?[\d.]+$", r"\1  N.N"),
     (r"(?m)^(link0  \d+  good) .*", r"\1 ..."),
     (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),
-    (r"(?m)^(TIME  acquiring .*\n)(?:TIME  acquiring .*\n)+", r"\1"),
+    (r"(?m)^(TIME  acquiring .*)(?:\nTIME  acquiring .*)+", r"\1"),
     (r"(?m)^-- the newest 60: .*\n?", ""),
-    (r'(?m)^\{"v": 1, "change": "...", "time": "..."\}\n?', ""),  # signs of life
+    (r'(?m)^\{"v": 1, "change": "...", "time": "..."(, "alarm": "...")?\}\n?', ""),  # signs of life; what comes meanwhile
     (r"(?m)^blackbox-.*\n?", ""),
     (r"(?m)(?<= )[!-~]{40}$|^[!-~]{40}$", "KEY"),
     (r"\b\d+ +(\d+ link-down, )?\d+ alignment", "LOST"),
