@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The board's registers: its set-up, stop and reset, and whether it is still there.
+ * The board as a whole: its set-up, stop and reset, and whether it is still there.
  *
  * A reset of the whole board is the last means against a link whose DMA does not stop. It stops the
  * other links, too: their owners get GONE, have to open the board and claim again.
  */
 #include "nanet3_drv.h"
-
-/*
- * A 64-bit register by the offset of its low half, whose reading latches the high one: tx_mutex
- * held.
- */
-u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset)
-{
-	u32 low = nanet3_read(dev, offset);
-
-	return (u64)nanet3_read(dev, offset + 4) << 32 | low;
-}
-
-/* Write a 64-bit register, by the offset of its low half: the high half first. */
-void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
-{
-	nanet3_write(dev, offset + 4, upper_32_bits(value));
-	nanet3_write(dev, offset, lower_32_bits(value));
-}
 
 /**
  * nanet3_set_state() - change the device's state and tell the clients of a bad one
@@ -53,7 +35,7 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 }
 
 /* The board does not answer any more. What it handed over before is taken first. Life held. */
-void nanet3_set_gone(struct nanet3_dev *dev)
+static void set_gone(struct nanet3_dev *dev)
 {
 	if (READ_ONCE(dev->state) != NANET3_READY)
 		return;
@@ -69,7 +51,7 @@ bool nanet3_answers(struct nanet3_dev *dev)
 {
 	if (nanet3_read(dev, NANET3_REG_ID) == NANET3_ID)
 		return true;
-	nanet3_set_gone(dev);
+	set_gone(dev);
 	return false;
 }
 
@@ -80,20 +62,7 @@ bool nanet3_answers(struct nanet3_dev *dev)
 void nanet3_check(struct nanet3_dev *dev)
 {
 	if (nanet3_answers(dev) && nanet3_read(dev, NANET3_REG_BOOT_COUNT) != dev->boot_count)
-		nanet3_set_gone(dev);
-}
-
-/* Enable all interrupts except those of polled links. mutex held. */
-void nanet3_irq_mask(struct nanet3_dev *dev)
-{
-	u32 mask = BIT(NANET3_VECTORS) - 1;
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (dev->links[i].owner && dev->links[i].owner->polling)
-			mask &= ~BIT(i);
-	}
-	nanet3_write(dev, NANET3_REG_IRQ_MASK, mask);
+		set_gone(dev);
 }
 
 static void link_setup(struct nanet3_dev *dev, u32 link)
@@ -144,7 +113,7 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_write(dev, NANET3_REG_TX_SIZE, NANET3_TX_SIZE);
 	for (i = 0; i < NANET3_LINKS; i++)
 		link_setup(dev, i);
-	nanet3_tx_abort(dev);
+	nanet3_slots_abort(dev);
 	nanet3_buffers_restore(dev);
 	nanet3_irq_mask(dev);
 	/* Before it has anything to say: an event that it cannot write would be missed. */
@@ -207,5 +176,5 @@ void nanet3_board_reset(struct nanet3_dev *dev)
 	r = nanet3_board_setup(dev);
 	mutex_unlock(&dev->tx_mutex);
 	if (r < 0)
-		nanet3_set_gone(dev);
+		set_gone(dev);
 }

@@ -9,12 +9,7 @@
  * A packet on the TX ring names a buffer by its number. While the board has not taken the packet,
  * the buffer is parked: not valid, so that nothing is written there any more, but pinned and its
  * number in use, so that the packet never finds another client's buffer.
- *
- * Where the machine bounces DMA (swiotlb), what the board is to read is copied before a put and
- * what it has written before the put's event. Nothing is copied at the end: only puts change the
- * memory, and the bounced page is as old as the registration.
  */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/mm.h>
@@ -175,87 +170,6 @@ static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 	return 0;
 }
 
-/**
- * nanet3_buffer_sync() - copy a range of a bounced buffer before or after a put
- * @dev: the board
- * @b: the buffer
- * @offset: in the buffer
- * @length: bytes; what lies outside of the buffer is left out
- * @for_board: the board is about to read it, tx_mutex held; else it has written it, event_lock held
- */
-void nanet3_buffer_sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u64 length,
-			bool for_board)
-{
-	struct device *parent = &dev->pdev->dev;
-	u64 at = b->offset + offset;
-	u64 end;
-
-	if (!b->need_sync || offset > b->length)
-		return;
-	end = at + min(length, b->length - offset);
-	while (at < end) {
-		dma_addr_t bus = le64_to_cpu(b->table[at / PAGE_SIZE]);
-		u32 in_page = at % PAGE_SIZE;
-		u64 part = min_t(u64, end - at, PAGE_SIZE - in_page);
-
-		if (for_board)
-			dma_sync_single_range_for_device(parent, bus, in_page, part,
-							 DMA_BIDIRECTIONAL);
-		else
-			dma_sync_single_range_for_cpu(parent, bus, in_page, part,
-						      DMA_BIDIRECTIONAL);
-		at += part;
-	}
-}
-
-/* ------------------------------------------------------------------------ the board's side */
-
-static void program(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
-{
-	nanet3_write_pair(dev, NANET3_REG_BUFFER(n, NANET3_BREG_TABLE), b->table_dma);
-	nanet3_write_pair(dev, NANET3_REG_BUFFER(n, NANET3_BREG_LENGTH), b->length);
-	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_OFFSET), b->offset);
-	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), NANET3_BUFFER_VALID);
-}
-
-/* Give the buffers to a board that was reset and set up. mutex and tx_mutex held. */
-void nanet3_buffers_restore(struct nanet3_dev *dev)
-{
-	u32 n;
-
-	for (n = 0; n < NANET3_BUFFERS; n++) {
-		struct nanet3_buffer *b = &dev->buffers[n];
-
-		if (b->client && !b->client->dead)
-			program(dev, n, b);
-	}
-}
-
-static bool busy(struct nanet3_dev *dev, u32 n)
-{
-	u32 status = nanet3_read(dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS));
-
-	return status != NANET3_ALL_ONES && status & NANET3_BSTAT_BUSY;
-}
-
-/* Wait until nothing is under way in the buffer. mutex held, no new puts. */
-static bool stop(struct nanet3_dev *dev, u32 n)
-{
-	bool is;
-
-	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
-	return !read_poll_timeout(busy, is, !is, POLL_US, NANET3_STOP_US, false, dev, n);
-}
-
-/* Wait until nothing on the TX ring names the buffer. mutex held, no new puts. */
-static bool ring_passed(struct nanet3_dev *dev, u32 n, u32 wait_us)
-{
-	bool uses;
-
-	nanet3_tx_flush(dev);
-	return !read_poll_timeout(nanet3_tx_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
-}
-
 /* ------------------------------------------------------------------------ numbers */
 
 static void publish(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
@@ -313,27 +227,13 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	atomic64_add(b->pin->count, &nanet3_quarantined);
 }
 
-/*
- * The board is being stopped: it must use no buffer any more. @was_reset: the last means has been
- * used, what is still busy stays so. mutex held.
- */
-void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
+/* Wait until nothing on the TX ring names the buffer. mutex held, no new puts. */
+static bool ring_passed(struct nanet3_dev *dev, u32 n, u32 wait_us)
 {
-	u64 until;
-	u32 n;
+	bool uses;
 
-	for (n = 0; n < NANET3_BUFFERS; n++) {
-		if (dev->buffers[n].pin)
-			nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
-	}
-	until = ktime_get_ns() + NANET3_STOP_US * NSEC_PER_USEC;
-	for (n = 0; n < NANET3_BUFFERS; n++) {
-		struct nanet3_buffer *b = &dev->buffers[n];
-
-		while (b->pin && busy(dev, n) && ktime_get_ns() < until)
-			usleep_range(POLL_US, 2 * POLL_US);
-		b->stuck = was_reset && b->pin && busy(dev, n);
-	}
+	nanet3_tx_flush(dev);
+	return !read_poll_timeout(nanet3_tx_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
 }
 
 /*
@@ -349,9 +249,9 @@ static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin *
 		b->stuck = false;  /* what a board did before its last reset is past */
 	}
 	withdraw(dev, n);
-	if (dev->state == NANET3_READY && !stop(dev, n) && nanet3_answers(dev)) {
+	if (dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n) && nanet3_answers(dev)) {
 		nanet3_board_reset(dev);
-		b->stuck = dev->state == NANET3_READY && !stop(dev, n);
+		b->stuck = dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n);
 	}
 	if (b->stuck) {
 		quarantine(dev, n);
@@ -401,7 +301,8 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 		return;
 	mutex_lock(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
-		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) && !busy(dev, n))
+		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) &&
+		    !nanet3_buffer_busy(dev, n))
 			give_back(dev, n, freed);
 	}
 	mutex_unlock(&dev->mutex);
@@ -470,7 +371,7 @@ static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
 		if (r < 0) {
 			n = r;
 		} else {
-			program(dev, n, b);
+			nanet3_buffer_program(dev, n, b);
 			publish(dev, n, b);
 		}
 	}

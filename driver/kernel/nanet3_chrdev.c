@@ -14,21 +14,6 @@
 
 #include "nanet3_drv.h"
 
-/* Use the board on behalf of a client: 0 with life held until nanet3_leave(), or -ENODEV. */
-int nanet3_enter(struct nanet3_client *c)
-{
-	down_read(&c->dev->life);
-	if (!READ_ONCE(c->dead) && c->dev->state == NANET3_READY)
-		return 0;
-	up_read(&c->dev->life);
-	return -ENODEV;
-}
-
-void nanet3_leave(struct nanet3_client *c)
-{
-	up_read(&c->dev->life);
-}
-
 /* ------------------------------------------------------------------------ requests */
 
 static int do_info(struct nanet3_client *c, void *arg)

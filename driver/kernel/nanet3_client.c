@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A client's own event queue, and waiting for it.
+ * A client: its own event queue, waiting for it, and what the client may do.
  *
  *   driver writes events[write % size], then write;   the client reads, then advances read
  *
@@ -192,4 +192,54 @@ void nanet3_client_destroy(struct nanet3_client *c)
 	OPTIMIZER_HIDE_VAR(c); /* from the compiler, not from the sanitizer that must find it */
 	WRITE_ONCE(c->dead, true);
 #endif
+}
+
+/* ------------------------------------------------------------------------ rights */
+
+/* Use the board on behalf of a client: 0 with life held until nanet3_leave(), or -ENODEV. */
+int nanet3_enter(struct nanet3_client *c)
+{
+	down_read(&c->dev->life);
+	if (!READ_ONCE(c->dead) && c->dev->state == NANET3_READY)
+		return 0;
+	up_read(&c->dev->life);
+	return -ENODEV;
+}
+
+void nanet3_leave(struct nanet3_client *c)
+{
+	up_read(&c->dev->life);
+}
+
+/* mutex, map_lock or event_lock held. */
+bool nanet3_owns_any(const struct nanet3_client *c)
+{
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (c->dev->links[i].owner == c)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does the client own the link, or has the owner granted it the right? Link 0xff, a broadcast: all
+ * of them. Life held, not event_lock.
+ */
+bool nanet3_acts_for(struct nanet3_client *c, u32 link)
+{
+	struct nanet3_dev *dev = c->dev;
+	bool acts = true;
+	u32 i;
+
+	spin_lock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_link *l = &dev->links[i];
+
+		if (i == link || link >= NANET3_LINKS)
+			acts &= l->owner == c || l->delegate == c;
+	}
+	spin_unlock(&dev->event_lock);
+	return acts;
 }

@@ -66,6 +66,7 @@ static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are
 #define NANET3_CHUNKS_MAX   4096u   /* as many as NANET3_MAP_CHUNK can name */
 #define NANET3_ANNOUNCE_NS  900000u /* an owner is woken for data once a millisecond, less jitter */
 #define NANET3_STOP_US	    200000u /* from the end of DMA to giving up on BUSY */
+#define NANET3_LATE_NS	    (5 * NSEC_PER_MSEC) /* from an event taken to its interrupt */
 
 struct nanet3_client;
 struct nanet3_dev;
@@ -263,13 +264,7 @@ struct nanet3_dev {
 	struct dentry *debugfs;
 };
 
-/* nanet3_pci.c: module parameters */
-extern unsigned int nanet3_depth_ms;
-extern unsigned int nanet3_frames_per_buffer;
-extern unsigned int nanet3_deadline_us;
-extern unsigned int nanet3_linger_ms;
-
-/* nanet3_board.c */
+/* ---------------------------------------------------------------------- registers */
 
 /* A register: its value, all ones of a board that is gone. Life held, or the caller is probe. */
 static inline u32 nanet3_read(struct nanet3_dev *dev, u32 offset)
@@ -283,40 +278,35 @@ static inline void nanet3_write(struct nanet3_dev *dev, u32 offset, u32 value)
 	iowrite32(value, dev->bar + offset);
 }
 
-u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset);
-void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value);
-bool nanet3_answers(struct nanet3_dev *dev);
-void nanet3_check(struct nanet3_dev *dev);
-int nanet3_board_setup(struct nanet3_dev *dev);
-void nanet3_board_stop(struct nanet3_dev *dev);
-void nanet3_board_reset(struct nanet3_dev *dev);
-void nanet3_irq_mask(struct nanet3_dev *dev);
-void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state);
-void nanet3_set_gone(struct nanet3_dev *dev);
+/*
+ * A 64-bit register by the offset of its low half, whose reading latches the high one: tx_mutex
+ * held.
+ */
+static inline u64 nanet3_read_pair(struct nanet3_dev *dev, u32 offset)
+{
+	u32 low = nanet3_read(dev, offset);
 
-/* nanet3_irq.c */
-int nanet3_irqs_request(struct nanet3_dev *dev);
-void nanet3_irqs_free(struct nanet3_dev *dev);
-void nanet3_stamps_reset(struct nanet3_dev *dev);
-unsigned int nanet3_drain(struct nanet3_dev *dev);
-void nanet3_tick_start(struct nanet3_dev *dev);
-void nanet3_tick_stop(struct nanet3_dev *dev);
-void nanet3_tick_work(struct work_struct *work);
+	return (u64)nanet3_read(dev, offset + 4) << 32 | low;
+}
 
-/* nanet3_ring.c */
-int nanet3_rings_create(struct nanet3_dev *dev);
-void nanet3_rings_free_dma(struct nanet3_dev *dev);
-void nanet3_rings_free(struct nanet3_dev *dev);
-bool nanet3_acts_for(struct nanet3_client *c, u32 link);
-bool nanet3_owns_any(const struct nanet3_client *c);
-void nanet3_delegate_drop(struct nanet3_client *c);
-void nanet3_link_linger(struct nanet3_link *l);
-void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);
-void nanet3_link_lose(struct nanet3_link *l);
-unsigned int nanet3_link_follow(struct nanet3_link *l);
-bool nanet3_link_wait_idle(struct nanet3_link *l);
-void nanet3_link_quarantine(struct nanet3_link *l);
-void nanet3_links_check(struct nanet3_dev *dev);
+/* Write a 64-bit register, by the offset of its low half: the high half first. */
+static inline void nanet3_write_pair(struct nanet3_dev *dev, u32 offset, u64 value)
+{
+	nanet3_write(dev, offset + 4, upper_32_bits(value));
+	nanet3_write(dev, offset, lower_32_bits(value));
+}
+
+/* Run the tick now. The board is ready. */
+static inline void nanet3_tick_start(struct nanet3_dev *dev)
+{
+	mod_delayed_work(dev->wq, &dev->tick, 0); /* a later one could be put off for ever */
+}
+
+/*
+ * The files, lowest first: each calls only those above it. nanet3_put() and the other functions of
+ * (client, arg) are requests, called by the table of nanet3_chrdev.c: @arg is the request's struct
+ * in nanet3.h.
+ */
 
 /* nanet3_client.c */
 struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *file);
@@ -327,22 +317,10 @@ void nanet3_client_announce(struct nanet3_client *c);
 void nanet3_client_hang_up(struct nanet3_client *c);
 bool nanet3_client_has_events(struct nanet3_client *c);
 int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms);
-
-/* nanet3_chrdev.c */
-extern const struct file_operations nanet3_fops;
 int nanet3_enter(struct nanet3_client *c);
 void nanet3_leave(struct nanet3_client *c);
-
-/* Requests, called by the table of nanet3_chrdev.c: @arg is the request's struct in nanet3.h. */
-int nanet3_claim(struct nanet3_client *c, void *arg);
-int nanet3_yield(struct nanet3_client *c, void *arg);
-int nanet3_release(struct nanet3_client *c, void *arg);
-int nanet3_grant(struct nanet3_client *c, void *arg);
-int nanet3_polling(struct nanet3_client *c, void *arg);
-int nanet3_register(struct nanet3_client *c, void *arg);
-int nanet3_unregister(struct nanet3_client *c, void *arg);
-int nanet3_send(struct nanet3_client *c, void *arg);
-int nanet3_put(struct nanet3_client *c, void *arg);
+bool nanet3_acts_for(struct nanet3_client *c, u32 link);
+bool nanet3_owns_any(const struct nanet3_client *c);
 
 /* nanet3_mmap.c */
 int nanet3_area_alloc(struct nanet3_dev *dev, struct nanet3_area *area, size_t bytes);
@@ -353,37 +331,98 @@ int nanet3_mmap(struct file *file, struct vm_area_struct *vma);
 void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link);
 void nanet3_revoke_dma(struct nanet3_dev *dev);
 
-/* nanet3_buffer.c */
+/* nanet3_buffer_regs.c */
+void nanet3_buffer_program(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b);
+bool nanet3_buffer_busy(struct nanet3_dev *dev, u32 n);
+bool nanet3_buffer_stop(struct nanet3_dev *dev, u32 n);
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset);
-void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c,
-			 struct nanet3_pin **freed);
-void nanet3_unpin(struct nanet3_pin *pin);
-void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed);
-void nanet3_buffers_free(struct nanet3_dev *dev);
 void nanet3_buffers_restore(struct nanet3_dev *dev);
 void nanet3_buffer_sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 offset, u64 length,
 			bool for_board);
+
+/* nanet3_slot.c */
+u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like);
+u64 nanet3_slot_cookie(const struct nanet3_dev *dev, u32 n);
+void nanet3_slot_event(struct nanet3_dev *dev, struct nanet3_event *ev);
+void nanet3_slots_abort(struct nanet3_dev *dev);
+
+/* nanet3_event.c */
+unsigned int nanet3_drain(struct nanet3_dev *dev);
+unsigned int nanet3_drain_locked(struct nanet3_dev *dev);
+bool nanet3_event_waits(struct nanet3_dev *dev);
+void nanet3_pps_peek(struct nanet3_dev *dev);
+void nanet3_pps_follow(struct nanet3_dev *dev);
+void nanet3_stamps_reset(struct nanet3_dev *dev);
+
+/* nanet3_ring.c */
+extern atomic64_t nanet3_quarantined;
+int nanet3_rings_create(struct nanet3_dev *dev);
+void nanet3_rings_free_dma(struct nanet3_dev *dev);
+void nanet3_rings_free(struct nanet3_dev *dev);
+void nanet3_irq_mask(struct nanet3_dev *dev);
+void nanet3_link_own(struct nanet3_link *l, struct nanet3_client *owner,
+		     enum nanet3_ring_status status);
+void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);
+void nanet3_link_lose(struct nanet3_link *l);
+bool nanet3_link_wait_idle(struct nanet3_link *l);
+void nanet3_link_quarantine(struct nanet3_link *l);
+unsigned int nanet3_link_follow(struct nanet3_link *l);
+void nanet3_link_linger(struct nanet3_link *l);
+
+/* nanet3_board.c */
+bool nanet3_answers(struct nanet3_dev *dev);
+void nanet3_check(struct nanet3_dev *dev);
+int nanet3_board_setup(struct nanet3_dev *dev);
+void nanet3_board_stop(struct nanet3_dev *dev);
+void nanet3_board_reset(struct nanet3_dev *dev);
+void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state);
+
+/* nanet3_claim.c */
+int nanet3_claim(struct nanet3_client *c, void *arg);
+int nanet3_yield(struct nanet3_client *c, void *arg);
+int nanet3_grant(struct nanet3_client *c, void *arg);
+int nanet3_release(struct nanet3_client *c, void *arg);
+int nanet3_polling(struct nanet3_client *c, void *arg);
+void nanet3_links_check(struct nanet3_dev *dev);
+void nanet3_delegate_drop(struct nanet3_client *c);
 
 /* nanet3_tx.c */
 int nanet3_tx_create(struct nanet3_dev *dev);
 void nanet3_tx_free(struct nanet3_dev *dev);
 void nanet3_tx_flush(struct nanet3_dev *dev);
 bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer);
-void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev);
-void nanet3_tx_abort(struct nanet3_dev *dev);
 void nanet3_tx_forget(struct nanet3_client *c);
+int nanet3_send(struct nanet3_client *c, void *arg);
+int nanet3_put(struct nanet3_client *c, void *arg);
+
+/* nanet3_buffer.c */
+int nanet3_register(struct nanet3_client *c, void *arg);
+int nanet3_unregister(struct nanet3_client *c, void *arg);
+void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c,
+			 struct nanet3_pin **freed);
+void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed);
+void nanet3_unpin(struct nanet3_pin *pin);
+void nanet3_buffers_free(struct nanet3_dev *dev);
+
+/* nanet3_irq.c */
+int nanet3_irqs_request(struct nanet3_dev *dev);
+void nanet3_irqs_free(struct nanet3_dev *dev);
+void nanet3_tick_work(struct work_struct *work);
+void nanet3_tick_stop(struct nanet3_dev *dev);
+
+/* nanet3_hwmon.c */
+int nanet3_hwmon_create(struct nanet3_dev *dev);
+void nanet3_hwmon_destroy(struct nanet3_dev *dev);
 
 /* nanet3_sysfs.c */
 extern const struct attribute_group *nanet3_groups[];
-extern atomic64_t nanet3_quarantined;
 void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats);
 void nanet3_extras_create(struct nanet3_dev *dev);
 void nanet3_extras_destroy(struct nanet3_dev *dev);
 void nanet3_debugfs_init(void);
 void nanet3_debugfs_exit(void);
 
-/* nanet3_hwmon.c */
-int nanet3_hwmon_create(struct nanet3_dev *dev);
-void nanet3_hwmon_destroy(struct nanet3_dev *dev);
+/* nanet3_chrdev.c */
+extern const struct file_operations nanet3_fops;
 
 #endif

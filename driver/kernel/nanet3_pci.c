@@ -20,7 +20,7 @@
  * mastering is enabled when all is in place and disabled first: a board that was left running by a
  * crashed kernel is reset before.
  *
- * Links have states of their own, see nanet3_ring.c.
+ * Links have states of their own, see nanet3_claim.c.
  */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
@@ -35,55 +35,6 @@
 static dev_t nanet3_number;
 static struct class *nanet3_class;
 static DEFINE_IDA(nanet3_indices);
-
-/* ------------------------------------------------------------------------ parameters */
-
-struct limits {
-	unsigned int *value;
-	unsigned int min, max;
-};
-
-static int limited_set(const char *text, const struct kernel_param *kp)
-{
-	const struct limits *l = kp->arg;
-	unsigned int value;
-	int r = kstrtouint(text, 0, &value);
-
-	if (r < 0)
-		return r;
-	if (value < l->min || value > l->max) {
-		pr_err("%s: %s is %u..%u\n", NANET3_NAME, kp->name, l->min, l->max);
-		return -EINVAL;
-	}
-	*l->value = value;
-	return 0;
-}
-
-static int limited_get(char *text, const struct kernel_param *kp)
-{
-	return sysfs_emit(text, "%u\n", *((const struct limits *)kp->arg)->value);
-}
-
-static const struct kernel_param_ops limited_ops = {
-	.set = limited_set,
-	.get = limited_get,
-};
-
-#define LIMITED_PARAM(name, default_value, min, max, text)                                         \
-	unsigned int nanet3_##name = (default_value);                                              \
-	static const struct limits name##_limits = {&nanet3_##name, min, max};                     \
-	module_param_cb(name, &limited_ops, (void *)&name##_limits, 0444);                         \
-	__MODULE_PARM_TYPE(name, "uint");                                                          \
-	MODULE_PARM_DESC(name, text)
-
-LIMITED_PARAM(depth_ms, 2000, 1, 60000,
-	      "Time that each link's ring holds, ms (1..60000, 8 buffers at least; 2000)");
-LIMITED_PARAM(frames_per_buffer, 16, 1, NANET3_CHUNK_MAX / NANET3_FRAME_BYTES,
-	      "Frames of 125 us in a buffer (1..419; 16)");
-LIMITED_PARAM(deadline_us, 5000, NANET3_DEADLINE_MIN_US, NANET3_DEADLINE_MAX_US,
-	      "Time after which a buffer is handed over, full or not, us (125..1000000; 5000)");
-LIMITED_PARAM(linger_ms, 10000, 0, 3600000,
-	      "Time from an owner's death to the end of its DMA, ms (0..3600000; 10000)");
 
 /* ------------------------------------------------------------------------ the struct */
 

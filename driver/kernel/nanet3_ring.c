@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Link rings: their memory, who owns them, and the start and stop of DMA.
- *
- *   STOPPED --claim--> OWNED --owner's file closes--> LINGERING --time passes--> STOPPED
- *      ^                 |  ^                             |
- *      +-----yield-------+  +-------claim: take-over------+   (FRESH: stop, then start)
+ * Link rings: their memory, who owns them, how far board and owner are.
  *
  * A buffer: FREE --board fills it--> completion written, write_position + 1 --> READER
  *                --RELEASE, or doorbell--> release_position passes it --> FREE
  *
- * A DMA start counts the link's epoch, zeroes the positions and gives a new, zeroed owner page:
- * the last owner may still map the old one. Memory is allocated once, at probe, and given back
- * when the board is removed; a link whose DMA does not stop, not even by a reset of the board,
- * keeps its memory for ever and is not claimed again.
+ * Memory is allocated once, at probe, and given back when the board is removed; a link whose DMA
+ * does not stop, not even by a reset of the board, keeps its memory for ever and is not claimed
+ * again. nanet3_claim.c starts and stops DMA.
  */
 #include <linux/iopoll.h>
+#include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -23,33 +19,83 @@
 
 #define POLL_US 50u
 
+/* Pages that boards never gave back: they outlive the boards. */
+atomic64_t nanet3_quarantined = ATOMIC64_INIT(0);
+
+/* ------------------------------------------------------------------------ parameters */
+
+struct limits {
+	unsigned int *value;
+	unsigned int min, max;
+};
+
+static int limited_set(const char *text, const struct kernel_param *kp)
+{
+	const struct limits *l = kp->arg;
+	unsigned int value;
+	int r = kstrtouint(text, 0, &value);
+
+	if (r < 0)
+		return r;
+	if (value < l->min || value > l->max) {
+		pr_err("%s: %s is %u..%u\n", NANET3_NAME, kp->name, l->min, l->max);
+		return -EINVAL;
+	}
+	*l->value = value;
+	return 0;
+}
+
+static int limited_get(char *text, const struct kernel_param *kp)
+{
+	return sysfs_emit(text, "%u\n", *((const struct limits *)kp->arg)->value);
+}
+
+static const struct kernel_param_ops limited_ops = {
+	.set = limited_set,
+	.get = limited_get,
+};
+
+#define LIMITED_PARAM(name, default_value, min, max, text)                                         \
+	static unsigned int name = (default_value);                                                \
+	static const struct limits name##_limits = {&name, min, max};                              \
+	module_param_cb(name, &limited_ops, (void *)&name##_limits, 0444);                         \
+	__MODULE_PARM_TYPE(name, "uint");                                                          \
+	MODULE_PARM_DESC(name, text)
+
+LIMITED_PARAM(depth_ms, 2000, 1, 60000,
+	      "Time that each link's ring holds, ms (1..60000, 8 buffers at least; 2000)");
+LIMITED_PARAM(frames_per_buffer, 16, 1, NANET3_CHUNK_MAX / NANET3_FRAME_BYTES,
+	      "Frames of 125 us in a buffer (1..419; 16)");
+LIMITED_PARAM(deadline_us, 5000, NANET3_DEADLINE_MIN_US, NANET3_DEADLINE_MAX_US,
+	      "Time after which a buffer is handed over, full or not, us (125..1000000; 5000)");
+LIMITED_PARAM(linger_ms, 10000, 0, 3600000,
+	      "Time from an owner's death to the end of its DMA, ms (0..3600000; 10000)");
+
 /* ------------------------------------------------------------------------ memory */
 
 static int geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape)
 {
-	u32 stride = PAGE_ALIGN(nanet3_frames_per_buffer * NANET3_FRAME_BYTES);
-	u64 depth =
-		(u64)nanet3_depth_ms * (NANET3_FRAMES_PER_SECOND / 1000) / nanet3_frames_per_buffer;
+	u32 stride = PAGE_ALIGN(frames_per_buffer * NANET3_FRAME_BYTES);
+	u64 depth = (u64)depth_ms * (NANET3_FRAMES_PER_SECOND / 1000) / frames_per_buffer;
 
 	depth = max_t(u64, depth, NANET3_DEPTH_MIN);
 	if (stride > NANET3_CHUNK_MAX ||
 	    depth * NANET3_LINKS + NANET3_EVQ_CONTROL > NANET3_EVQ_SIZE_MAX) {
 		dev_err(&dev->pdev->dev, "depth_ms %u of buffers of %u frames is too much\n",
-			nanet3_depth_ms, nanet3_frames_per_buffer);
+			depth_ms, frames_per_buffer);
 		return -EINVAL;
 	}
 	if (depth * NANET3_LINKS * stride > (u64)totalram_pages() / 2 * PAGE_SIZE) {
 		dev_err(&dev->pdev->dev,
-			"rings of %u ms are more than half of this machine's memory\n",
-			nanet3_depth_ms);
+			"rings of %u ms are more than half of this machine's memory\n", depth_ms);
 		return -ENOMEM;
 	}
 	ret_shape->version = NANET3_VERSION;
-	ret_shape->frames_per_buffer = nanet3_frames_per_buffer;
+	ret_shape->frames_per_buffer = frames_per_buffer;
 	ret_shape->buffer_stride = stride;
 	ret_shape->depth = depth;
-	ret_shape->deadline_us = nanet3_deadline_us;
-	ret_shape->linger_ms = nanet3_linger_ms;
+	ret_shape->deadline_us = deadline_us;
+	ret_shape->linger_ms = linger_ms;
 	return 0;
 }
 
@@ -222,23 +268,14 @@ void nanet3_rings_free(struct nanet3_dev *dev)
 	nanet3_area_forget(&dev->evq);
 }
 
-/* ------------------------------------------------------------------------ start and stop */
+/* ------------------------------------------------------------------------ owners */
 
-/* mutex, map_lock or event_lock held. */
-bool nanet3_owns_any(const struct nanet3_client *c)
-{
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (c->dev->links[i].owner == c)
-			return true;
-	}
-	return false;
-}
-
-/* Takes all three locks, so that one of them is enough to read the owner. */
-static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
-		      enum nanet3_ring_status status)
+/*
+ * The link is @owner's, or nobody's; @status: of its ring from now on. Takes all three locks, so
+ * that one of them is enough to read the owner. mutex held.
+ */
+void nanet3_link_own(struct nanet3_link *l, struct nanet3_client *owner,
+		     enum nanet3_ring_status status)
 {
 	struct nanet3_dev *dev = l->dev;
 	struct nanet3_client *old = l->owner;
@@ -259,6 +296,19 @@ static void owner_set(struct nanet3_link *l, struct nanet3_client *owner,
 		nanet3_revoke_doorbell(owner, l->index);
 }
 
+/* Enable all interrupts except those of polled links. mutex held. */
+void nanet3_irq_mask(struct nanet3_dev *dev)
+{
+	u32 mask = BIT(NANET3_VECTORS) - 1;
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].owner && dev->links[i].owner->polling)
+			mask &= ~BIT(i);
+	}
+	nanet3_write(dev, NANET3_REG_IRQ_MASK, mask);
+}
+
 /*
  * The link has no owner any more; @status: of its ring from now on. The last link that a polling
  * client gives back ends its polling. mutex held.
@@ -267,7 +317,7 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 {
 	struct nanet3_client *old = l->owner;
 
-	owner_set(l, NULL, status);
+	nanet3_link_own(l, NULL, status);
 	if (!old || !old->polling)
 		return;
 	spin_lock(&l->dev->event_lock);
@@ -309,301 +359,6 @@ void nanet3_link_quarantine(struct nanet3_link *l)
 	atomic64_add((u64)l->ring->depth * l->ring->buffer_stride / PAGE_SIZE, &nanet3_quarantined);
 }
 
-/* End DMA and ownership. What was completed before is in the ring's state. */
-static void link_stop(struct nanet3_link *l)
-{
-	struct nanet3_dev *dev = l->dev;
-	bool running = l->ring->status != NANET3_RING_STOPPED;
-	bool idle;
-
-	if (!running && !l->owner)
-		return;
-	nanet3_write(dev, NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL), 0);
-	idle = nanet3_link_wait_idle(l);
-	nanet3_link_follow(l);
-	nanet3_link_disown(l, NANET3_RING_STOPPED);
-	if (idle || !nanet3_answers(dev))
-		return;
-	nanet3_board_reset(dev);
-	if (!nanet3_link_wait_idle(l))
-		nanet3_link_quarantine(l);
-}
-
-static u32 epoch_max(struct nanet3_dev *dev)
-{
-	u32 epoch = 0;
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++)
-		epoch = max(epoch, dev->links[i].ring->dma_epoch);
-	return epoch;
-}
-
-/* Begin at position 0, with a new epoch and a new owner page, for @c. */
-static int link_start(struct nanet3_link *l, struct nanet3_client *c)
-{
-	struct nanet3_dev *dev = l->dev;
-	u32 control = NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL);
-	struct page *page, *old;
-	u32 runs;
-
-	if (l->quarantined)
-		return -EIO;
-	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
-	if (!page)
-		return -ENOMEM;
-	down_write(&dev->map_lock);
-	old = l->owner_page;
-	l->owner_page = page;
-	up_write(&dev->map_lock);
-	put_page(old);
-
-	owner_set(l, c, NANET3_RING_OWNED);
-	l->lost = false;
-	/* Who follows the link sees the new epoch only with the board's positions of it. */
-	mutex_lock(&dev->tx_mutex);
-	spin_lock(&dev->event_lock);
-	l->ring->dma_epoch++;
-	l->ring->start_count = 0;
-	WRITE_ONCE(l->broken, false);
-	/* Readers load them with acquire: nothing of the last epoch is read under new positions. */
-	smp_store_release(&l->ring->release_position, 0);
-	/* likewise */
-	smp_store_release(&l->ring->write_position, 0);
-	l->stats.starts++;
-	spin_unlock(&dev->event_lock);
-	nanet3_write(dev, NANET3_REG_DMA_EPOCH, l->ring->dma_epoch);
-	nanet3_write(dev, control, NANET3_LINK_ENABLE);
-	runs = nanet3_read(dev, control);
-	mutex_unlock(&dev->tx_mutex);
-	if (runs == NANET3_ALL_ONES || !(runs & NANET3_LINK_ENABLE)) {
-		nanet3_link_disown(l, NANET3_RING_STOPPED);
-		return nanet3_answers(dev) ? -EIO : -ENODEV;
-	}
-	/* Latched; from here on the register keeps the highest for the next load of the module. */
-	nanet3_write(dev, NANET3_REG_DMA_EPOCH, epoch_max(dev));
-	return 0;
-}
-
-/* ------------------------------------------------------------------------ owners */
-
-/* NANET3_IOC_CLAIM; errors: nanet3.h, and -EIO when the link's DMA cannot be started. Life held. */
-int nanet3_claim(struct nanet3_client *c, void *arg)
-{
-	struct nanet3_claim *claim = arg;
-	struct nanet3_dev *dev = c->dev;
-	struct nanet3_link *l;
-	int r = 0;
-
-	if (claim->link >= NANET3_LINKS || claim->flags & ~NANET3_CLAIM_FRESH || claim->reserved)
-		return -EINVAL;
-	l = &dev->links[claim->link];
-	mutex_lock(&dev->mutex);
-	if (c->dead) { /* since nanet3_enter() */
-		r = -ENODEV;
-	} else if (l->owner) {
-		r = -EBUSY;
-	} else if (l->ring->status == NANET3_RING_LINGERING && !READ_ONCE(l->broken) &&
-		   !(claim->flags & NANET3_CLAIM_FRESH)) {
-		owner_set(l, c, NANET3_RING_OWNED);
-		spin_lock(&dev->event_lock);
-		l->stats.takeovers++;
-		spin_unlock(&dev->event_lock);
-		claim->flags = NANET3_CLAIMED_TAKEOVER;
-	} else {
-		link_stop(l); /* may have reset the board */
-		r = c->dead ? -ENODEV : link_start(l, c);
-		claim->flags = 0;
-	}
-	if (!r && c->polling)
-		nanet3_irq_mask(dev);
-	claim->dma_epoch = l->ring->dma_epoch;
-	mutex_unlock(&dev->mutex);
-	if (!r)
-		nanet3_tick_start(dev);
-	return r;
-}
-
-/* NANET3_IOC_YIELD; errors: nanet3.h. Life held. */
-int nanet3_yield(struct nanet3_client *c, void *arg)
-{
-	u32 link = *(const u32 *)arg;
-	struct nanet3_dev *dev = c->dev;
-	int r = 0;
-
-	if (link >= NANET3_LINKS)
-		return -EINVAL;
-	mutex_lock(&dev->mutex);
-	if (dev->links[link].owner == c)
-		link_stop(&dev->links[link]);
-	else
-		r = -EPERM;
-	mutex_unlock(&dev->mutex);
-	return r;
-}
-
-/* A client's open handle by its number, or NULL. event_lock held. */
-static struct nanet3_client *client_find(struct nanet3_dev *dev, u64 number)
-{
-	struct nanet3_client *c, *found = NULL;
-
-	list_for_each_entry(c, &dev->clients, list)
-		found = c->number == number ? c : found;
-	return found;
-}
-
-/* NANET3_IOC_GRANT; errors: nanet3.h. Life held. */
-int nanet3_grant(struct nanet3_client *c, void *arg)
-{
-	const struct nanet3_grant *grant = arg;
-	struct nanet3_dev *dev = c->dev;
-	struct nanet3_client *delegate;
-	int r = 0;
-
-	if (grant->link >= NANET3_LINKS || grant->reserved)
-		return -EINVAL;
-	mutex_lock(&dev->mutex);
-	spin_lock(&dev->event_lock);
-	delegate = client_find(dev, grant->handle);
-	if (dev->links[grant->link].owner != c)
-		r = -EPERM;
-	else if (grant->handle && !delegate)
-		r = -ENOENT;
-	else
-		dev->links[grant->link].delegate = delegate;
-	spin_unlock(&dev->event_lock);
-	mutex_unlock(&dev->mutex);
-	return r;
-}
-
-/*
- * Does the client own the link, or has the owner granted it the right? Link 0xff, a broadcast: all
- * of them. Life held, not event_lock.
- */
-bool nanet3_acts_for(struct nanet3_client *c, u32 link)
-{
-	struct nanet3_dev *dev = c->dev;
-	bool acts = true;
-	u32 i;
-
-	spin_lock(&dev->event_lock);
-	for (i = 0; i < NANET3_LINKS; i++) {
-		const struct nanet3_link *l = &dev->links[i];
-
-		if (i == link || link >= NANET3_LINKS)
-			acts &= l->owner == c || l->delegate == c;
-	}
-	spin_unlock(&dev->event_lock);
-	return acts;
-}
-
-/* A client closes: it acts for no owner any more. mutex held. */
-void nanet3_delegate_drop(struct nanet3_client *c)
-{
-	struct nanet3_dev *dev = c->dev;
-	unsigned int i;
-
-	spin_lock(&dev->event_lock);
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (dev->links[i].delegate == c)
-			dev->links[i].delegate = NULL;
-	}
-	spin_unlock(&dev->event_lock);
-}
-
-/* The owner of a running link has closed its file without YIELD. Life and mutex held. */
-void nanet3_link_linger(struct nanet3_link *l)
-{
-	nanet3_link_follow(l);
-	l->linger_until = jiffies + msecs_to_jiffies(l->ring->linger_ms);
-	spin_lock(&l->dev->event_lock);
-	l->stats.lingers++;
-	spin_unlock(&l->dev->event_lock);
-	nanet3_link_disown(l, NANET3_RING_LINGERING);
-}
-
-/* A client loses its handle; its other links linger, as if it had died. mutex held. */
-static void hang_up(struct nanet3_client *c)
-{
-	struct nanet3_dev *dev = c->dev;
-	unsigned int i;
-
-	spin_lock(&dev->event_lock);
-	nanet3_client_hang_up(c);
-	spin_unlock(&dev->event_lock);
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (dev->links[i].owner == c && dev->state == NANET3_READY)
-			nanet3_link_linger(&dev->links[i]);
-	}
-}
-
-/*
- * Its completions made no sense: ring and board would not agree again by themselves, and the owner
- * would wait for ever. It loses its handle and starts over. mutex held.
- */
-static void stop_broken(struct nanet3_link *l)
-{
-	struct nanet3_client *owner = l->owner;
-
-	if (l->ring->status != NANET3_RING_STOPPED)
-		dev_err(&l->dev->device, "link %u: impossible completions: stopped\n", l->index);
-	l->lost |= !!owner;
-	link_stop(l);
-	WRITE_ONCE(l->broken, false);
-	if (owner)
-		hang_up(owner);
-}
-
-/* Stop links that have lingered long enough, or whose completions made no sense. Life held. */
-void nanet3_links_check(struct nanet3_dev *dev)
-{
-	unsigned int i;
-
-	for (i = 0; i < NANET3_LINKS; i++) {
-		struct nanet3_link *l = &dev->links[i];
-
-		if (READ_ONCE(l->ring->status) != NANET3_RING_LINGERING && !READ_ONCE(l->broken))
-			continue;
-		mutex_lock(&dev->mutex);
-		/* Both may have changed: a link that was started again has an innocent owner. */
-		if (l->ring->status == NANET3_RING_LINGERING &&
-		    time_after_eq(jiffies, l->linger_until))
-			link_stop(l);
-		if (READ_ONCE(l->broken))
-			stop_broken(l);
-		mutex_unlock(&dev->mutex);
-	}
-}
-
-/* NANET3_IOC_RELEASE; errors: nanet3.h. Life held. */
-int nanet3_release(struct nanet3_client *c, void *arg)
-{
-	const struct nanet3_release *release = arg;
-	struct nanet3_dev *dev = c->dev;
-	struct nanet3_ring *ring;
-	int r = 0;
-
-	if (release->link >= NANET3_LINKS || release->reserved)
-		return -EINVAL;
-	ring = dev->links[release->link].ring;
-	spin_lock(&dev->event_lock);
-	if (dev->links[release->link].owner != c) {
-		r = -EPERM;
-	} else if (release->position < ring->release_position ||
-		   release->position > ring->write_position) {
-		r = -EINVAL;
-	} else {
-		/* What is read under a position is read before it passes; pairs with readers. */
-		smp_store_release(&ring->release_position, release->position);
-		nanet3_write_pair(dev, NANET3_REG_LINK(release->link, NANET3_LREG_RELEASE),
-				  release->position);
-	}
-	spin_unlock(&dev->event_lock);
-	return r;
-}
-
-/* ------------------------------------------------------------------------ polling */
-
 /*
  * Bring the ring's state up to what the board and a polling owner have done; events taken. The
  * owner may have rung its doorbell for buffers whose events are not taken yet: the release position
@@ -632,33 +387,13 @@ unsigned int nanet3_link_follow(struct nanet3_link *l)
 	return taken;
 }
 
-/* NANET3_IOC_POLLING; errors: nanet3.h. Life held. */
-int nanet3_polling(struct nanet3_client *c, void *arg)
+/* The owner of a running link has closed its file without YIELD. Life and mutex held. */
+void nanet3_link_linger(struct nanet3_link *l)
 {
-	struct nanet3_polling *polling = arg;
-	struct nanet3_dev *dev = c->dev;
-	unsigned int i;
-
-	if (polling->on > 1 || polling->reserved)
-		return -EINVAL;
-	mutex_lock(&dev->mutex);
-	if (!nanet3_owns_any(c)) {
-		mutex_unlock(&dev->mutex);
-		return -EPERM;
-	}
-	spin_lock(&dev->event_lock);
-	c->polling = polling->on;
-	spin_unlock(&dev->event_lock);
-	nanet3_irq_mask(dev);
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (dev->links[i].owner == c)
-			nanet3_link_follow(&dev->links[i]);
-	}
-	spin_lock(&dev->event_lock);
-	polling->next_sequence = dev->evq_read + 1;
-	spin_unlock(&dev->event_lock);
-	polling->queue_size = dev->evq_size;
-	mutex_unlock(&dev->mutex);
-	nanet3_tick_start(dev);
-	return 0;
+	nanet3_link_follow(l);
+	l->linger_until = jiffies + msecs_to_jiffies(l->ring->linger_ms);
+	spin_lock(&l->dev->event_lock);
+	l->stats.lingers++;
+	spin_unlock(&l->dev->event_lock);
+	nanet3_link_disown(l, NANET3_RING_LINGERING);
 }

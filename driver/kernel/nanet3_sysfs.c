@@ -68,9 +68,6 @@ const struct attribute_group *nanet3_groups[] = {
 
 /* ------------------------------------------------------------------------ counters */
 
-/* Pages that boards never gave back: they outlive the boards. */
-atomic64_t nanet3_quarantined = ATOMIC64_INIT(0);
-
 /* Counters since the board was found; pages in quarantine since the module was loaded. */
 void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats)
 {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The TX ring: words that leave in downstream frames, and the packets of puts. One descriptor a
- * page, as the board wants it; the doorbell is rung once for many.
- *
- *   SEND, PUT --> slot (cookie, client) --> descriptors --doorbell--> board
- *   TX event, for a put also a PUT event <-- its cookie names the slot <--+
- *
- * The board's cookie is generation x slots + slot, so that an event of a slot's earlier use is
- * known. A client's slots outlive it: their events go nowhere.
+ * page, as the board wants it; the doorbell is rung once for many. nanet3_slot.c keeps account of
+ * what is on its way.
  */
 #include <linux/bitmap.h>
 #include <linux/capability.h>
@@ -36,166 +31,6 @@ void nanet3_tx_free(struct nanet3_dev *dev)
 	dev->tx = NULL;
 }
 
-/* ------------------------------------------------------------------------ slots */
-
-/* Has each link room for this word, or has the board for this put? event_lock held. */
-static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *slot)
-{
-	bool fits = true;
-	u32 i;
-
-	if (slot->put)
-		return dev->puts < NANET3_PUTS_MAX;
-	for (i = 0; i < NANET3_LINKS; i++) {
-		const struct nanet3_link *l = &dev->links[i];
-
-		if (nanet3_goes_to(slot->link, i))
-			fits &= l->words < NANET3_LINK_WORDS &&
-				!(slot->others && l->others_words >= NANET3_OTHERS_WORDS);
-	}
-	return fits;
-}
-
-/* event_lock held. @by: 1 or -1. */
-static void slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, int by)
-{
-	u32 i;
-
-	if (slot->put) {
-		dev->puts += by;
-		return;
-	}
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (!nanet3_goes_to(slot->link, i))
-			continue;
-		dev->links[i].words += by;
-		dev->links[i].others_words += slot->others ? by : 0;
-	}
-}
-
-/* A slot that is a copy of @like with the next generation; NANET3_SLOTS when there is no room. */
-static u32 slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
-{
-	u32 n = NANET3_SLOTS;
-
-	spin_lock(&dev->event_lock);
-	if (slot_fits(dev, like))
-		n = find_first_zero_bit(dev->slots_busy, NANET3_SLOTS);
-	if (n < NANET3_SLOTS) {
-		u32 generation = dev->slots[n].generation + 1;
-
-		__set_bit(n, dev->slots_busy);
-		dev->slots[n] = *like;
-		dev->slots[n].generation = generation;
-		slot_count(dev, like, 1);
-		dev->stats.tx_words += !like->put;
-		dev->stats.puts += like->put;
-		dev->stats.put_bytes += like->length;
-	}
-	spin_unlock(&dev->event_lock);
-	return n;
-}
-
-/* event_lock held. */
-static void slot_free(struct nanet3_dev *dev, u32 n)
-{
-	__clear_bit(n, dev->slots_busy);
-	slot_count(dev, &dev->slots[n], -1);
-}
-
-static u64 slot_cookie(const struct nanet3_dev *dev, u32 n)
-{
-	return (u64)dev->slots[n].generation * NANET3_SLOTS + n;
-}
-
-/* A put has arrived in its registrant's memory, which may have to be copied there. */
-static void put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
-			const struct nanet3_event *ev)
-{
-	struct nanet3_buffer *b;
-
-	if (ev->value >= NANET3_BUFFERS)
-		return;
-	b = &dev->buffers[ev->value];
-	if (!ev->reason && b->client && b->client == slot->client)
-		nanet3_buffer_sync(dev, b, ev->position, ev->length, false);
-}
-
-/* Pass a TX or PUT event to its sender, with the cookie of the sender. event_lock held. */
-void nanet3_tx_event(struct nanet3_dev *dev, struct nanet3_event *ev)
-{
-	u32 n = ev->cookie % NANET3_SLOTS;
-	struct nanet3_slot *slot = &dev->slots[n];
-	bool put = ev->type == NANET3_EVENT_PUT;
-
-	if (!test_bit(n, dev->slots_busy) || ev->cookie != slot_cookie(dev, n)) {
-		dev->stats.bad_events++;
-		return;
-	}
-	if (put)
-		put_arrived(dev, slot, ev);
-	else if (ev->reason)
-		dev->stats.tx_faults++;
-	ev->cookie = slot->cookie;
-	if (slot->client)
-		nanet3_client_post(slot->client, ev);
-	slot->tx_sent = true;
-	if (put || !slot->put || ev->reason == NANET3_TX_REFUSED)
-		slot_free(dev, n);
-}
-
-/* Its events will not come: its sender gets those that it has not had yet. event_lock held. */
-static void slot_abort(struct nanet3_dev *dev, u32 n)
-{
-	const struct nanet3_slot *slot = &dev->slots[n];
-	struct nanet3_event ev = {
-		.type = NANET3_EVENT_TX,
-		.link = slot->link,
-		.reason = NANET3_TX_FAULT,
-		.time_ns = ktime_get_ns(),
-		.cookie = slot->cookie,
-	};
-
-	dev->stats.tx_faults++;
-	if (slot->client && !slot->tx_sent)
-		nanet3_client_post(slot->client, &ev);
-	if (slot->client && slot->put) {
-		ev.type = NANET3_EVENT_PUT;
-		ev.value = slot->buffer;
-		ev.position = slot->position;
-		ev.length = slot->length;
-		nanet3_client_post(slot->client, &ev);
-	}
-	slot_free(dev, n);
-}
-
-/* A reset has discarded what was on its way: its senders get fault events. tx_mutex held. */
-void nanet3_tx_abort(struct nanet3_dev *dev)
-{
-	unsigned int n;
-
-	spin_lock(&dev->event_lock);
-	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
-		slot_abort(dev, n);
-	spin_unlock(&dev->event_lock);
-}
-
-/* A client closes: its completions go nowhere. Life and mutex held. */
-void nanet3_tx_forget(struct nanet3_client *c)
-{
-	struct nanet3_dev *dev = c->dev;
-	unsigned int n;
-
-	if (dev->state == NANET3_READY)
-		nanet3_tx_flush(dev);
-	spin_lock(&dev->event_lock);
-	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS) {
-		if (dev->slots[n].client == c)
-			dev->slots[n].client = NULL;
-	}
-	spin_unlock(&dev->event_lock);
-}
-
 /* ------------------------------------------------------------------------ the ring */
 
 /* tx_mutex held. */
@@ -213,6 +48,22 @@ void nanet3_tx_flush(struct nanet3_dev *dev)
 	mutex_lock(&dev->tx_mutex);
 	ring_doorbell(dev);
 	mutex_unlock(&dev->tx_mutex);
+}
+
+/* A client closes: its completions go nowhere. Life and mutex held. */
+void nanet3_tx_forget(struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = c->dev;
+	unsigned int n;
+
+	if (dev->state == NANET3_READY)
+		nanet3_tx_flush(dev);
+	spin_lock(&dev->event_lock);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS) {
+		if (dev->slots[n].client == c)
+			dev->slots[n].client = NULL;
+	}
+	spin_unlock(&dev->event_lock);
 }
 
 /* May the board still take a packet from or to this buffer off the ring? Life held. */
@@ -313,10 +164,10 @@ int nanet3_send(struct nanet3_client *c, void *arg)
 	r = -EAGAIN;
 	if (!room(dev, 1, NANET3_TX_SIZE))
 		goto unlock;
-	n = slot_get(dev, &like);
+	n = nanet3_slot_get(dev, &like);
 	if (n == NANET3_SLOTS)
 		goto unlock;
-	word.cookie = slot_cookie(dev, n);
+	word.cookie = nanet3_slot_cookie(dev, n);
 	word.flags = 0;
 	append(dev, &word, NANET3_BUFFERS, NANET3_BUFFERS);
 	r = 0;
@@ -426,14 +277,14 @@ int nanet3_put(struct nanet3_client *c, void *arg)
 	}
 	n = NANET3_SLOTS;
 	if (room(dev, packets, NANET3_PUTS_MAX) && !arriving(c, put->source))
-		n = slot_get(dev, &like);
+		n = nanet3_slot_get(dev, &like);
 	if (n == NANET3_SLOTS) {
 		ring_doorbell(dev);
 		r = -EAGAIN;
 		goto unlock;
 	}
 	nanet3_buffer_sync(dev, &dev->buffers[put->source], put->source_offset, put->length, true);
-	put_append(dev, put, slot_cookie(dev, n));
+	put_append(dev, put, nanet3_slot_cookie(dev, n));
 	if (!(put->flags & NANET3_PUT_MORE))
 		ring_doorbell(dev);
 unlock:

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Who has a link: claim, yield, grant; the start and stop of its DMA.
+ *
+ *   STOPPED --claim--> OWNED --owner's file closes--> LINGERING --time passes--> STOPPED
+ *      ^                 |  ^                             |
+ *      +-----yield-------+  +-------claim: take-over------+   (FRESH: stop, then start)
+ *
+ * A DMA start counts the link's epoch, zeroes the positions and gives a new, zeroed owner page:
+ * the last owner may still map the old one.
+ */
+#include <linux/sched.h>
+
+#include "nanet3_drv.h"
+
+/* ------------------------------------------------------------------------ start and stop */
+
+/* End DMA and ownership. What was completed before is in the ring's state. */
+static void link_stop(struct nanet3_link *l)
+{
+	struct nanet3_dev *dev = l->dev;
+	bool running = l->ring->status != NANET3_RING_STOPPED;
+	bool idle;
+
+	if (!running && !l->owner)
+		return;
+	nanet3_write(dev, NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL), 0);
+	idle = nanet3_link_wait_idle(l);
+	nanet3_link_follow(l);
+	nanet3_link_disown(l, NANET3_RING_STOPPED);
+	if (idle || !nanet3_answers(dev))
+		return;
+	nanet3_board_reset(dev);
+	if (!nanet3_link_wait_idle(l))
+		nanet3_link_quarantine(l);
+}
+
+static u32 epoch_max(struct nanet3_dev *dev)
+{
+	u32 epoch = 0;
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++)
+		epoch = max(epoch, dev->links[i].ring->dma_epoch);
+	return epoch;
+}
+
+/* Begin at position 0, with a new epoch and a new owner page, for @c. */
+static int link_start(struct nanet3_link *l, struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = l->dev;
+	u32 control = NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL);
+	struct page *page, *old;
+	u32 runs;
+
+	if (l->quarantined)
+		return -EIO;
+	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	if (!page)
+		return -ENOMEM;
+	down_write(&dev->map_lock);
+	old = l->owner_page;
+	l->owner_page = page;
+	up_write(&dev->map_lock);
+	put_page(old);
+
+	nanet3_link_own(l, c, NANET3_RING_OWNED);
+	l->lost = false;
+	/* Who follows the link sees the new epoch only with the board's positions of it. */
+	mutex_lock(&dev->tx_mutex);
+	spin_lock(&dev->event_lock);
+	l->ring->dma_epoch++;
+	l->ring->start_count = 0;
+	WRITE_ONCE(l->broken, false);
+	/* Readers load them with acquire: nothing of the last epoch is read under new positions. */
+	smp_store_release(&l->ring->release_position, 0);
+	/* likewise */
+	smp_store_release(&l->ring->write_position, 0);
+	l->stats.starts++;
+	spin_unlock(&dev->event_lock);
+	nanet3_write(dev, NANET3_REG_DMA_EPOCH, l->ring->dma_epoch);
+	nanet3_write(dev, control, NANET3_LINK_ENABLE);
+	runs = nanet3_read(dev, control);
+	mutex_unlock(&dev->tx_mutex);
+	if (runs == NANET3_ALL_ONES || !(runs & NANET3_LINK_ENABLE)) {
+		nanet3_link_disown(l, NANET3_RING_STOPPED);
+		return nanet3_answers(dev) ? -EIO : -ENODEV;
+	}
+	/* Latched; from here on the register keeps the highest for the next load of the module. */
+	nanet3_write(dev, NANET3_REG_DMA_EPOCH, epoch_max(dev));
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ requests */
+
+/* NANET3_IOC_CLAIM; errors: nanet3.h, and -EIO when the link's DMA cannot be started. Life held. */
+int nanet3_claim(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_claim *claim = arg;
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_link *l;
+	int r = 0;
+
+	if (claim->link >= NANET3_LINKS || claim->flags & ~NANET3_CLAIM_FRESH || claim->reserved)
+		return -EINVAL;
+	l = &dev->links[claim->link];
+	mutex_lock(&dev->mutex);
+	if (c->dead) { /* since nanet3_enter() */
+		r = -ENODEV;
+	} else if (l->owner) {
+		r = -EBUSY;
+	} else if (l->ring->status == NANET3_RING_LINGERING && !READ_ONCE(l->broken) &&
+		   !(claim->flags & NANET3_CLAIM_FRESH)) {
+		nanet3_link_own(l, c, NANET3_RING_OWNED);
+		spin_lock(&dev->event_lock);
+		l->stats.takeovers++;
+		spin_unlock(&dev->event_lock);
+		claim->flags = NANET3_CLAIMED_TAKEOVER;
+	} else {
+		link_stop(l); /* may have reset the board */
+		r = c->dead ? -ENODEV : link_start(l, c);
+		claim->flags = 0;
+	}
+	if (!r && c->polling)
+		nanet3_irq_mask(dev);
+	claim->dma_epoch = l->ring->dma_epoch;
+	mutex_unlock(&dev->mutex);
+	if (!r)
+		nanet3_tick_start(dev);
+	return r;
+}
+
+/* NANET3_IOC_YIELD; errors: nanet3.h. Life held. */
+int nanet3_yield(struct nanet3_client *c, void *arg)
+{
+	u32 link = *(const u32 *)arg;
+	struct nanet3_dev *dev = c->dev;
+	int r = 0;
+
+	if (link >= NANET3_LINKS)
+		return -EINVAL;
+	mutex_lock(&dev->mutex);
+	if (dev->links[link].owner == c)
+		link_stop(&dev->links[link]);
+	else
+		r = -EPERM;
+	mutex_unlock(&dev->mutex);
+	return r;
+}
+
+/* A client's open handle by its number, or NULL. event_lock held. */
+static struct nanet3_client *client_find(struct nanet3_dev *dev, u64 number)
+{
+	struct nanet3_client *c, *found = NULL;
+
+	list_for_each_entry(c, &dev->clients, list)
+		found = c->number == number ? c : found;
+	return found;
+}
+
+/* NANET3_IOC_GRANT; errors: nanet3.h. Life held. */
+int nanet3_grant(struct nanet3_client *c, void *arg)
+{
+	const struct nanet3_grant *grant = arg;
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_client *delegate;
+	int r = 0;
+
+	if (grant->link >= NANET3_LINKS || grant->reserved)
+		return -EINVAL;
+	mutex_lock(&dev->mutex);
+	spin_lock(&dev->event_lock);
+	delegate = client_find(dev, grant->handle);
+	if (dev->links[grant->link].owner != c)
+		r = -EPERM;
+	else if (grant->handle && !delegate)
+		r = -ENOENT;
+	else
+		dev->links[grant->link].delegate = delegate;
+	spin_unlock(&dev->event_lock);
+	mutex_unlock(&dev->mutex);
+	return r;
+}
+
+/* NANET3_IOC_RELEASE; errors: nanet3.h. Life held. */
+int nanet3_release(struct nanet3_client *c, void *arg)
+{
+	const struct nanet3_release *release = arg;
+	struct nanet3_dev *dev = c->dev;
+	struct nanet3_ring *ring;
+	int r = 0;
+
+	if (release->link >= NANET3_LINKS || release->reserved)
+		return -EINVAL;
+	ring = dev->links[release->link].ring;
+	spin_lock(&dev->event_lock);
+	if (dev->links[release->link].owner != c) {
+		r = -EPERM;
+	} else if (release->position < ring->release_position ||
+		   release->position > ring->write_position) {
+		r = -EINVAL;
+	} else {
+		/* What is read under a position is read before it passes; pairs with readers. */
+		smp_store_release(&ring->release_position, release->position);
+		nanet3_write_pair(dev, NANET3_REG_LINK(release->link, NANET3_LREG_RELEASE),
+				  release->position);
+	}
+	spin_unlock(&dev->event_lock);
+	return r;
+}
+
+/* NANET3_IOC_POLLING; errors: nanet3.h. Life held. */
+int nanet3_polling(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_polling *polling = arg;
+	struct nanet3_dev *dev = c->dev;
+	unsigned int i;
+
+	if (polling->on > 1 || polling->reserved)
+		return -EINVAL;
+	mutex_lock(&dev->mutex);
+	if (!nanet3_owns_any(c)) {
+		mutex_unlock(&dev->mutex);
+		return -EPERM;
+	}
+	spin_lock(&dev->event_lock);
+	c->polling = polling->on;
+	spin_unlock(&dev->event_lock);
+	nanet3_irq_mask(dev);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].owner == c)
+			nanet3_link_follow(&dev->links[i]);
+	}
+	spin_lock(&dev->event_lock);
+	polling->next_sequence = dev->evq_read + 1;
+	spin_unlock(&dev->event_lock);
+	polling->queue_size = dev->evq_size;
+	mutex_unlock(&dev->mutex);
+	nanet3_tick_start(dev);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ the tick, and close */
+
+/* A client loses its handle; its other links linger, as if it had died. mutex held. */
+static void hang_up(struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = c->dev;
+	unsigned int i;
+
+	spin_lock(&dev->event_lock);
+	nanet3_client_hang_up(c);
+	spin_unlock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].owner == c && dev->state == NANET3_READY)
+			nanet3_link_linger(&dev->links[i]);
+	}
+}
+
+/*
+ * Its completions made no sense: ring and board would not agree again by themselves, and the owner
+ * would wait for ever. It loses its handle and starts over. mutex held.
+ */
+static void stop_broken(struct nanet3_link *l)
+{
+	struct nanet3_client *owner = l->owner;
+
+	if (l->ring->status != NANET3_RING_STOPPED)
+		dev_err(&l->dev->device, "link %u: impossible completions: stopped\n", l->index);
+	l->lost |= !!owner;
+	link_stop(l);
+	WRITE_ONCE(l->broken, false);
+	if (owner)
+		hang_up(owner);
+}
+
+/* Stop links that have lingered long enough, or whose completions made no sense. Life held. */
+void nanet3_links_check(struct nanet3_dev *dev)
+{
+	unsigned int i;
+
+	for (i = 0; i < NANET3_LINKS; i++) {
+		struct nanet3_link *l = &dev->links[i];
+
+		if (READ_ONCE(l->ring->status) != NANET3_RING_LINGERING && !READ_ONCE(l->broken))
+			continue;
+		mutex_lock(&dev->mutex);
+		/* Both may have changed: a link that was started again has an innocent owner. */
+		if (l->ring->status == NANET3_RING_LINGERING &&
+		    time_after_eq(jiffies, l->linger_until))
+			link_stop(l);
+		if (READ_ONCE(l->broken))
+			stop_broken(l);
+		mutex_unlock(&dev->mutex);
+	}
+}
+
+/* A client closes: it acts for no owner any more. mutex held. */
+void nanet3_delegate_drop(struct nanet3_client *c)
+{
+	struct nanet3_dev *dev = c->dev;
+	unsigned int i;
+
+	spin_lock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].delegate == c)
+			dev->links[i].delegate = NULL;
+	}
+	spin_unlock(&dev->event_lock);
+}
