@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The operations of the control protocol, and what they show.
 $(eval $(call room,\
-    schemas tdm \
+    tdm \
     $(addprefix slowctl/,param access engine safe alarm query) \
     $(addprefix daemon/,core phase time data control capture record store publish alarms station),\
     jansson))

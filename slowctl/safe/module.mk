@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Making safe: high voltage down, then power off. No I/O.
-$(eval $(call room,schemas $(addprefix slowctl/,param engine)))
+$(eval $(call room,$(addprefix slowctl/,param engine)))

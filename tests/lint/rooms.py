@@ -7,7 +7,8 @@
     rooms.py BUILD --draw   the rooms from the highest floor down: lines, and what each uses
 
 A room is a folder of `make rooms`. Included is what `#include "..."` names; called is what an object below BUILD/obj
-needs of another object (nm), functions and variables."""
+needs of another object (nm), functions and variables. The kernel module is one room, whose objects are elsewhere: there
+a call is the name of what another file defines. Of tests/ only circles are looked for."""
 import argparse
 import collections
 import os
@@ -15,6 +16,9 @@ import re
 import subprocess
 import sys
 
+KERNEL = "driver/kernel/"
+# Each puts a program together, from any room below it.
+MAINS = {"daemon/main.c", "driver/emu/main.c", "driver/perf/main.c", "slowctl/fcmctl/main.c"}
 # What only these files may do.
 ALONE = [
     (r"#include <gps.h>", r"daemon/time/gps\.c"),
@@ -37,11 +41,13 @@ def table():
 
 
 def sources():
-    files = [f for f in run("git", "ls-files", "*.c", "*.h").split()
-             if not f.startswith(("tests/", "driver/kernel/")) and os.path.isfile(f)]
+    """(files of the rooms, of the kernel module, of tests)"""
+    files = [f for f in run("git", "ls-files", "*.c", "*.h").split() if os.path.isfile(f)]
     if not files:
         sys.exit("rooms.py: git ls-files finds no sources")
-    return files
+    kernel = [f for f in files if f.startswith(KERNEL)]
+    tests = [f for f in files if f.startswith("tests/")]
+    return [f for f in files if f not in {*kernel, *tests}], kernel, tests
 
 
 def includes(files):
@@ -51,12 +57,21 @@ def includes(files):
                 yield f, name
 
 
+def objects(build, files):
+    """{source: its object}; those of a shared library are in a folder of their own."""
+    found = {}
+    for f in files:
+        if f.endswith(".c"):
+            places = [os.path.join(build, kind, f[:-2] + ".o") for kind in ("obj", "pic")]
+            found[f] = next(filter(os.path.exists, places), None)
+    return found
+
+
 def calls(build, files):
     """(caller, called, names), from the objects."""
     defined, needed = {}, {}
-    for f in files:
-        obj = os.path.join(build, "obj", f[:-2] + ".o")
-        if not f.endswith(".c") or not os.path.exists(obj):
+    for f, obj in objects(build, files).items():
+        if not obj:
             continue
         needed[f] = set()
         for line in run("nm", obj).splitlines():
@@ -75,6 +90,21 @@ def calls(build, files):
                 found[defined[name][0]].append(name)
         for other, what in found.items():
             yield f, other, what
+
+
+def kernel_calls(files):
+    """(caller, called), from the text without comments and strings."""
+    text, defined = {}, {}
+    for f in files:
+        if f.endswith(".c"):
+            with open(f, encoding="utf-8") as source:
+                text[f] = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', "", source.read(), flags=re.S)
+            for m in re.finditer(r"^(?!static|extern)[a-z][^\n;=#]*?\b(nanet3_\w+)(?=\(| *=|\[)", text[f], re.M):
+                defined[m[1]] = f
+    if not defined:
+        sys.exit(f"rooms.py: nothing is defined below {KERNEL}")
+    for f, source in text.items():
+        yield from ((f, defined[name]) for name in set(re.findall(r"\bnanet3_\w+", source)) if defined.get(name, f) != f)
 
 
 def circles(graph):
@@ -120,36 +150,42 @@ def main():
     p.add_argument("build")
     p.add_argument("--draw", action="store_true")
     args = p.parse_args()
-    rooms, files = table(), sources()
+    rooms, (files, kernel, tests) = table(), sources()
     if args.draw:
         return draw(rooms, files)
-    wrong = []
+    wrong, used = [], set()
 
     def arrow(f, other, how):
         a, b = os.path.dirname(f), os.path.dirname(other)
-        if a == b or b in rooms.get(a, ()) or os.path.basename(f) == "main.c":
+        used.add((a, b))
+        if a == b or b in rooms.get(a, ()) or f in MAINS:
             return
         wrong.append(f"{f} {how}, and {a} may use only: {' '.join(rooms.get(a, ())) or 'nothing'}")
     graph, headers = collections.defaultdict(set), collections.defaultdict(set)
     for f in files:
-        if os.path.dirname(f) not in rooms and os.path.basename(f) != "main.c":
+        if os.path.dirname(f) not in rooms and f not in MAINS:
             wrong.append(f"{f} is in no room (Makefile, rooms)")
         with open(f, encoding="utf-8") as text:
             wrong += [f"{f} uses {what}, which belongs in {where} alone" for what, where in ALONE
                       for _ in [text.seek(0)] if re.search(what, text.read()) and not re.fullmatch(where, f)]
+    wrong += [f"{f} has no object below {args.build}" for f, obj in objects(args.build, files).items() if not obj]
+    wrong += [f"{room} has no {name}" for room in rooms for name in ("README.md", "module.mk")
+              if not os.path.exists(os.path.join(room, name))]
     for f, name in includes(files):
         headers[f].add(name)
         arrow(f, name, f"includes {name}")
         if name.endswith("private.h") and os.path.dirname(name) != os.path.dirname(f):
             wrong.append(f"{f} includes {name}, which is its room's own")
-    arrows = set()
+    arrows = set(kernel_calls(kernel))
     for f, other, names in calls(args.build, files):
-        graph[f].add(other)
         arrows.add((f, other))
         arrow(f, other, f"calls {other} ({', '.join(names[:4])})")
+    for f, other in (*arrows, *((f, other) for f, other, _ in calls(args.build, tests))):
+        graph[f].add(other)
+    wrong += [f"{a} may use {b} (module.mk) and does not" for a in rooms for b in rooms[a] if (a, b) not in used]
     wrong += [f"a circle of {len(c)} files: {' '.join(sorted(c))}" for c in circles(graph) + circles(headers)]
-    print("\n".join(wrong) + ("\n" if wrong else "") + f"{len(rooms)} rooms, {len(files)} files, {len(arrows)} arrows of "
-          "calls between files")
+    print("\n".join(wrong) + ("\n" if wrong else "") + f"{len(rooms)} rooms and the kernel module, {len(files) + len(kernel)} files, "
+          f"{len(arrows)} arrows of calls between files")
     return 1 if wrong else 0
 
 
