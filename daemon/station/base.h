@@ -15,9 +15,18 @@ struct station;
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
 
-/* Call `on_readable` with the station, before clients have their turn. NULL: no memory. */
-struct event *station_follow(struct station *s, int fd,
-			     void (*on_readable)(int fd, short what, void *station));
+/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is followed. */
+struct station_event {
+	struct event *event;
+	void (*run)(struct station *s);
+	struct station *station;
+};
+
+/* Call `run` before clients have their turn: when `fd` is readable (EV_READ), at the signal `fd` (EV_SIGNAL), or each
+ * `every_ms` (fd -1). -ENOMEM. */
+int station_follow(struct station *s, struct station_event *e, int fd, short what,
+		   unsigned every_ms, void (*run)(struct station *s));
+void station_unfollow(struct station_event *e); /* one that is not followed is fine */
 /* To capture. -EAGAIN: its queue is full. */
 int station_order(struct station *s, const struct capture_command *command);
 /* The answer to a question: `result` (taken over), or in words what the query returned. */

@@ -14,8 +14,8 @@
 #include "daemon/core/now.h"
 #include "daemon/station/base.h"
 #include "daemon/station/station.h"
-#include "daemon/station/timing.h"
 #include "daemon/store/store.h"
+#include "daemon/time/clock.h"
 
 static void on_board_event(const struct nanet3_event *event, void *context);
 
@@ -54,12 +54,8 @@ void links_restore(struct station *s, const struct store_past *past)
 	}
 }
 
-static void on_board_readable(evutil_socket_t fd, short what, void *arg)
+static void on_board_readable(struct station *s)
 {
-	struct station *s = arg;
-
-	(void)fd;
-	(void)what;
 	watch_dispatch(s->watch);
 }
 
@@ -73,15 +69,10 @@ static void follow_board(struct station *s)
 	}
 	info = watch_info(s->watch);
 	capture_grant(s->capture, info ? info->handle : 0);
-	if (s->board.event) {
-		event_free(s->board.event);
-		s->board.event = NULL;
-	}
-	if (watch_fd(s->watch) >= 0) {
-		s->board.event = station_follow(s, watch_fd(s->watch), on_board_readable);
-		if (!s->board.event) {
-			return; /* no memory: the next tick tries again */
-		}
+	station_unfollow(&s->board.event);
+	if (watch_fd(s->watch) >= 0 && station_follow(s, &s->board.event, watch_fd(s->watch),
+						      EV_READ, 0, on_board_readable) < 0) {
+		return; /* no memory: the next tick tries again */
 	}
 	s->board.generation = watch_generation(s->watch);
 }
@@ -108,15 +99,10 @@ int links_start(struct station *s)
 
 void links_stop(struct station *s)
 {
-	if (s->board.event) {
-		event_free(s->board.event);
-		s->board.event = NULL;
-	}
+	station_unfollow(&s->board.event);
 	watch_destroy(s->watch);
-	s->watch = NULL;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		phase_destroy(s->link[link].phase);
-		s->link[link].phase = NULL;
 	}
 }
 
@@ -153,11 +139,7 @@ static void say_link(struct station *s, unsigned link)
 	if (now == l->last_status) {
 		return;
 	}
-	if (!(now & NANET3_LSTAT_LOCKED)) {
-		l->dark_since_ns = now_mono_ns();
-	} else {
-		l->dark_since_ns = 0;
-	}
+	l->dark_since_ns = now & NANET3_LSTAT_LOCKED ? 0 : now_mono_ns();
 	log_event(now & NANET3_LSTAT_LOCKED ? LOG_NOTICE : LOG_WARNING, "link", (int)link,
 		  LOG_ID_LINK, "link %u: %s", link,
 		  now & NANET3_LSTAT_LOCKED   ? "locked"
@@ -230,7 +212,7 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 		}
 		break;
 	case NANET3_EVENT_PPS:
-		timing_pps(s, event);
+		clock_pps(s->clock, event->frame_count, event->value, event->time_ns);
 		break;
 	case NANET3_EVENT_ERROR:
 		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD, "board error: %s",

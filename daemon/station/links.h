@@ -10,8 +10,8 @@
 #include "daemon/alarms/link_state.h"
 #include "daemon/alarms/rates.h"
 #include "daemon/capture/capture.h"
+#include "daemon/station/base.h"
 
-struct event;
 struct phase;
 struct relock;
 struct station;
@@ -46,9 +46,9 @@ struct station_link {
 
 struct station_board {
 	bool present;
-	uint64_t gone_ns, back_ns; /* when it was seen to go, to come back; 0: never */
-	uint64_t restarted_ns;	   /* when a ring was begun anew, later than at our start */
-	struct event *event;	   /* of its descriptor, which changes with each generation */
+	uint64_t gone_ns, back_ns;  /* when it was seen to go, to come back; 0: never */
+	uint64_t restarted_ns;	    /* when a ring was begun anew, later than at our start */
+	struct station_event event; /* of its descriptor, which changes with each generation */
 	unsigned generation;
 };
 

@@ -271,7 +271,7 @@ static void take(struct station *s, const struct capture_report *r)
 		on_identity(s, r);
 		break;
 	case CAPTURE_RUN_BEGUN:
-		runs_effect(s, r);
+		run_state_effect(&s->run.state, r, now_mono_ns());
 		break;
 	case CAPTURE_RUN_PLANNED:
 		run_state_plan(&s->run.state, r);

@@ -230,11 +230,6 @@ void runs_stop(struct station *s, struct control_request *rq)
 
 /* --- capture, store, clock --- */
 
-void runs_effect(struct station *s, const struct capture_report *r)
-{
-	run_state_effect(&s->run.state, r, now_mono_ns());
-}
-
 /* Keeps a begin that is already known: runs that a predecessor began are reported, too. */
 void runs_timed(struct station *s, const struct capture_report *r)
 {
