@@ -41,7 +41,8 @@ enum clock_reject { CLOCK_REJECT_NONE, CLOCK_REJECT_EARLY, CLOCK_REJECT_FAR };
 
 struct clock {
 	struct clock_config config;
-	uint64_t now_ns; /* the latest monotonic time seen */
+	struct clock_view view; /* without what clock_get_view() computes */
+	uint64_t now_ns;	/* the latest monotonic time seen */
 	uint64_t created_ns;
 	bool emulated;
 	bool board_gone;
@@ -55,17 +56,13 @@ struct clock {
 	uint64_t confirmed_ns;
 	double base_ns;		/* uncertainty at confirmed_ns */
 	uint64_t unlabelled_ns; /* since when there is no label */
-	uint64_t state_since_ns;
 	char reason[240];
-	const char *action;
 	const char *void_reason; /* why the last label was given up; "" when one runs */
 
 	struct clock_track gpsd, floors, system;
 
-	bool gps_connected, gps_fix;
-	int satellites_used;
 	uint64_t connected_ns; /* since when gpsd answers */
-	uint64_t last_gps_ns, last_fix_ns, last_whole_ns;
+	uint64_t last_fix_ns, last_whole_ns;
 	uint64_t last_label_ns; /* one that met a PPS */
 	enum clock_reject reject;
 	uint64_t reject_ns;
@@ -73,23 +70,18 @@ struct clock {
 	double reject_by_s;
 	uint32_t contradictions; /* in a row */
 	uint64_t contradiction_ns, late_ns;
-	int64_t gps_minus_board_ns;
 	bool gps_leap_mismatch, word_leap_mismatch;
 
 	uint8_t word_quality;
 
 	bool pps_seen;
-	uint64_t last_pps_ns, pps_count, pps_number;
+	uint64_t pps_count;
 
-	bool board_seen, system_synced;
+	bool board_seen;
 	uint64_t board_count, board_ns;
-	int64_t realtime_ns; /* at board_ns */
-	int64_t system_minus_label_ns;
+	int64_t realtime_ns;	    /* at board_ns */
 	uint64_t system_differs_ns; /* since when the synchronised one is too far off; 0: not */
 	uint64_t system_sides_ns;   /* when it last named the label's second; 0: never */
-
-	struct clock_relabelling relabelled;
-	uint64_t relabels, rejects, voids, lates;
 
 	struct label taken; /* as clock_take_label() last gave it */
 	bool ever_taken;

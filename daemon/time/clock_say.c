@@ -34,14 +34,15 @@ const char *label_source_name(enum label_source source)
 /* Why gpsd labels nothing: the first cause that applies. {NULL} when it does. */
 static struct trouble gps_trouble(const struct clock *c)
 {
-	bool report = clock_heard(c, c->last_gps_ns), pps = clock_heard(c, c->last_pps_ns);
+	bool report = clock_heard(c, c->view.last_gps_ns),
+	     pps = clock_heard(c, c->view.last_pps_ns);
 	bool late = clock_heard(c, c->late_ns);
 	const struct {
 		bool is;
 		struct trouble trouble;
 	} causes[] = {
 		{clock_heard(c, c->last_label_ns) && pps && !late, {NULL, ""}},
-		{!c->gps_connected,
+		{!c->view.gps_connected,
 		 {"gpsd does not answer", "start gpsd, and see [clock] gpsd_host and gpsd_port"}},
 		{!report && clock_heard(c, c->connected_ns),
 		 {"gpsd has just answered", "wait some seconds"}},
@@ -80,7 +81,7 @@ __attribute__((format(printf, 3, 4))) static void say(struct clock *c, const cha
 	va_start(args, format);
 	vsnprintf(c->reason, sizeof(c->reason), format, args);
 	va_end(args);
-	c->action = action;
+	c->view.action = action;
 }
 
 static void say_date(char *text, size_t size, int64_t utc_s)
@@ -96,14 +97,14 @@ static void say_date(char *text, size_t size, int64_t utc_s)
 /* Gpsd and the running label contradict each other: with whom is the system clock? */
 static const char *system_side(const struct clock *c)
 {
-	int64_t ahead_ns = c->system_minus_label_ns, side_ns = clock_side_ns(c);
+	int64_t ahead_ns = c->view.system_minus_label_ns, side_ns = clock_side_ns(c);
 	bool with_label, with_gpsd;
 
-	if (!c->system_synced || ahead_ns == INT64_MIN) {
+	if (!c->view.system_synced || ahead_ns == INT64_MIN) {
 		return "the system clock is not synchronised and proves nothing";
 	}
 	with_label = llabs(ahead_ns) <= side_ns;
-	with_gpsd = llabs(ahead_ns - c->gps_minus_board_ns) <= side_ns;
+	with_gpsd = llabs(ahead_ns - c->view.gps_minus_board_ns) <= side_ns;
 	if (with_label && with_gpsd) {
 		return "the synchronised system clock is within its tolerance of both";
 	}
@@ -118,7 +119,7 @@ static const char *system_side(const struct clock *c)
 
 static const char *contradiction_action(const struct clock *c)
 {
-	switch (clock_denies(c, clock_label_offset(c) + c->gps_minus_board_ns)) {
+	switch (clock_denies(c, clock_label_offset(c) + c->view.gps_minus_board_ns)) {
 	case CLOCK_DENIED_BY_SYSTEM:
 		return "find out with a third clock which is wrong; time is not relabelled while "
 		       "the system clock sides with it ([clock] system_tolerance_ms)";
@@ -153,8 +154,8 @@ static void say_fault(struct clock *c)
 		say(c, contradiction_action(c),
 		    "gpsd names another second than the board's count: it is %lld s %s the time in "
 		    "use; %s",
-		    (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
-		    c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
+		    (long long)llabs(c->view.gps_minus_board_ns / CLOCK_SECOND_NS),
+		    c->view.gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
 	}
 }
 
@@ -162,8 +163,9 @@ static void say_no_time(struct clock *c, const struct trouble *t)
 {
 	say(c, t->what ? t->action : "wait some seconds", "%s%s%s%s",
 	    t->what ? t->what : "labels do not agree yet",
-	    c->config.system_clock && !c->system_synced ? "; the system clock is not synchronised"
-							: "",
+	    c->config.system_clock && !c->view.system_synced
+		    ? "; the system clock is not synchronised"
+		    : "",
 	    c->void_reason[0] ? "; " : "", c->void_reason);
 }
 

@@ -18,8 +18,8 @@ int64_t clock_side_ns(const struct clock *c)
 
 void clock_note_side(struct clock *c)
 {
-	if (c->system_synced && c->config.system_tolerance_ms && !c->emulated &&
-	    clock_has_label(c) && llabs(c->system_minus_label_ns) <= clock_side_ns(c)) {
+	if (c->view.system_synced && c->config.system_tolerance_ms && !c->emulated &&
+	    clock_has_label(c) && llabs(c->view.system_minus_label_ns) <= clock_side_ns(c)) {
 		c->system_sides_ns = c->now_ns;
 	}
 }
@@ -35,7 +35,7 @@ int64_t clock_line_minus_system(const struct clock *c, int64_t offset)
 enum clock_denial clock_denies(const struct clock *c, int64_t offset)
 {
 	if (!clock_has_label(c)) {
-		return c->system_synced && c->config.system_tolerance_ms &&
+		return c->view.system_synced && c->config.system_tolerance_ms &&
 				       clock_within(c->board_ns, CLOCK_BOARD_FRESH_NS, c->now_ns) &&
 				       llabs(clock_line_minus_system(c, offset)) > clock_side_ns(c)
 			       ? CLOCK_DENIED_BY_SYSTEM
