@@ -77,21 +77,24 @@ static struct judge_reason *list_room(struct judge *j)
 	return &j->list[j->count++];
 }
 
-void judge_list(struct judge *j, const struct listed *l, const struct alarm *alarm)
+void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
+		const struct alarm *alarm)
 {
-	bool red = alarm ? alarm->level == LEVEL_ALARM : l->red;
+	bool red = alarm ? alarm->level == LEVEL_ALARM : o->red;
 	struct judge_reason *r = list_room(j);
 
 	j->red += red && !(alarm && alarm_is_paused(alarm));
 	if (!r) {
 		return; /* no memory: it counts, and is told by its event */
 	}
-	*r = (struct judge_reason){
-		.red = red, .since_ns = alarm ? alarm->since_ns : l->since_ns, .alarm = alarm};
-	snprintf(r->code, sizeof(r->code), "%s", l->code);
-	snprintf(r->object, sizeof(r->object), "%s", l->object);
-	snprintf(r->text, sizeof(r->text), "%s", l->text);
-	snprintf(r->action, sizeof(r->action), "%s", l->action);
+	*r = (struct judge_reason){.red = red,
+				   .since_ns = alarm ? alarm->since_ns : since_ns,
+				   .alarm = alarm,
+				   .number = (unsigned)j->count};
+	snprintf(r->code, sizeof(r->code), "%s", o->code);
+	snprintf(r->object, sizeof(r->object), "%s", object);
+	snprintf(r->text, sizeof(r->text), "%s", o->text);
+	snprintf(r->action, sizeof(r->action), "%s", o->action);
 }
 
 /* --- observations --- */
@@ -134,7 +137,7 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 				    .level = o->red ? LEVEL_ALARM : LEVEL_WARNING,
 				    .latch = o->latch,
 				    .parts = o->parts};
-	struct listed l = {o->red, o->code, object, o->text, o->action, j->v->utc_ns};
+	int64_t since_ns = j->v->utc_ns;
 	const struct alarm *alarm;
 	bool told;
 
@@ -148,9 +151,9 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 	if (told && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {
 		j->ops.box(j->ops.context, (unsigned)o->object.link, o->code, o->text);
 	}
-	l.since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
+	since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
 	alarm = e ? alarms_see(j->alarms, &sight, judge_now(j)) : NULL;
-	judge_list(j, &l, alarm);
+	judge_list(j, o, object, since_ns, alarm);
 	if (!o->past) {
 		o->since_ns = o->since_ns ? o->since_ns : e ? e->since_ns : j->v->now_ns;
 		judge_explain(j, *o, alarm);

@@ -1,17 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Inside the judge. Files, none of which calls one below it:
- *
- *   judge_base.c        an observation, an event, words that several use
- *   reasons_board.c     the board, this machine, sockets, database, disk, recorder
- *   reasons_clock.c     time
- *   reasons_loss.c      frames lost and dropped: reasons and events
- *   reasons_link.c      links and their phase
- *   reasons_feed.c      readers of the TriDAS feed
- *   reasons_group.c     consumers
- *   reasons_floor.c     floors and the command engine
- *   judge.c             the whole: what begins, what is over, in which order it is shown
- */
+/* Inside the judge. README.md lists the files; none calls one below it there. */
 #ifndef DAEMON_ALARMS_PRIVATE_H
 #define DAEMON_ALARMS_PRIVATE_H
 
@@ -62,13 +50,9 @@ void reasons_add_at(struct judge *j, const char *code, struct alarm_object objec
 	__attribute__((format(printf, 7, 8)));
 /* To the incidents, with what operators have done about its alarm; NULL: it has none. */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
-/* Into the list, as people see it. */
-struct listed {
-	bool red;
-	const char *code, *object, *text, *action;
-	int64_t since_ns; /* UTC; of the alarm, if there is one */
-};
-void judge_list(struct judge *j, const struct listed *l, const struct alarm *alarm);
+/* Into the list, as people see it. `since_ns`: UTC, of one without an alarm. */
+void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
+		const struct alarm *alarm);
 void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
 		     const char *text, const char *action);
 /* The same, into the system log, too, under the subject `log`. */

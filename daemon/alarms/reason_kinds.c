@@ -2,8 +2,9 @@
 /* All codes that a reason may have. See reason_kinds.h. */
 #include "daemon/alarms/reason_kinds.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "daemon/core/text.h"
 
 #define SECOND_NS 1000000000ull
 #define THING	  (1u << OF_THING)
@@ -90,13 +91,10 @@ bool reason_kind_is_of(const struct reason_kind *k, enum reason_of of, const cha
 
 const char *reason_kinds_of(enum reason_of of, const char *thing, char *buf, size_t size)
 {
-	size_t used = 0;
-
 	*buf = '\0';
 	for (const struct reason_kind *k = reason_kinds; k->code; k++) {
-		if (reason_kind_is_of(k, of, thing) && used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "",
-						 k->code);
+		if (reason_kind_is_of(k, of, thing)) {
+			text_list(buf, size, "%s", k->code);
 		}
 	}
 	return buf;

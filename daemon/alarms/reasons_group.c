@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 
 #define LAG_NS 500000000ull
 
@@ -113,21 +114,19 @@ static void disconnected_news(struct judge *j, unsigned group)
 {
 	const struct publisher_group_status *g = &j->v->publisher->group[group];
 	char object[48], text[200];
-	size_t used;
 
 	if (g->disconnected == j->disconnected[group]) {
 		return;
 	}
 	snprintf(object, sizeof(object), "group %s", g->name);
-	used = (size_t)snprintf(
-		text, sizeof(text),
-		"too slow for policy disconnect, told so and taken off: %llu time(s)",
-		(unsigned long long)(g->disconnected - j->disconnected[group]));
-	for (unsigned n = 0; n < j->v->publisher->members && used < sizeof(text); n++) {
+	snprintf(text, sizeof(text),
+		 "too slow for policy disconnect, told so and taken off: %llu time(s)",
+		 (unsigned long long)(g->disconnected - j->disconnected[group]));
+	for (unsigned n = 0; n < j->v->publisher->members; n++) {
 		const struct publisher_member_status *m = &j->v->publisher->member[n];
 
 		if (m->state == MEMBER_TOO_SLOW && strcmp(m->group, g->name) == 0) {
-			used += (size_t)snprintf(text + used, sizeof(text) - used, ", %s", m->name);
+			text_list(text, sizeof(text), "%s", m->name);
 		}
 	}
 	j->disconnected[group] = g->disconnected;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 #include "slowctl/param/plural.h"
 
 #define LOSS_RED     0.001	    /* of a minute's frames: more is red, less a warning */
@@ -28,14 +29,10 @@ static const char *drop_name(unsigned n)
 /* "520 link-down, 3 crc" */
 static void list_names(const uint64_t *lost, unsigned count, name_fn name, char *text, size_t size)
 {
-	size_t used = 0;
-
 	*text = '\0';
 	for (unsigned n = 0; n < count; n++) {
-		if (lost[n] && used < size) {
-			used += (size_t)snprintf(text + used, size - used, "%s%llu %s",
-						 used ? ", " : "", (unsigned long long)lost[n],
-						 name(n));
+		if (lost[n]) {
+			text_list(text, size, "%llu %s", (unsigned long long)lost[n], name(n));
 		}
 	}
 }
@@ -76,38 +73,36 @@ static bool board_restarted_count(const struct judge *j)
 	       at - j->v->counts_restarted_ns < FIRST_PPS_NS;
 }
 
+/* Behind what a link lost by itself. */
+static void add_common(uint64_t lost, enum tdm_loss name, const char *cause, char *text,
+		       size_t size)
+{
+	if (lost) {
+		text_add(text, size, "%s%llu %s on all links in the same seconds%s",
+			 *text ? "; " : "", (unsigned long long)lost, tdm_loss_name(name), cause);
+	}
+}
+
 /* What the board did on all links stands apart: what a link lost besides has other causes. */
 static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], char *text,
 			size_t size)
 {
-	uint64_t own[TDM_LOSSES];
-	size_t used;
+	uint64_t own[TDM_LOSSES], stood_still = 0, counts_anew = 0;
 
 	memcpy(own, lost, sizeof(own));
 	own[TDM_GOOD] = 0;
 	if (board_did_it(j)) {
+		stood_still = own[TDM_LOSS_BOARD_FIFO];
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
 	if (board_restarted_count(j)) {
+		counts_anew = own[TDM_LOSS_TIME];
 		own[TDM_LOSS_TIME] = 0;
 	}
 	list_names(own, TDM_LOSSES, loss_name, text, size);
-	used = strlen(text);
-	if (own[TDM_LOSS_BOARD_FIFO] != lost[TDM_LOSS_BOARD_FIFO]) {
-		snprintf(text + used, size - used,
-			 "%s%llu %s on all links in the same seconds, so the board did it (its DMA "
-			 "stood still)",
-			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_BOARD_FIFO],
-			 loss_name(TDM_LOSS_BOARD_FIFO));
-		used = strlen(text);
-	}
-	if (own[TDM_LOSS_TIME] != lost[TDM_LOSS_TIME]) {
-		snprintf(text + used, size - used,
-			 "%s%llu %s on all links in the same seconds: the board is back and counts "
-			 "anew",
-			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_TIME],
-			 loss_name(TDM_LOSS_TIME));
-	}
+	add_common(stood_still, TDM_LOSS_BOARD_FIFO, ", so the board did it (its DMA stood still)",
+		   text, size);
+	add_common(counts_anew, TDM_LOSS_TIME, ": the board is back and counts anew", text, size);
 }
 
 static unsigned largest(const uint64_t by_name[TDM_LOSSES])

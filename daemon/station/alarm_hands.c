@@ -10,6 +10,7 @@
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/core/log.h"
+#include "daemon/core/text.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 
@@ -142,15 +143,11 @@ static void put_event(struct station *s, const struct alarm *alarm, const char *
 static void say_pause(struct station *s, const struct alarm *alarm)
 {
 	const struct alarm_hand *hand = &alarm->pause;
-	time_t until_s = (time_t)(alarm->paused_until_ns / 1000000000);
-	struct tm utc;
 	char text[400], until[32];
 
-	gmtime_r(&until_s, &utc);
-	strftime(until, sizeof(until), "%Y-%m-%d %H:%M:%S", &utc);
-	snprintf(text, sizeof(text), "paused until %s UTC by %s (%s)%s: %s", until, hand->who,
-		 hand->origin, alarm->paused_level == LEVEL_ALARM ? "" : ", as a warning",
-		 hand->text);
+	snprintf(text, sizeof(text), "paused until %s UTC by %s (%s)%s: %s",
+		 text_utc(until, sizeof(until), alarm->paused_until_ns), hand->who, hand->origin,
+		 alarm->paused_level == LEVEL_ALARM ? "" : ", as a warning", hand->text);
 	put_event(s, alarm, "alarm-paused", text);
 }
 

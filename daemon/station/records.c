@@ -15,6 +15,7 @@
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/core/log.h"
+#include "daemon/core/text.h"
 #include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -95,19 +96,6 @@ void records_stop(struct station *s)
 }
 
 /* ----------------------------------------------------------------------------------- operators */
-
-void records_links_text(unsigned links, char *text, size_t size)
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (unsigned link = 0; link < NANET3_LINKS && used < size; link++) {
-		if (links & 1u << link) {
-			used += (size_t)snprintf(text + used, size - used, "%s%u", used ? ", " : "",
-						 link);
-		}
-	}
-}
 
 static json_t *counts_json(const struct station *s, const struct recorder_event *e)
 {
@@ -203,10 +191,10 @@ static void on_started(struct station *s, const struct recorder_event *e, bool r
 {
 	char links[32], text[400];
 
-	records_links_text(e->spec.links, links, sizeof(links));
 	snprintf(text, sizeof(text), "%s %s, links %s%s%s",
 		 resumed ? "goes on, begun by" : "begun by", rq ? s->records.who : e->spec.who,
-		 links, *e->spec.note ? ": " : "", e->spec.note);
+		 text_bits(links, sizeof(links), "", e->spec.links), *e->spec.note ? ": " : "",
+		 e->spec.note);
 	journal(s, "info", "record", e, text, "");
 	seen(s, e->spec.who);
 	if (rq) {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "daemon/core/text.h"
 #include "daemon/time/clock_private.h"
 
 struct trouble {
@@ -84,16 +84,6 @@ __attribute__((format(printf, 3, 4))) static void say(struct clock *c, const cha
 	c->view.action = action;
 }
 
-static void say_date(char *text, size_t size, int64_t utc_s)
-{
-	time_t t = (time_t)utc_s;
-	struct tm tm;
-
-	if (!gmtime_r(&t, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm)) {
-		snprintf(text, size, "a date out of range");
-	}
-}
-
 /* Gpsd and the running label contradict each other: with whom is the system clock? */
 static const char *system_side(const struct clock *c)
 {
@@ -136,7 +126,7 @@ static void say_fault(struct clock *c)
 {
 	char date[40];
 
-	say_date(date, sizeof(date), c->reject_utc_s);
+	text_utc(date, sizeof(date), c->reject_utc_s * CLOCK_SECOND_NS);
 	if (c->reject == CLOCK_REJECT_EARLY) {
 		say(c,
 		    "restart receiver and gpsd, update the receiver's firmware; "
@@ -281,7 +271,7 @@ void clock_relabelled_words(const struct clock_relabelling *r, char *text, size_
 {
 	char date[40];
 
-	say_date(date, sizeof(date), r->utc_ns / CLOCK_SECOND_NS);
+	text_utc(date, sizeof(date), r->utc_ns);
 	snprintf(text, size,
 		 "time relabelled by %+.3f s at %s UTC (the new time), time epoch %u -> %u",
 		 (double)r->by_ns / 1e9, date, r->epoch - 1, r->epoch);
