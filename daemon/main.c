@@ -31,7 +31,6 @@
 #include "daemon/station/detector.h"
 #include "daemon/station/questions.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/restore.h"
 #include "daemon/station/shore.h"
 #include "daemon/station/station.h"
 #include "daemon/station/view.h"

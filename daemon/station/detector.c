@@ -17,7 +17,6 @@
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/restore.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The network's control server as the station has it, and who was refused at a door (status, events).
+ * The network's control server as the station has it; listening sockets that cannot be opened, and who was refused at
+ * one (status, log, events).
  */
 #include "daemon/station/network_say.h"
 
@@ -11,6 +12,7 @@
 #include "daemon/control/network.h"
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
+#include "daemon/core/text.h"
 #include "daemon/station/reports.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -142,4 +144,51 @@ void network_second(struct station *s)
 	tell_refused(s, &s->access.reserved, "data-refused", "reserved", &data->door);
 	tell_refused(s, &s->access.monitors, "data-refused", "monitors", &data->monitor_door);
 	tell_requests(s);
+}
+
+/* --- doors that cannot be opened --- */
+
+static void add_closed(char *text, size_t size, const char *who, const char *where, int error)
+{
+	if (error) {
+		text_list(text, size, "%s for %s (%s)", where, who, strerror(-error));
+	}
+}
+
+void doors_closed(struct station *s, char *text, size_t size)
+{
+	const struct publisher_status *p = &s->publisher_status;
+	struct network_status network = {.door.closed = 0};
+	char where[sizeof(s->config.feed.address) + 16];
+
+	*text = '\0';
+	add_closed(text, size, "consumers", s->config.data.reserved_endpoint, p->door.closed);
+	add_closed(text, size, "monitors", s->config.data.monitor_endpoint, p->monitor_door.closed);
+	if (s->network) {
+		network_get_status(s->network, &network);
+	}
+	add_closed(text, size, "control over the network", s->config.network.endpoint,
+		   network.door.closed);
+	for (unsigned link = 0; p->has_feed && link < NANET3_LINKS; link++) {
+		snprintf(where, sizeof(where), "%s port %u", s->config.feed.address,
+			 p->feed.port[link]);
+		add_closed(text, size, "readers of the TriDAS feed", where, p->feed.closed[link]);
+	}
+}
+
+void doors_second(struct station *s)
+{
+	char text[sizeof(s->doors_told)];
+
+	reports_groups(s);
+	doors_closed(s, text, sizeof(text));
+	if (strcmp(text, s->doors_told) == 0) {
+		return;
+	}
+	memcpy(s->doors_told, text, sizeof(s->doors_told));
+	if (*text) {
+		log_warning("doors", "cannot listen at %s; tried again each second", text);
+	} else {
+		log_notice("doors", "all listening sockets are open");
+	}
 }

@@ -13,7 +13,6 @@
 #include "daemon/data/boots.h"
 #include "daemon/data/tap.h"
 #include "daemon/publish/publisher.h"
-#include "daemon/station/doors_say.h"
 #include "daemon/station/keys.h"
 #include "daemon/station/lifecycle.h"
 #include "daemon/station/links.h"
@@ -92,7 +91,7 @@ struct station {
 	struct station_run run;
 	struct lifecycle life;
 
-	/* detector.c, restore.c */
+	/* detector.c, lifecycle.c */
 	struct params *params;
 	struct engine *engine;
 	struct emergency *emergency;

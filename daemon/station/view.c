@@ -12,7 +12,6 @@
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
 #include "daemon/station/alarm_hands.h"
-#include "daemon/station/doors_say.h"
 #include "daemon/station/links.h"
 #include "daemon/station/records.h"
 #include "daemon/station/reports.h"
