@@ -160,12 +160,13 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 	}
 }
 
-static void see(struct judge *j, const struct observation *o, const char *format, va_list ap)
+void observe(struct judge *j, const struct observation *o, const char *format, ...)
 {
 	const struct reason_kind *kind = reason_kind(o->code);
 	char object[ALARM_OBJECT_BYTES], text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES];
 	struct observation shown = *o;
 	struct debounce_reason *e;
+	va_list ap;
 
 	e = debounce_see(&j->debounce, o->code, object_name(&o->object, object, sizeof(object)),
 			 kind ? kind->hold_ns : 0, o->parts, j->v->now_ns);
@@ -175,44 +176,11 @@ static void see(struct judge *j, const struct observation *o, const char *format
 			return;
 		}
 	}
+	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
 	observation_advice(o, action, sizeof(action));
 	shown.text = text;
 	shown.action = action;
 	observed(j, &shown, e, object);
-}
-
-void observe(struct judge *j, const struct observation *o, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	see(j, o, format, ap);
-	va_end(ap);
-}
-
-void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
-		 const char *advice, const char *format, ...)
-{
-	const struct observation o = {.red = red, .code = code, .object = object, .advice = advice};
-	va_list ap;
-
-	va_start(ap, format);
-	see(j, &o, format, ap);
-	va_end(ap);
-}
-
-void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
-		    uint64_t lasted_ns, const char *advice, const char *format, ...)
-{
-	const struct observation o = {.code = code,
-				      .object = object,
-				      .advice = advice,
-				      .since_ns = at_ns - lasted_ns,
-				      .past = j->v->now_ns > at_ns + INCIDENT_NEAR_NS};
-	va_list ap;
-
-	va_start(ap, format);
-	see(j, &o, format, ap);
-	va_end(ap);
 }

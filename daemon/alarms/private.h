@@ -42,12 +42,20 @@ struct judge {
 void observe(struct judge *j, const struct observation *o, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same, with nothing but an advice. */
-void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
-		 const char *advice, const char *format, ...) __attribute__((format(printf, 6, 7)));
+#define reasons_add(j, is_red, reason, whose, todo, ...)                                           \
+	observe(j,                                                                                 \
+		&(struct observation){                                                             \
+			.red = is_red, .code = reason, .object = whose, .advice = todo},           \
+		__VA_ARGS__)
 /* A warning of what happened until that moment: it is shown longer, but soon causes nothing any more. */
-void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
-		    uint64_t lasted_ns, const char *advice, const char *format, ...)
-	__attribute__((format(printf, 7, 8)));
+#define reasons_add_at(j, reason, whose, at_ns, lasted_ns, todo, ...)                              \
+	observe(j,                                                                                 \
+		&(struct observation){.code = reason,                                              \
+				      .object = whose,                                             \
+				      .advice = todo,                                              \
+				      .since_ns = (at_ns) - (lasted_ns),                           \
+				      .past = (j)->v->now_ns > (at_ns) + INCIDENT_NEAR_NS},        \
+		__VA_ARGS__)
 /* To the incidents, with what operators have done about its alarm; NULL: it has none. */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
 /* Into the list, as people see it. `since_ns`: UTC, of one without an alarm. */

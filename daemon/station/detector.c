@@ -25,24 +25,11 @@ static struct engine_now now_both(void)
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
-/* What the site has otherwise; said, as who wonders about a limit has to find it. */
-static int override(struct station *s, struct sc_error *error)
-{
-	const char *path = s->config.slowctl.site_dictionary;
-	unsigned sections = 0;
-	int r = params_override(s->params, path, &sections, error);
-
-	if (r == 0) {
-		log_event(LOG_NOTICE, "parameters", LOG_NO_LINK, LOG_ID_CONFIG,
-			  "%s: %u sections go before the dictionary", path, sections);
-	}
-	return r;
-}
-
 int detector_load(struct station *s, struct sc_error *error)
 {
+	const char *site = s->config.slowctl.site_dictionary;
 	struct param_floor floors[NANET3_LINKS];
-	unsigned n = 0;
+	unsigned n = 0, sections = 0;
 	int r;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -53,8 +40,13 @@ int detector_load(struct station *s, struct sc_error *error)
 		}
 	}
 	r = params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
-	if (r == 0 && s->config.slowctl.site_dictionary[0]) {
-		r = override(s, error);
+	if (r < 0 || !*site) {
+		return r;
+	}
+	r = params_override(s->params, site, &sections, error);
+	if (r == 0) { /* said, as who wonders about a limit has to find it */
+		log_event(LOG_NOTICE, "parameters", LOG_NO_LINK, LOG_ID_CONFIG,
+			  "%s: %u sections go before the dictionary", site, sections);
 	}
 	return r;
 }
@@ -140,16 +132,14 @@ static void on_progress(struct station *s, const struct engine_out *o)
 
 static void on_store(struct station *s, const struct engine_out *o)
 {
-	unsigned flags = 0;
-	uint64_t cookie = o->cookie;
-	int r;
+	unsigned asked = o->store.flags;
+	unsigned flags = (asked & ENGINE_STORE_URGENT ? STORE_URGENT : 0) |
+			 (asked & ENGINE_STORE_ANSWER ? STORE_ANSWER : 0) |
+			 (asked & ENGINE_STORE_NOW_OR_NEVER ? STORE_NOW_OR_NEVER : 0);
+	int r = store_submit(s->store, &o->store.row, o->cookie, flags);
 
-	flags |= o->store.flags & ENGINE_STORE_URGENT ? STORE_URGENT : 0;
-	flags |= o->store.flags & ENGINE_STORE_ANSWER ? STORE_ANSWER : 0;
-	flags |= o->store.flags & ENGINE_STORE_NOW_OR_NEVER ? STORE_NOW_OR_NEVER : 0;
-	r = store_submit(s->store, &o->store.row, cookie, flags);
 	if (r < 0 && flags & STORE_ANSWER) {
-		engine_stored(s->engine, cookie, r, now_both());
+		engine_stored(s->engine, o->cookie, r, now_both());
 	}
 }
 
@@ -193,31 +183,21 @@ static void on_send(struct station *s, const struct engine_out *o)
 
 void detector_drain(struct station *s)
 {
+	static void (*const carry_out[])(struct station *, const struct engine_out *) = {
+		[ENGINE_STORE] = on_store,
+		[ENGINE_EMERGENCY] = on_emergency,
+		[ENGINE_SEND] = on_send,
+		[ENGINE_PROGRESS] = on_progress,
+	};
 	const struct engine_out *o;
 
 	while (engine_next(s->engine, &o)) {
 		/* What we do with it may call the engine, which may then move its outputs. */
 		struct engine_out out = *o;
 
-		switch (out.type) {
-		case ENGINE_STORE:
-			on_store(s, &out);
-			break;
-		case ENGINE_EMERGENCY:
-			on_emergency(s, &out);
-			break;
-		case ENGINE_SEND:
-			on_send(s, &out);
-			break;
-		case ENGINE_PROGRESS:
-			on_progress(s, &out);
-			break;
-		}
+		carry_out[out.type](s, &out);
 	}
 }
-
-/* The store's answers, by the row that they are for; what is not here is the engine's. */
-typedef void (*stored_fn)(struct station *s, const struct store_done *done);
 
 static void ledger_stored(struct station *s, const struct store_done *done)
 {
@@ -255,7 +235,8 @@ static void snapshot_stored(struct station *s, const struct store_done *done)
 	}
 }
 
-static const stored_fn stored_fns[ROW_IDS] = {
+/* The store's answers, by the row that they are for; what is not here is the engine's. */
+static void (*const stored_fns[ROW_IDS])(struct station *, const struct store_done *) = {
 	[ROW_LEDGER_LINK] = ledger_stored,
 	[ROW_LOSS] = loss_stored,
 	[ROW_RUN_BEGIN] = run_begin_stored,
@@ -273,10 +254,8 @@ void detector_stored(struct station *s)
 
 	station_restore(s);
 	while (store_take_done(s->store, &done)) {
-		stored_fn fn = done.row < ROW_IDS ? stored_fns[done.row] : NULL;
-
-		if (fn) {
-			fn(s, &done);
+		if (done.row < ROW_IDS && stored_fns[done.row]) {
+			stored_fns[done.row](s, &done);
 		} else {
 			engine_stored(s->engine, done.cookie, done.result, now_both());
 		}

@@ -139,7 +139,6 @@ static void say_link(struct station *s, unsigned link)
 	if (now == l->last_status) {
 		return;
 	}
-	l->dark_since_ns = now & NANET3_LSTAT_LOCKED ? 0 : now_mono_ns();
 	log_event(now & NANET3_LSTAT_LOCKED ? LOG_NOTICE : LOG_WARNING, "link", (int)link,
 		  LOG_ID_LINK, "link %u: %s", link,
 		  now & NANET3_LSTAT_LOCKED   ? "locked"

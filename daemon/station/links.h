@@ -7,8 +7,8 @@
 #define DAEMON_STATION_LINKS_H
 
 #include "daemon/alarms/late.h"
-#include "daemon/alarms/link_state.h"
 #include "daemon/alarms/rates.h"
+#include "daemon/alarms/view.h"
 #include "daemon/capture/capture.h"
 #include "daemon/station/base.h"
 
@@ -37,8 +37,7 @@ struct station_link {
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
 	uint32_t session[STATION_SESSIONS];
 	struct tdm_telemetry telemetry;
-	uint64_t telemetry_ns; /* 0: none yet */
-	uint64_t dark_since_ns;
+	uint64_t telemetry_ns;		  /* 0: none yet */
 	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
 	unsigned slips; /* frames were found off the board's grid, since the start */
 	uint32_t last_status;

@@ -20,18 +20,16 @@
 static void say_login(void *context, const struct access_key *key, const char *address,
 		      uint64_t logins)
 {
+	char times[80] = "";
+
 	(void)context;
-	if (logins == 1) {
-		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
-			  "key %s (%s, %.8s...) has logged in from %s", key->name,
-			  access_role_name(key->right.role), key->key, address);
-	} else {
-		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
-			  "key %s (%s, %.8s...) has logged in from %s, %llu times since this was "
-			  "last logged",
-			  key->name, access_role_name(key->right.role), key->key, address,
-			  (unsigned long long)logins);
+	if (logins > 1) {
+		snprintf(times, sizeof(times), ", %llu times since this was last logged",
+			 (unsigned long long)logins);
 	}
+	log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
+		  "key %s (%s, %.8s...) has logged in from %s%s", key->name,
+		  access_role_name(key->right.role), key->key, address, times);
 }
 
 int network_start(struct station *s)

@@ -186,13 +186,14 @@ static void journal(struct station *s, const char *severity, const char *code,
 		  LOG_ID_RECORD, "%s: %s", object, text);
 }
 
-static void on_started(struct station *s, const struct recorder_event *e, bool resumed,
+static void on_started(struct station *s, const struct recorder_event *e,
 		       struct control_request *rq)
 {
 	char links[32], text[400];
 
 	snprintf(text, sizeof(text), "%s %s, links %s%s%s",
-		 resumed ? "goes on, begun by" : "begun by", rq ? s->records.who : e->spec.who,
+		 e->type == RECORDER_RESUMED ? "goes on, begun by" : "begun by",
+		 rq ? s->records.who : e->spec.who,
 		 text_bits(links, sizeof(links), "", e->spec.links), *e->spec.note ? ": " : "",
 		 e->spec.note);
 	journal(s, "info", "record", e, text, "");
@@ -264,10 +265,12 @@ static void on_failed(struct station *s, const struct recorder_event *e, struct 
 	}
 }
 
-static void on_black_box(struct station *s, const struct recorder_event *e)
+static void on_black_box(struct station *s, const struct recorder_event *e,
+			 struct control_request *rq)
 {
 	char object[16], text[400];
 
+	(void)rq;
 	snprintf(object, sizeof(object), "link%u", e->link);
 	snprintf(text, sizeof(text),
 		 "%s: black box kept as %s: %llu frames, %llu cells without data, registers",
@@ -280,35 +283,20 @@ static void on_black_box(struct station *s, const struct recorder_event *e)
 
 void records_drain(struct station *s)
 {
+	static void (*const on_event[])(struct station *, const struct recorder_event *,
+					struct control_request *) = {
+		[RECORDER_STARTED] = on_started, [RECORDER_REFUSED] = on_refused,
+		[RECORDER_STOPPED] = on_stopped, [RECORDER_FAILED] = on_failed,
+		[RECORDER_RESUMED] = on_started, [RECORDER_BLACK_BOX] = on_black_box,
+	};
 	struct recorder_event e;
 
 	while (recorder_next_event(s->recorder, &e)) {
 		bool answers = e.order && e.order == s->records.order;
 		struct control_request *rq = answers ? s->records.rq : NULL;
 
-		if (answers) {
-			s->records.rq = NULL;
-		}
-		switch (e.type) {
-		case RECORDER_STARTED:
-		case RECORDER_RESUMED:
-			on_started(s, &e, e.type == RECORDER_RESUMED, rq);
-			break;
-		case RECORDER_REFUSED:
-			on_refused(s, &e, rq);
-			break;
-		case RECORDER_STOPPED:
-			on_stopped(s, &e, rq);
-			break;
-		case RECORDER_FAILED:
-			on_failed(s, &e, rq);
-			break;
-		case RECORDER_BLACK_BOX:
-			on_black_box(s, &e);
-			break;
-		default:
-			break;
-		}
+		s->records.rq = answers ? NULL : s->records.rq;
+		on_event[e.type](s, &e, rq);
 	}
 }
 
