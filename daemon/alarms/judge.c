@@ -86,7 +86,7 @@ static void say_over(struct judge *j, const struct debounce_reason *e)
 	if (strcmp(e->code, "hits-lost") == 0) {
 		floor_hits_over(j, (unsigned)e->of.link, text, sizeof(text));
 	}
-	judge_put_event(j, "info", e->code, e->object, text, "");
+	judge_put_event(j, "info", e->code, object_thing(e->object), text, "");
 }
 
 static void forget_gone(struct judge *j)

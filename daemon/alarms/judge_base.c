@@ -40,24 +40,26 @@ bool judge_is_feed(const struct judge *j, unsigned group)
 
 /* --- events --- */
 
-void judge_log_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action, const char *log, int link)
+void judge_log_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action,
+		     const char *log)
 {
+	char name[ALARM_OBJECT_BYTES];
 	struct judge_event event = {.severity = severity,
 				    .code = code,
-				    .object = object,
+				    .object = object_name(&object, name, sizeof(name)),
 				    .text = text,
 				    .action = action,
 				    .log = log,
-				    .link = link};
+				    .link = object.link};
 
 	j->ops.event(j->ops.context, &event);
 }
 
-void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action)
+void judge_put_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action)
 {
-	judge_log_event(j, severity, code, object, text, action, NULL, JUDGE_NO_LINK);
+	judge_log_event(j, severity, code, object, text, action, NULL);
 }
 
 /* --- reasons --- */
@@ -144,7 +146,7 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 	/* Events caused by our own start are suppressed; what has outlived a daemon is none of them. */
 	told = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_tell(e);
 	if (told && !(kind && kind->quiet)) {
-		judge_put_event(j, o->red ? "alarm" : "warning", o->code, object, o->text,
+		judge_put_event(j, o->red ? "alarm" : "warning", o->code, o->object, o->text,
 				o->action);
 	}
 	/* A full ring is no matter of its link, nor is there time for a black box. */

@@ -14,7 +14,6 @@
 
 #define OWN_NS	       2000000000ull /* a command of ours shows at the board by then */
 #define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
-#define JUDGE_NO_LINK  OBJECT_NONE
 
 struct judge {
 	struct judge_ops ops;
@@ -61,11 +60,12 @@ void judge_explain(struct judge *j, struct observation o, const struct alarm *al
 /* Into the list, as people see it. `since_ns`: UTC, of one without an alarm. */
 void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
 		const struct alarm *alarm);
-void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action);
+void judge_put_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action);
 /* The same, into the system log, too, under the subject `log`. */
-void judge_log_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action, const char *log, int link);
+void judge_log_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action,
+		     const char *log);
 struct engine_now judge_now(const struct judge *j);
 bool judge_fresh_start(const struct judge *j);
 /* Until the capture thread has caught up, what is known of links and floors may be older than it looks. */

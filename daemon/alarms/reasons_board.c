@@ -28,7 +28,7 @@ static void back_reason(struct judge *j)
 		 (double)(v->board_back_ns - v->board_gone_ns) / 1e9);
 	if (j->back_told_ns != v->board_back_ns) {
 		j->back_told_ns = v->board_back_ns;
-		judge_put_event(j, "warning", "board-back", "board", text, action);
+		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action);
 	}
 	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",
 		       text);
@@ -76,7 +76,6 @@ void reasons_machine(struct judge *j)
 	}
 }
 
-/* A board that hands over nothing is one reason, not one a link. */
 bool board_just_stalled(const struct judge *j)
 {
 	return j->stalled_at_ns && j->v->now_ns - j->stalled_at_ns < 3 * LINK_SILENT_NS;

@@ -281,7 +281,6 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 	return NULL;
 }
 
-/* A mute floor whose link has gone dark is not over: it is when the floor has answered. */
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e)
 {
 	struct engine_link_view v;

@@ -113,12 +113,11 @@ void reasons_groups(struct judge *j)
 static void disconnected_news(struct judge *j, unsigned group)
 {
 	const struct publisher_group_status *g = &j->v->publisher->group[group];
-	char object[48], text[200];
+	char text[200];
 
 	if (g->disconnected == j->disconnected[group]) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", g->name);
 	snprintf(text, sizeof(text),
 		 "too slow for policy disconnect, told so and taken off: %llu time(s)",
 		 (unsigned long long)(g->disconnected - j->disconnected[group]));
@@ -130,21 +129,25 @@ static void disconnected_news(struct judge *j, unsigned group)
 		}
 	}
 	j->disconnected[group] = g->disconnected;
-	judge_put_event(j, "warning", "consumer-disconnected", object, text,
+	judge_put_event(j, "warning", "consumer-disconnected", object_group(group, g->name), text,
 			"is the consumer busy, is its machine? fcmctl consumer list");
+}
+
+static struct alarm_object group_named(const char *name)
+{
+	return (struct alarm_object){
+		.of = OF_GROUP, .name = name, .link = OBJECT_NONE, .group = OBJECT_NONE};
 }
 
 /* Who is there after our own start has been there before. */
 static void members_news(struct judge *j)
 {
 	struct member_event event;
-	char object[48];
 
 	while (member_events_next(&j->members, j->v->publisher, judge_fresh_start(j), j->v->now_ns,
 				  &event)) {
-		snprintf(object, sizeof(object), "group %s", event.group);
-		judge_log_event(j, "info", "consumer-member", object, event.text, "", "consumer",
-				JUDGE_NO_LINK);
+		judge_log_event(j, "info", "consumer-member", group_named(event.group), event.text,
+				"", "consumer");
 	}
 }
 
@@ -153,21 +156,20 @@ static void namesake_news(struct judge *j)
 {
 	const struct publisher_namesake *n = &j->v->publisher->namesake;
 	uint64_t more = told_news(&j->namesakes, n->count, j->v->now_ns);
-	char object[48], text[400];
+	char text[400];
 
 	if (more == 0) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", n->group);
 	snprintf(text, sizeof(text),
 		 "a connection from %s asked for the name of member %s, which lives at %s, and was "
 		 "refused (%llu refused since this was last told)",
 		 n->refused, n->name, n->member, (unsigned long long)more);
 	judge_log_event(
-		j, "warning", "consumer-name-taken", object, text,
+		j, "warning", "consumer-name-taken", group_named(n->group), text,
 		"two processes by mistake? Give each a name of its own; if nobody knows the "
 		"second one: find out who runs there what",
-		"consumer", JUDGE_NO_LINK);
+		"consumer");
 }
 
 void events_members(struct judge *j)

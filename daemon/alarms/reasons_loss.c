@@ -295,8 +295,9 @@ struct told {
 	struct loss_episodes_report report;
 };
 
-static void put_news(struct judge *j, const struct told *t, const char *code, const char *object,
-		     const char *names, const char *cause, const char *action)
+static void put_news(struct judge *j, const struct told *t, const char *code,
+		     struct alarm_object object, const char *names, const char *cause,
+		     const char *action)
 {
 	char text[400];
 
@@ -324,13 +325,12 @@ static void put_news(struct judge *j, const struct told *t, const char *code, co
 static void say_link(struct judge *j, unsigned link, const struct told *t)
 {
 	struct observation o = {.object = object_link(link)};
-	char object[8], names[300], action[200];
+	char names[300], action[200];
 
 	list_losses(j, t->report.lost, names, sizeof(names));
 	o.advice = loss_advice(j, link, largest(t->report.lost));
 	observation_advice(&o, action, sizeof(action));
-	put_news(j, t, "link-loss", object_name(&o.object, object, sizeof(object)), names, "",
-		 action);
+	put_news(j, t, "link-loss", o.object, names, "", action);
 }
 
 /* All are counted before one is said: what they have in common is known then. */
@@ -363,7 +363,7 @@ static void group_news(struct judge *j, unsigned group)
 {
 	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 	struct told t = {.grave = true};
-	char object[48], names[160], streams[32], cause[160];
+	char names[160], streams[32], cause[160];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
 		counts[o] = consumers_own(o) ? j->v->publisher->group[group].dropped_frames[o] : 0;
@@ -372,11 +372,11 @@ static void group_news(struct judge *j, unsigned group)
 	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", j->v->publisher->group[group].name);
 	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
 	snprintf(cause, sizeof(cause), "%s%s", streams_words(j, group, streams, sizeof(streams)),
 		 policy_words(j, group));
-	put_news(j, &t, "consumer-dropping", object, names, cause,
+	put_news(j, &t, "consumer-dropping",
+		 object_group(group, j->v->publisher->group[group].name), names, cause,
 		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
 }
 

@@ -12,8 +12,6 @@
 #include "daemon/capture/capture.h"
 #include "daemon/station/base.h"
 
-struct phase;
-struct relock;
 struct station;
 struct store_past;
 

@@ -21,27 +21,9 @@
 #include "daemon/station/runs.h"
 #include "daemon/station/timing.h"
 
-struct alarm_watcher;
-struct clock;
-struct control;
-struct dispatch;
-struct disk;
-struct emergency;
-struct engine;
 struct engine_out;
-struct judge;
-struct network;
-struct params;
 struct phase_judgement;
-struct questions;
-struct store;
 struct store_done;
-struct watch;
-/* of ops/: */
-struct safing;
-struct serial_session;
-struct snapshots;
-struct waiter;
 
 /* What the operations (ops/) want to hear; set by ops_start(). */
 struct station_ops {

@@ -7,7 +7,6 @@
 #include "daemon/core/worker.h"
 #include "daemon/station/base.h"
 
-struct gps;
 struct station;
 struct store_past;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the clock: its state and decisions (clock.c), its inputs (clock_inputs.c), the lines of
- * its sources (clock_track.c), the system clock as a source (clock_system.c) and the texts for the
- * operator (clock_say.c). No other file includes this.
+ * Inside the clock: its state and decisions (clock.c), its inputs (clock_inputs.c), its sources (clock_sources.c) and
+ * the texts for the operator (clock_say.c). No other file includes this.
  *
  * A source says "board count N begins at TAI T". With 125 000 ns a count that is a straight line, known
  * by one number: offset = T - N x 125 000. Two labels agree when their offsets are equal, to the ns; so
@@ -129,7 +128,7 @@ static inline int64_t clock_label_offset(const struct clock *c)
 				  : CLOCK_NO_OFFSET;
 }
 
-/* ---- clock_track.c ---- */
+/* ---- clock_sources.c ---- */
 void clock_track_reset(struct clock_track *t);
 /* A label. `credit`: what a line that begins with it has in advance, because it agrees with the running label. A silent
  * line begins again. */
@@ -138,8 +137,6 @@ void clock_track_put(const struct clock *c, struct clock_track *t, uint64_t coun
 /* The strongest line that is not silent and was confirmed `confirm` times; NULL. With confirm 0: any line at all. */
 const struct clock_line *clock_track_best(const struct clock *c, const struct clock_track *t,
 					  uint32_t confirm);
-
-/* ---- clock_system.c ---- */
 /* How far the system clock may be from a label that it confirms, ns. */
 int64_t clock_side_ns(const struct clock *c);
 /* Why `offset` does not become the label, however long gpsd repeats it. */
