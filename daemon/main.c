@@ -191,11 +191,11 @@ static void say_no_board(const struct station *s, int r)
 	const char *device = s->config.board.device;
 
 	if (r == -EPROTO) {
-		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			  "%s: driver or emulator of another version (the daemon needs %u). Load "
-			  "the nanet3 module of this release, see modinfo nanet3, or start its "
-			  "emulator",
-			  device, NANET3_VERSION);
+		log_event(
+			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			"%s: driver or emulator of another version (the daemon needs %u). Load the "
+			"nanet3 module of this release, see modinfo nanet3, or start its emulator",
+			device, NANET3_VERSION);
 		return;
 	}
 	log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
@@ -496,8 +496,7 @@ static void warn_of_experts(struct station *s, const struct control_groups *grou
 	if (!groups->roles) {
 		log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_CONFIG,
 			  "every user who can connect to %s is an expert: name expert_group or "
-			  "reader_group "
-			  "in [control] of %s",
+			  "reader_group in [control] of %s",
 			  s->config.control.socket, s->config_path);
 	}
 }
@@ -635,7 +634,7 @@ static void say_difference(void *context, const char *section, const char *key, 
 }
 
 /* Members of the groups may have changed, too: whoever connects from now on has his groups of today. */
-static void reload_groups(struct station *s, const struct config *fresh)
+static void reload_groups(struct station *s, struct config *fresh)
 {
 	struct control_groups groups;
 	struct sc_error error = {0};
@@ -646,12 +645,8 @@ static void reload_groups(struct station *s, const struct config *fresh)
 			  error.message, error.hint);
 		return;
 	}
-	memcpy(s->config.control.reader_group, fresh->control.reader_group,
-	       sizeof(fresh->control.reader_group));
-	memcpy(s->config.control.socket_group, fresh->control.socket_group,
-	       sizeof(fresh->control.socket_group));
-	memcpy(s->config.control.expert_group, fresh->control.expert_group,
-	       sizeof(fresh->control.expert_group));
+	memcpy(fresh->control.socket, s->config.control.socket, sizeof(fresh->control.socket));
+	s->config.control = fresh->control; /* but for the socket */
 	warn_of_experts(s, &groups);
 	r = control_regroup(s->control, &groups);
 	if (r < 0) {

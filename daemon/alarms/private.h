@@ -10,7 +10,7 @@
 #include "daemon/alarms/loss_episodes.h"
 #include "daemon/alarms/member_events.h"
 #include "daemon/alarms/overflow.h"
-#include "daemon/core/told.h"
+#include "daemon/core/limit.h"
 
 #define OWN_NS	       2000000000ull /* a command of ours shows at the board by then */
 #define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */

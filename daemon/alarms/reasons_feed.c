@@ -24,8 +24,7 @@ static void gone_text(const struct feed_gone_status *g, char *text, size_t size)
 }
 
 static const char gone_action[] = "is that program or its network too slow? It may connect again, "
-				  "and goes on with the newest "
-				  "hits: fcmctl consumer list";
+				  "and goes on with the newest hits: fcmctl consumer list";
 
 static void nobody(struct judge *j, unsigned link)
 {

@@ -97,8 +97,8 @@ void reasons_groups(struct judge *j)
 		} else if (lags(g) && !judge_fresh_start(j)) {
 			reasons_add(j, false, "consumer-lag", object,
 				    together ? "all groups lag together: look at this machine "
-					       "first, what else runs on it? top, vmstat 1; "
-					       "then fcmctl consumer list"
+					       "first, what else runs on it? top, vmstat 1; then "
+					       "fcmctl consumer list"
 					     : "is the consumer busy? fcmctl consumer list",
 				    "the oldest block waits for %.1f s%s",
 				    (double)g->oldest_ns / 1e9, slowest(p, n, who, sizeof(who)));
@@ -165,11 +165,10 @@ static void namesake_news(struct judge *j)
 		 "a connection from %s asked for the name of member %s, which lives at %s, and was "
 		 "refused (%llu refused since this was last told)",
 		 n->refused, n->name, n->member, (unsigned long long)more);
-	judge_log_event(
-		j, "warning", "consumer-name-taken", group_named(n->group), text,
-		"two processes by mistake? Give each a name of its own; if nobody knows the "
-		"second one: find out who runs there what",
-		"consumer");
+	judge_log_event(j, "warning", "consumer-name-taken", group_named(n->group), text,
+			"two processes by mistake? Give each a name of its own; if nobody knows "
+			"the second one: find out who runs there what",
+			"consumer");
 }
 
 void events_members(struct judge *j)

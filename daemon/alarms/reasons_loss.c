@@ -14,25 +14,25 @@
 #define FIRST_PPS_NS 10000000000ull /* of a board that is back: it comes within so long */
 #define SAME_TIME_NS 2000000000ull  /* losses on all links so close have one cause */
 
-typedef const char *(*name_fn)(unsigned n);
-
-static const char *loss_name(unsigned n)
+/* A link loses by enum tdm_loss, a group by enum outcome. */
+static unsigned names_of(enum reason_of of)
 {
-	return tdm_loss_name((enum tdm_loss)n);
+	return of == OF_LINK ? TDM_LOSSES : OUTCOMES;
 }
 
-static const char *drop_name(unsigned n)
+static const char *name_of(enum reason_of of, unsigned n)
 {
-	return outcome_name((enum outcome)n);
+	return of == OF_LINK ? tdm_loss_name((enum tdm_loss)n) : outcome_name((enum outcome)n);
 }
 
 /* "520 link-down, 3 crc" */
-static void list_names(const uint64_t *lost, unsigned count, name_fn name, char *text, size_t size)
+static void list_names(enum reason_of of, const uint64_t *lost, char *text, size_t size)
 {
 	*text = '\0';
-	for (unsigned n = 0; n < count; n++) {
+	for (unsigned n = 0; n < names_of(of); n++) {
 		if (lost[n]) {
-			text_list(text, size, "%llu %s", (unsigned long long)lost[n], name(n));
+			text_list(text, size, "%llu %s", (unsigned long long)lost[n],
+				  name_of(of, n));
 		}
 	}
 }
@@ -99,7 +99,7 @@ static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], 
 		counts_anew = own[TDM_LOSS_TIME];
 		own[TDM_LOSS_TIME] = 0;
 	}
-	list_names(own, TDM_LOSSES, loss_name, text, size);
+	list_names(OF_LINK, own, text, size);
 	add_common(stood_still, TDM_LOSS_BOARD_FIFO, ", so the board did it (its DMA stood still)",
 		   text, size);
 	add_common(counts_anew, TDM_LOSS_TIME, ": the board is back and counts anew", text, size);
@@ -126,13 +126,12 @@ static const char *loss_advice(const struct judge *j, unsigned link, unsigned na
 		[TDM_LOSS_RING_FULL] = "the daemon emptied the ring too late: was it restarted, is "
 				       "this machine overloaded? top; fcmctl event list",
 		[TDM_LOSS_CRC] =
-			"damaged on the way; if it goes on or comes again, look at "
-			"received power and code errors: fcmctl link show LINK; then clean "
-			"the connectors",
+			"damaged on the way; if it goes on or comes again, look at received power "
+			"and code errors: fcmctl link show LINK; then clean the connectors",
 		[TDM_LOSS_ALIGNMENT] = "the frame border moved; if it goes on without a re-lock: "
 				       "fcmctl link align LINK",
-		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes "
-				  "on: fcmctl link reset LINK",
+		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes on: "
+				  "fcmctl link reset LINK",
 	};
 
 	if (name == TDM_LOSS_BOARD_FIFO && board_did_it(j)) {
@@ -184,17 +183,17 @@ static bool just_restarted(const struct judge *j, unsigned link)
 
 /* Each name has a cause of its own, and is explained while it goes on. */
 static void explain_names(struct judge *j, const struct observation *o,
-			  const struct loss_episodes *b, unsigned count, name_fn name)
+			  const struct loss_episodes *b)
 {
 	char object[ALARM_OBJECT_BYTES];
 	const struct alarm *alarm =
 		alarms_find(j->alarms, object_name(&o->object, object, sizeof(object)), o->code);
 
-	for (unsigned n = 1; n < count; n++) {
+	for (unsigned n = 1; n < names_of(o->object.of); n++) {
 		struct observation one = *o;
 
 		if (loss_episodes_run(b, n, j->v->now_ns)) {
-			one.loss = name(n);
+			one.loss = name_of(o->object.of, n);
 			one.since_ns = b->run_ns[n];
 			*(o->object.of == OF_LINK ? &one.much.frames : &one.much.dropped) =
 				b->run[n];
@@ -220,7 +219,7 @@ void reasons_link_loss(struct judge *j, unsigned link)
 	last_text(j, b, last, sizeof(last));
 	o.advice = loss_advice(j, link, largest(l->lost));
 	observe(j, &o, "frames lost in the last minute: %s%s", text, last);
-	explain_names(j, &o, b, TDM_LOSSES, loss_name);
+	explain_names(j, &o, b);
 }
 
 /* What is not the policy that everybody expects. */
@@ -263,28 +262,26 @@ static bool consumers_own(unsigned outcome)
 void reasons_drops(struct judge *j, unsigned group)
 {
 	const struct loss_episodes *b = &j->dropped[group];
-	struct observation o = {
-		.red = loss_episodes_going_on(b, j->v->now_ns),
-		.past = true, /* as a whole */
-		.code = "consumer-dropping",
-		.object = object_group(group, j->v->publisher->group[group].name),
-		.advice =
-			"fcmctl ledger show names floors and frames; who is slow: fcmctl consumer "
-			"list"};
+	struct observation o = {.red = loss_episodes_going_on(b, j->v->now_ns),
+				.past = true, /* as a whole */
+				.code = "consumer-dropping",
+				.object = object_group(group, j->v->publisher->group[group].name),
+				.advice = "fcmctl ledger show names floors and frames; who is "
+					  "slow: fcmctl consumer list"};
 	uint64_t dropped[OUTCOMES] = {0};
 	char text[160], last[40], streams[32];
 
 	for (unsigned n = OUTCOME_DROP_NO_MEMBER; n < OUTCOMES; n++) {
 		dropped[n] = consumers_own(n) ? j->v->dropped[group][n] : 0;
 	}
-	list_names(dropped, OUTCOMES, drop_name, text, sizeof(text));
+	list_names(OF_GROUP, dropped, text, sizeof(text));
 	if (!*text) {
 		return;
 	}
 	last_text(j, b, last, sizeof(last));
 	observe(j, &o, "frames dropped in the last minute: %s%s%s%s", text,
 		streams_words(j, group, streams, sizeof(streams)), policy_words(j, group), last);
-	explain_names(j, &o, b, OUTCOMES, drop_name);
+	explain_names(j, &o, b);
 }
 
 /* --- events --- */
@@ -372,7 +369,7 @@ static void group_news(struct judge *j, unsigned group)
 	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
 	}
-	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
+	list_names(OF_GROUP, t.report.lost, names, sizeof(names));
 	snprintf(cause, sizeof(cause), "%s%s", streams_words(j, group, streams, sizeof(streams)),
 		 policy_words(j, group));
 	put_news(j, &t, "consumer-dropping",

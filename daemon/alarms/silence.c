@@ -60,10 +60,10 @@ void silence_get(struct params *p, unsigned link, uint64_t mono_ns, struct silen
 	}
 }
 
-const char silence_advice[] = "find out why the shore was silent: fcmctl event list; then, if "
-			      "light and modules allow it: "
-			      "fcmctl set 'floorN.om*.hv' VOLTS, or apply a plan; then fcmctl set "
-			      "floorN.fcm.silence_timer on (or off), which ends this";
+const char silence_advice[] =
+	"find out why the shore was silent: fcmctl event list; then, if light and modules allow "
+	"it: fcmctl set 'floorN.om*.hv' VOLTS, or apply a plan; then fcmctl set "
+	"floorN.fcm.silence_timer on (or off), which ends this";
 
 void silence_say(const struct silence_view *v, char *text, size_t size)
 {
@@ -78,7 +78,6 @@ void silence_say(const struct silence_view *v, char *text, size_t size)
 	}
 	snprintf(text, size,
 		 "the FCM received no word from the shore, and its silence timer ramped the high "
-		 "voltage of its modules down%s%s; their set values are 0 until they are set "
-		 "them",
+		 "voltage of its modules down%s%s; their set values are 0 until they are set them",
 		 when, times);
 }

@@ -285,6 +285,7 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 static void judge_relock(struct phase *p)
 {
 	double mean, sigma, difference, slips;
+	enum phase_verdict verdict = PHASE_SLIP;
 	uint32_t n = p->relock_count;
 
 	relock_mean(p, &mean, &sigma);
@@ -299,16 +300,17 @@ static void judge_relock(struct phase *p)
 	difference = mean - TOTAL_PS(&p->view.reference);
 	slips = round(difference / PHASE_UI_PS);
 	if (fabs(difference) <= p->config.tolerance_ps) {
-		p->view.passes++;
-		pass_judgement(p, PHASE_PASS, 0, difference, mean, sigma, n);
-	} else if (slips != 0 && fabs(slips) < 1e9 &&
-		   fabs(difference - slips * PHASE_UI_PS) <= p->config.tolerance_ps) {
-		p->view.slips++;
-		pass_judgement(p, PHASE_SLIP, (int)slips, difference, mean, sigma, n);
-	} else {
-		p->view.jumps++;
-		pass_judgement(p, PHASE_JUMP, 0, difference, mean, sigma, n);
+		verdict = PHASE_PASS;
+		slips = 0;
+	} else if (slips == 0 || fabs(slips) >= 1e9 ||
+		   fabs(difference - slips * PHASE_UI_PS) > p->config.tolerance_ps) {
+		verdict = PHASE_JUMP;
+		slips = 0;
 	}
+	p->view.passes += verdict == PHASE_PASS;
+	p->view.slips += verdict == PHASE_SLIP;
+	p->view.jumps += verdict == PHASE_JUMP;
+	pass_judgement(p, verdict, (int)slips, difference, mean, sigma, n);
 }
 
 /* Once a second. A drift is reported once per excursion: when the mean is out and still moving away. It may be reported

@@ -269,8 +269,8 @@ void alarm_hands_restore(struct station *s, const struct store_past *past)
 			alarms_find(judge_alarms(s->judge), old->object, old->code);
 
 		if (!ours || !(ours->acknowledged || ours->paused_until_ns)) {
-			alarms_recover(judge_alarms(s->judge), old,
-				       now); /* if it stands, it is seen again at once */
+			/* If it stands, it is seen again at once. */
+			alarms_recover(judge_alarms(s->judge), old, now);
 		}
 	}
 }

@@ -69,15 +69,6 @@ int station_order(struct station *s, const struct capture_command *command)
 
 /* --- from the database --- */
 
-static void refuse_too_much(struct control_request *rq, const char *what)
-{
-	control_fail(rq, "refused",
-		     "narrow it: a later --since, one --link, a smaller --limit; it reads the "
-		     "database by itself where it may",
-		     control_detail(DETAIL_TOO_MUCH),
-		     "%s: that is more than the daemon reads while all else waits", what);
-}
-
 void station_tell(struct control_request *rq, int r, json_t *result, const char *what)
 {
 	if (r == 0) {
@@ -87,7 +78,11 @@ void station_tell(struct control_request *rq, int r, json_t *result, const char 
 			     r == -ENOENT ? "fcmctl get lists the names" : "say the tower", NULL,
 			     "%s: %s", what, r == -ENOENT ? "there is none" : "not unambiguous");
 	} else if (r == -ETIME) {
-		refuse_too_much(rq, what);
+		control_fail(rq, "refused",
+			     "narrow it: a later --since, one --link, a smaller --limit; it reads "
+			     "the database by itself where it may",
+			     control_detail(DETAIL_TOO_MUCH),
+			     "%s: that is more than the daemon reads while all else waits", what);
 	} else {
 		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
 			     "%s: the database says: %s", what, strerror(-r));

@@ -85,10 +85,7 @@ int links_start(struct station *s)
 	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
 		r = open_phase(s, link);
 	}
-	if (r < 0) {
-		return r;
-	}
-	r = watch_create(s->config.board.device, station_links(s), &events, &s->watch);
+	r = r ? r : watch_create(s->config.board.device, station_links(s), &events, &s->watch);
 	if (r < 0) {
 		return r;
 	}
@@ -118,11 +115,10 @@ static void say_board(struct station *s, bool present)
 			  s->config.board.device);
 	} else {
 		s->board.gone_ns = now_mono_ns();
-		log_event(
-			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			"board is gone: %s; trying again twice a second. Check lspci and dmesg, or "
-			"the emulator",
-			s->config.board.device);
+		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			  "board is gone: %s; trying again twice a second. Check lspci and dmesg, "
+			  "or the emulator",
+			  s->config.board.device);
 	}
 }
 
@@ -324,16 +320,12 @@ static void rate_link(struct station_link *l)
 		.bytes = d->bytes,
 		.hits = d->items[FCM_PMT],
 	};
-	struct rates_now rates;
 
 	for (unsigned n = 0; n < TDM_LOSSES; n++) {
 		now.cells += d->cells[n];
 	}
 	rates_add(&l->rates, &now);
-	rates = rates_get(&l->rates);
-	l->frames_per_s = rates.frames;
-	l->bytes_per_s = rates.bytes;
-	l->hits_per_s = rates.hits;
+	l->per_s = rates_get(&l->rates);
 }
 
 void links_second(struct station *s)

@@ -26,8 +26,8 @@ struct station_link {
 	char own[80];			 /* the last command of ours that cut it: "reset by ann" */
 	uint64_t own_ns;		 /* ... and when */
 	struct capture_link_status data; /* capture's last word */
-	double frames_per_s, bytes_per_s, hits_per_s;
 	struct rates rates;
+	struct rates_now per_s;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
 	uint64_t anew_ns; /* the ring was begun anew, later than at our start; 0: not so */

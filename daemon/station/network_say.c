@@ -98,11 +98,10 @@ static void tell_requests(struct station *s)
 	}
 	snprintf(text, sizeof(text), "refused: %s (%llu since this was last told)", s->access.text,
 		 (unsigned long long)more);
-	store_put_event(
-		s->store, "warning", "access-refused", s->access.origin, text,
-		"if it should be allowed: another role, by the allow list (then reload) or by "
-		"a group of [control]",
-		now_utc_ns());
+	store_put_event(s->store, "warning", "access-refused", s->access.origin, text,
+			"if it should be allowed: another role, by the allow list (then reload) or "
+			"by a group of [control]",
+			now_utc_ns());
 }
 
 static void tell_strangers(struct station *s)

@@ -5,8 +5,7 @@
 
 #include <stddef.h>
 
-#include "daemon/core/bucket.h"
-#include "daemon/core/told.h"
+#include "daemon/core/limit.h"
 
 struct station;
 

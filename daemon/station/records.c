@@ -325,8 +325,9 @@ static void registers_text(struct station *s, unsigned link, char *text, size_t 
 		 (unsigned)w->phase.aligns, (unsigned)w->phase.measurements);
 }
 
-void records_alarm(struct station *s, unsigned link, const char *code, const char *text)
+void records_alarm(void *station, unsigned link, const char *code, const char *text)
 {
+	struct station *s = station;
 	struct record_spec spec = {.alarm_ns = now_utc_ns()};
 	char registers[2048];
 

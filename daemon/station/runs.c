@@ -126,8 +126,8 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 		break;
 	case RUN_NO_DATA:
 		control_fail(rq, "unknown", "fcmctl status; fcmctl run show", NULL,
-			     "run %u has not %s within %d s because no data come. It does with "
-			     "the next data",
+			     "run %u has not %s within %d s because no data come. It does with the "
+			     "next data",
 			     run, begins ? "begun" : "ended", ANSWER_S);
 		break;
 	case RUN_END_UNSAVED:

@@ -67,8 +67,8 @@ static void shore_link(struct station *s, unsigned link)
 	put_link(s, link, "state", links_state(s, link));
 	put_link(s, link, "rx_power", w->rx_power_nw / 1e3);
 	put_link(s, link, "code_errors", w->code_errors);
-	put_link(s, link, "rate", l->frames_per_s);
-	put_link(s, link, "hits", l->hits_per_s);
+	put_link(s, link, "rate", l->per_s.frames);
+	put_link(s, link, "hits", l->per_s.hits);
 	put_link(s, link, "loss", (double)links_recent_losses(s, link, by_name));
 	shore_phase(s, link);
 }

@@ -15,6 +15,7 @@
 #include "daemon/capture/watch.h"
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
+#include "daemon/core/text.h"
 #include "daemon/station/base.h"
 #include "daemon/station/questions.h"
 #include "daemon/station/station.h"
@@ -246,8 +247,7 @@ static void say_clock(struct station *s)
 	if (relabelled) {
 		keep_relabelling(s, &v.relabelled);
 		clock_relabelled_words(&v.relabelled, reason, sizeof(reason));
-		snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason), "; %s",
-			 v.reason);
+		text_add(reason, sizeof(reason), "; %s", v.reason);
 	}
 	clock_words(&v.label, words, sizeof(words));
 	log_event(v.label.state == CLOCK_LOCKED && !relabelled ? LOG_NOTICE : LOG_WARNING, "clock",

@@ -117,8 +117,8 @@ static const char *contradiction_action(const struct clock *c)
 		return "gpsd's leap seconds are not the table's: wait for the receiver's almanac "
 		       "(12.5 min), apt-get install tzdata; time is not relabelled till then";
 	default:
-		return "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
-		       "seconds (30 by default), time is relabelled";
+		return "check the receiver; if gpsd keeps to it for 10 x [clock] confirm seconds "
+		       "(30 by default), time is relabelled";
 	}
 }
 
@@ -129,15 +129,15 @@ static void say_fault(struct clock *c)
 	text_utc(date, sizeof(date), c->reject_utc_s * CLOCK_SECOND_NS);
 	if (c->reject == CLOCK_REJECT_EARLY) {
 		say(c,
-		    "restart receiver and gpsd, update the receiver's firmware; "
-		    "time goes on by the board's count meanwhile",
+		    "restart receiver and gpsd, update the receiver's firmware; time goes on by "
+		    "the board's count meanwhile",
 		    "gpsd says %s UTC, before the earliest date believed: a receiver that jumped "
 		    "1024 weeks?",
 		    date);
 	} else if (c->reject == CLOCK_REJECT_FAR) {
 		say(c,
-		    "find out which of the two is wrong; if it is the system clock, correct "
-		    "it or set [clock] far_s = 0",
+		    "find out which of the two is wrong; if it is the system clock, correct it or "
+		    "set [clock] far_s = 0",
 		    "gpsd says %s UTC, %.0f s %s the synchronised system clock", date,
 		    fabs(c->reject_by_s), c->reject_by_s < 0 ? "behind" : "ahead of");
 	} else {
@@ -170,8 +170,8 @@ static bool say_denied(struct clock *c)
 	}
 	by_s = (double)clock_line_minus_system(c, line->offset) / 1e9;
 	say(c,
-	    "reports of the receiver that come a second late? Else find out which is wrong; "
-	    "if it is the system clock, correct it or set [clock] system_tolerance_ms = 0",
+	    "reports of the receiver that come a second late? Else find out which is wrong; if it "
+	    "is the system clock, correct it or set [clock] system_tolerance_ms = 0",
 	    "gpsd is %.0f s %s the synchronised system clock: as the first label that is not taken",
 	    fabs(by_s), by_s < 0 ? "behind" : "ahead of");
 	return true;

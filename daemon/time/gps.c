@@ -170,10 +170,7 @@ static int send_watch(struct gps *g)
 {
 	ssize_t n = send(g->fd, watch, sizeof(watch) - 1, MSG_NOSIGNAL);
 
-	if (n < 0) {
-		return -errno;
-	}
-	return (size_t)n == sizeof(watch) - 1 ? 0 : -EIO;
+	return n < 0 ? -errno : (size_t)n == sizeof(watch) - 1 ? 0 : -EIO;
 }
 
 int gps_connect(struct gps *g)
@@ -193,15 +190,11 @@ int gps_connect(struct gps *g)
 	}
 	for (;;) {
 		r = g->fd < 0 ? begin_connect(g) : -EINPROGRESS;
-		if (r == -EINPROGRESS) {
-			r = end_connect(g);
-		}
+		r = r == -EINPROGRESS ? end_connect(g) : r;
 		if (r == -EINPROGRESS && ++g->calls < CONNECT_CALLS) {
 			return r;
 		}
-		if (r == 0) {
-			r = send_watch(g);
-		}
+		r = r ? r : send_watch(g);
 		if (r == 0) {
 			memset(&g->data, 0, sizeof(g->data));
 			g->connected = true;
