@@ -90,20 +90,18 @@ static bool is_told_to_stop(void)
 	       (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
 }
 
-/* 2: said what is wrong. */
-static int take_board(const char *text, unsigned *ret_board)
+/* False: said what is wrong. */
+static bool take_board(const char *text, unsigned *ret_board)
 {
 	char *end;
-	unsigned long number;
+	unsigned long number = strtoul(text, &end, 10); /* ULONG_MAX: out of range */
 
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || *end || errno || number > BOARD_MAX) {
+	if (!isdigit((unsigned char)text[0]) || *end || number > BOARD_MAX) {
 		fprintf(stderr, "fcm-server: --board %s: a number 0..%u\n", text, BOARD_MAX);
-		return 2;
+		return false;
 	}
 	*ret_board = (unsigned)number;
-	return 0;
+	return true;
 }
 
 /* 0 go on, 1 said what was asked, 2 usage. */
@@ -128,7 +126,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 0: /* a flag */
 			break;
 		case 'b':
-			if (take_board(optarg, &o->board)) {
+			if (!take_board(optarg, &o->board)) {
 				return 2;
 			}
 			break;
@@ -561,13 +559,10 @@ static void every_100ms(struct station *s)
 /* systemd's watchdog is fed only while capture ticks. */
 static void feed_watchdog(struct station *s)
 {
-	uint64_t limit_us = 0, age_ns;
+	uint64_t limit_us = 0;
 
-	if (sd_watchdog_enabled(0, &limit_us) <= 0) {
-		return;
-	}
-	age_ns = now_mono_ns() - s->capture_status.last_tick_ns;
-	if (age_ns < limit_us * 1000 / 2) {
+	if (sd_watchdog_enabled(0, &limit_us) > 0 &&
+	    now_mono_ns() - s->capture_status.last_tick_ns < limit_us * 1000 / 2) {
 		sd_notify(0, "WATCHDOG=1");
 	}
 }

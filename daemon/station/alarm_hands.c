@@ -11,6 +11,7 @@
 #include "daemon/control/json.h"
 #include "daemon/core/log.h"
 #include "daemon/core/text.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 
@@ -261,7 +262,7 @@ void alarm_hands_second(struct station *s)
 
 void alarm_hands_restore(struct station *s, const struct store_past *past)
 {
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 
 	for (size_t n = 0; n < past->alarm_count; n++) {
 		const struct alarm *old = &past->alarms[n];

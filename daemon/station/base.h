@@ -6,6 +6,9 @@
 #include <event2/event.h>
 #include <jansson.h>
 
+#include "daemon/core/now.h"
+#include "slowctl/engine/engine.h"
+
 struct capture_command;
 struct control_request;
 struct station;
@@ -27,6 +30,11 @@ struct station_event {
 int station_follow(struct station *s, struct station_event *e, int fd, short what,
 		   unsigned every_ms, void (*run)(struct station *s));
 void station_unfollow(struct station_event *e); /* one that is not followed is fine */
+static inline struct engine_now station_now(void)
+{
+	return (struct engine_now){now_mono_ns(), now_utc_ns()};
+}
+
 /* To capture. -EAGAIN: its queue is full. */
 int station_order(struct station *s, const struct capture_command *command);
 /* The answer to a question: `result` (taken over), or in words what the query returned. */

@@ -17,13 +17,9 @@
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
 #include "daemon/station/reports.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
-
-static struct engine_now now_both(void)
-{
-	return (struct engine_now){now_mono_ns(), now_utc_ns()};
-}
 
 int detector_load(struct station *s, struct sc_error *error)
 {
@@ -52,18 +48,17 @@ int detector_load(struct station *s, struct sc_error *error)
 }
 
 /* The database is of one instance only; its directory need not be. */
-static void copy_path(const struct station *s, char *path, size_t size)
+static const char *copy_path(const struct station *s, char *path, size_t size)
 {
 	snprintf(path, size, "%s.emergency", s->config.store.database);
+	return path;
 }
 
 int detector_disk(struct station *s, struct sc_error *error)
 {
 	char copy[CONFIG_STRING + 32];
-	int r;
+	int r = disk_start(s->config.store.database, copy_path(s, copy, sizeof(copy)), &s->disk);
 
-	copy_path(s, copy, sizeof(copy));
-	r = disk_start(s->config.store.database, copy, &s->disk);
 	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
 }
 
@@ -71,11 +66,11 @@ int detector_disk(struct station *s, struct sc_error *error)
 static int emergency_start(struct station *s, struct sc_error *error)
 {
 	char copy[CONFIG_STRING + 32];
-	int r;
+	int r = emergency_open(s->config.store.emergency,
+			       disk_has_answered(s->disk, 0) ? copy_path(s, copy, sizeof(copy))
+							     : NULL,
+			       &s->emergency, error);
 
-	copy_path(s, copy, sizeof(copy));
-	r = emergency_open(s->config.store.emergency, disk_has_answered(s->disk, 0) ? copy : NULL,
-			   &s->emergency, error);
 	if (r < 0) {
 		return sc_fail(error, r, "memory", "", "out of memory");
 	}
@@ -85,7 +80,7 @@ static int emergency_start(struct station *s, struct sc_error *error)
 	}
 	s->emergency_copied = UINT64_MAX; /* the disk is asked by reading the copy: there is one */
 	engine_marks(s->engine, emergency_marks(s->emergency));
-	r = emergency_recover(s->emergency, s->engine, now_both());
+	r = emergency_recover(s->emergency, s->engine, station_now());
 	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
 }
 
@@ -139,7 +134,7 @@ static void on_store(struct station *s, const struct engine_out *o)
 	int r = store_submit(s->store, &o->store.row, o->cookie, flags);
 
 	if (r < 0 && flags & STORE_ANSWER) {
-		engine_stored(s->engine, o->cookie, r, now_both());
+		engine_stored(s->engine, o->cookie, r, station_now());
 	}
 }
 
@@ -175,7 +170,7 @@ static void on_send(struct station *s, const struct engine_out *o)
 	memcpy(tx.bytes, o->send.bytes, TDM_WORD_BYTES);
 	r = watch_send(s->watch, &tx);
 	if (r < 0) {
-		engine_send_failed(s->engine, tx.cookie, r, now_both());
+		engine_send_failed(s->engine, tx.cookie, r, station_now());
 	} else if (o->send.awaited) {
 		capture_attend(s->capture);
 	}
@@ -225,7 +220,7 @@ static void run_stored(struct station *s, const struct store_done *done)
 
 static void brought(struct station *s, const struct store_done *done)
 {
-	emergency_brought(s->emergency, done->cookie, done->result, now_both());
+	emergency_brought(s->emergency, done->cookie, done->result, station_now());
 }
 
 static void snapshot_stored(struct station *s, const struct store_done *done)
@@ -257,7 +252,7 @@ void detector_stored(struct station *s)
 		if (done.row < ROW_IDS && stored_fns[done.row]) {
 			stored_fns[done.row](s, &done);
 		} else {
-			engine_stored(s->engine, done.cookie, done.result, now_both());
+			engine_stored(s->engine, done.cookie, done.result, station_now());
 		}
 	}
 	reports_losses_saved(s);
@@ -268,10 +263,10 @@ void detector_tick(struct station *s)
 	uint64_t now = now_mono_ns();
 
 	if (engine_next_due(s->engine) <= now) {
-		engine_tick(s->engine, now_both());
+		engine_tick(s->engine, station_now());
 	}
 	if (s->restored) { /* the rows of the file come first */
-		emergency_bring(s->emergency, s->store, now_both());
+		emergency_bring(s->emergency, s->store, station_now());
 	}
 }
 

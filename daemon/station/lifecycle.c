@@ -103,7 +103,7 @@ static void say_away(struct station *s)
 
 static void take(struct station *s, const struct store_past *past)
 {
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 
 	engine_journal_found(s->engine);
 	if (store_past_engine(past, s->engine, now) < 0) {

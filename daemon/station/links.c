@@ -34,11 +34,6 @@ static int open_phase(struct station *s, unsigned link)
 	return l->phase ? 0 : -ENOMEM;
 }
 
-static void keep_reference(struct station *s, unsigned link, const struct phase_reference *r)
-{
-	store_put_phase_reference(s->store, link, r, "fcm-server", "first lock");
-}
-
 /* A lock that came before the reference was known is judged by it as a drift. */
 void links_restore(struct station *s, const struct store_past *past)
 {
@@ -49,7 +44,8 @@ void links_restore(struct station *s, const struct store_past *past)
 		if (past->reference[link].set && !s->restored) {
 			phase_set_reference(s->link[link].phase, &past->reference[link]);
 		} else if (!past->reference[link].set && view.reference.set) {
-			keep_reference(s, link, &view.reference);
+			store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
+						  "first lock");
 		}
 	}
 }
@@ -131,7 +127,7 @@ static void say_link(struct station *s, unsigned link)
 	uint32_t now = w->status & (NANET3_LSTAT_SIGNAL | NANET3_LSTAT_LOCKED);
 
 	engine_link(s->engine, link, now & NANET3_LSTAT_LOCKED, l->named_tower, l->named_floor,
-		    (struct engine_now){now_mono_ns(), now_utc_ns()});
+		    station_now());
 	if (now == l->last_status) {
 		return;
 	}
@@ -179,7 +175,8 @@ static void judge(struct station *s, unsigned link)
 		view.reference.time_ns = now_utc_ns();
 		phase_set_reference(s->link[link].phase, &view.reference);
 		if (s->restored) { /* else the journal's own may be there */
-			keep_reference(s, link, &view.reference);
+			store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
+						  "first lock");
 		}
 	}
 	log_event(j.verdict == PHASE_PASS || j.verdict == PHASE_FIRST ? LOG_INFO : LOG_WARNING,
@@ -196,7 +193,7 @@ static void judge(struct station *s, unsigned link)
 static void on_board_event(const struct nanet3_event *event, void *context)
 {
 	struct station *s = context;
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 
 	switch (event->type) {
 	case NANET3_EVENT_TX:

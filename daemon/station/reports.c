@@ -160,7 +160,7 @@ static void on_identity(struct station *s, const struct capture_report *r)
 			  r->link, r->tower, r->floor, c->tower, c->floor);
 	}
 	engine_link(s->engine, r->link, watch_link(s->watch, r->link)->status & NANET3_LSTAT_LOCKED,
-		    r->tower, r->floor, (struct engine_now){now_mono_ns(), now_utc_ns()});
+		    r->tower, r->floor, station_now());
 }
 
 /* An event of its own, without an end: status shows it for a while. */
@@ -182,7 +182,7 @@ static void say_boot(struct station *s, const struct capture_report *r, uint32_t
 static void on_telemetry(struct station *s, const struct capture_report *r)
 {
 	struct station_link *l = &s->link[r->link];
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 	const struct boots_floor *f = boots_find(&s->boots, r->tower, r->floor);
 	bool known = f && f->count == r->telemetry.boot_count;
 	uint32_t before = 0;
@@ -210,7 +210,7 @@ static void on_reply(struct station *s, const struct capture_report *r)
 	if (word_unpack(r->word, &word) < 0) {
 		return; /* a broken reply is no reply; the engine asks again */
 	}
-	engine_reply(s->engine, r->link, &word, (struct engine_now){now_mono_ns(), now_utc_ns()});
+	engine_reply(s->engine, r->link, &word, station_now());
 }
 
 static void on_takeover(struct station *s, const struct capture_report *r)

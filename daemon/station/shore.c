@@ -14,6 +14,7 @@
 #include "daemon/core/now.h"
 #include "daemon/disk/disk.h"
 #include "daemon/station/links.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 #include "daemon/time/clock.h"
@@ -23,7 +24,7 @@ static void put(struct station *s, const char *name, double value)
 	struct param *p;
 
 	if (isfinite(value) && params_find(s->params, name, &p, NULL) == 0) {
-		engine_shore(s->engine, p, value, (struct engine_now){now_mono_ns(), now_utc_ns()});
+		engine_shore(s->engine, p, value, station_now());
 	}
 }
 

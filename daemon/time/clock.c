@@ -151,15 +151,13 @@ static bool may_label(const struct clock *c, enum label_source source)
 
 static double source_uncertainty(const struct clock *c, enum label_source source)
 {
-	double receiver = c->config.receiver_ns;
-
 	if (source == LABEL_SYSTEM && !clock_heard(c, c->view.last_pps_ns)) {
 		/* The count runs freely: its second may begin anywhere in the system clock's. */
 		return SYSTEM_NS + (c->view.system_minus_label_ns == INT64_MIN
 					    ? (double)CLOCK_SECOND_NS / 2
 					    : fabs((double)c->view.system_minus_label_ns));
 	}
-	return receiver;
+	return c->config.receiver_ns;
 }
 
 static void follow_line(struct clock *c, enum label_source source, const struct clock_line *line)
@@ -359,11 +357,7 @@ struct clock *clock_create(const struct clock_config *config)
 	c->view.reason = c->reason;
 	c->view.gps_minus_board_ns = c->view.system_minus_label_ns = INT64_MIN;
 	c->label.anchor_tai_ns = INT64_MIN;
-	c->label.uncertainty_ns = UINT32_MAX;
-	c->label.tai_utc_s = config->tai_utc_s;
-	c->label.leap_tai_ns = config->leap_tai_ns;
-	c->label.leap = config->leap_tai_ns != INT64_MAX;
-	clock_say(c);
+	clock_evaluate(c);
 	return c;
 }
 
