@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What peers can cause at any rate is limited: a token bucket; a counter whose growth is reported at most once a minute. */
+/* What peers can cause at any rate is limited: a token bucket; a counter whose growth is
+ * reported at most once a minute. */
 #ifndef DAEMON_CORE_LIMIT_H
 #define DAEMON_CORE_LIMIT_H
 
@@ -33,7 +34,8 @@ struct told_count {
 	uint64_t count, at_ns; /* as last reported; 0: never */
 };
 
-/* By how much `count` has grown since the last report, if a report is allowed at `now_ns` (CLOCK_MONOTONIC); else 0. */
+/* By how much `count` has grown since the last report, if a report is allowed at `now_ns`
+ * (CLOCK_MONOTONIC); else 0. */
 static inline uint64_t told_news(struct told_count *t, uint64_t count, uint64_t now_ns)
 {
 	uint64_t more = count - t->count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text put together piece by piece in the caller's buffer, a string at all times; what has no room is cut. */
+/* Text put together piece by piece in the caller's buffer, a string at all times; what has no
+ * room is cut. */
 #ifndef DAEMON_CORE_TEXT_H
 #define DAEMON_CORE_TEXT_H
 

@@ -18,15 +18,16 @@ struct station;
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
 
-/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is followed. */
+/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is
+ * followed. */
 struct station_event {
 	struct event *event;
 	void (*run)(struct station *s);
 	struct station *station;
 };
 
-/* Call `run` before clients have their turn: when `fd` is readable (EV_READ), at the signal `fd` (EV_SIGNAL), or each
- * `every_ms` (fd -1). -ENOMEM. */
+/* Call `run` before clients have their turn: when `fd` is readable (EV_READ), at the signal `fd`
+ * (EV_SIGNAL), or each `every_ms` (fd -1). -ENOMEM. */
 int station_follow(struct station *s, struct station_event *e, int fd, short what,
 		   unsigned every_ms, void (*run)(struct station *s));
 void station_unfollow(struct station_event *e); /* one that is not followed is fine */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The daemon's own beginning and end among the station's events, and what the database knows of the daemons before us,
- * carried to all that goes on with it: commands and their numbers, the run, the phase's references, the FCMs' boots, the
- * clock's relabelling, events left open (alarms ended with their daemon; what still stands begins anew). At the start;
- * where the database could not be opened then, when it can; and again when another file has taken its place: what this
- * daemon knows itself then comes before what the file says.
+ * The daemon's own beginning and end among the station's events, and what the database knows of
+ * the daemons before us, carried to all that goes on with it: commands and their numbers, the run,
+ * the phase's references, the FCMs' boots, the clock's relabelling, events left open (alarms ended
+ * with their daemon; what still stands begins anew). At the start; where the database could not be
+ * opened then, when it can; and again when another file has taken its place: what this daemon
+ * knows itself then comes before what the file says.
  */
 #include "daemon/station/lifecycle.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Our own start and stop as events; what the database knows of the daemons before us, for all that goes on with it. */
+/* Our own start and stop as events; what the database knows of the daemons before us, for all
+ * that goes on with it. */
 #ifndef DAEMON_STATION_LIFECYCLE_H
 #define DAEMON_STATION_LIFECYCLE_H
 

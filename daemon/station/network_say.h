@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The network's control server: its start; sockets that cannot be opened, who was refused at one. */
+/* The network's control server: its start; sockets that cannot be opened, who was refused at
+ * one. */
 #ifndef DAEMON_STATION_NETWORK_SAY_H
 #define DAEMON_STATION_NETWORK_SAY_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The clock's sources: their lines, which of the labels agree with each other, and which line is the best; the synchronised
- * system clock: which label it confirms, and its veto.
+ * The clock's sources: their lines, which of the labels agree with each other, and which line is
+ * the best; the synchronised system clock: which label it confirms, and its veto.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts put together piece by piece: lists, bits, dates; what has no room is cut, and stays a string. */
+/* Texts put together piece by piece: lists, bits, dates; what has no room is cut, and stays a
+ * string. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
