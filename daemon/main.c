@@ -31,7 +31,6 @@
 #include "daemon/station/detector.h"
 #include "daemon/station/questions.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/restore.h"
 #include "daemon/station/shore.h"
 #include "daemon/station/station.h"
 #include "daemon/station/view.h"
@@ -45,8 +44,8 @@
 struct options {
 	unsigned board;
 	const char *config;
-	char of_board[64]; /* the default, by the board's number */
-	bool check, print, example, operations;
+	char of_board[64];		       /* the default, by the board's number */
+	int check, print, example, operations; /* set by getopt_long() */
 	const char *overrides[33];
 	unsigned override_count;
 };
@@ -91,33 +90,31 @@ static bool is_told_to_stop(void)
 	       (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
 }
 
-/* 2: said what is wrong. */
-static int take_board(const char *text, unsigned *ret_board)
+/* False: said what is wrong. */
+static bool take_board(const char *text, unsigned *ret_board)
 {
 	char *end;
-	unsigned long number;
+	unsigned long number = strtoul(text, &end, 10); /* ULONG_MAX: out of range */
 
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (!isdigit((unsigned char)text[0]) || *end || errno || number > BOARD_MAX) {
+	if (!isdigit((unsigned char)text[0]) || *end || number > BOARD_MAX) {
 		fprintf(stderr, "fcm-server: --board %s: a number 0..%u\n", text, BOARD_MAX);
-		return 2;
+		return false;
 	}
 	*ret_board = (unsigned)number;
-	return 0;
+	return true;
 }
 
 /* 0 go on, 1 said what was asked, 2 usage. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	static const struct option longs[] = {
+	const struct option longs[] = {
 		{"board", required_argument, NULL, 'b'},
 		{"config", required_argument, NULL, 'c'},
 		{"set", required_argument, NULL, 's'},
-		{"check-config", no_argument, NULL, 'k'},
-		{"print-config", no_argument, NULL, 'p'},
-		{"example-config", no_argument, NULL, 'e'},
-		{"operations", no_argument, NULL, 'o'},
+		{"check-config", no_argument, &o->check, true},
+		{"print-config", no_argument, &o->print, true},
+		{"example-config", no_argument, &o->example, true},
+		{"operations", no_argument, &o->operations, true},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -126,8 +123,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 
 	while ((c = getopt_long(argc, argv, "b:c:h", longs, NULL)) != -1) {
 		switch (c) {
+		case 0: /* a flag */
+			break;
 		case 'b':
-			if (take_board(optarg, &o->board)) {
+			if (!take_board(optarg, &o->board)) {
 				return 2;
 			}
 			break;
@@ -140,18 +139,6 @@ static int parse_options(int argc, char **argv, struct options *o)
 				return 2;
 			}
 			o->overrides[o->override_count++] = optarg;
-			break;
-		case 'k':
-			o->check = true;
-			break;
-		case 'p':
-			o->print = true;
-			break;
-		case 'e':
-			o->example = true;
-			break;
-		case 'o':
-			o->operations = true;
 			break;
 		case 'V':
 			puts("fcm-server " FCM_VERSION);
@@ -202,11 +189,11 @@ static void say_no_board(const struct station *s, int r)
 	const char *device = s->config.board.device;
 
 	if (r == -EPROTO) {
-		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			  "%s: driver or emulator of another version (the daemon needs %u). Load "
-			  "the nanet3 module of this release, see modinfo nanet3, or start its "
-			  "emulator",
-			  device, NANET3_VERSION);
+		log_event(
+			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			"%s: driver or emulator of another version (the daemon needs %u). Load the "
+			"nanet3 module of this release, see modinfo nanet3, or start its emulator",
+			device, NANET3_VERSION);
 		return;
 	}
 	log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
@@ -507,8 +494,7 @@ static void warn_of_experts(struct station *s, const struct control_groups *grou
 	if (!groups->roles) {
 		log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_CONFIG,
 			  "every user who can connect to %s is an expert: name expert_group or "
-			  "reader_group "
-			  "in [control] of %s",
+			  "reader_group in [control] of %s",
 			  s->config.control.socket, s->config_path);
 	}
 }
@@ -554,57 +540,29 @@ static int settle_listeners(struct station *s)
 
 /* --- the loop --- */
 
-static void on_reports(evutil_socket_t fd, short what, void *arg)
+static void every_10ms(struct station *s)
 {
-	(void)fd;
-	(void)what;
-	reports_drain(arg);
+	detector_tick(s);
+	waiters_tick(s);
 }
 
-static void on_recorder(evutil_socket_t fd, short what, void *arg)
+static void every_100ms(struct station *s)
 {
-	(void)fd;
-	(void)what;
-	records_drain(arg);
-}
-
-static void on_stored(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	detector_stored(arg);
-}
-
-static void on_10ms(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	detector_tick(arg);
-	waiters_tick(arg);
-}
-
-static void on_100ms(evutil_socket_t fd, short what, void *arg)
-{
-	(void)fd;
-	(void)what;
-	links_tick(arg);
-	timing_tick(arg);
-	runs_tick(arg);
-	questions_tick(arg);
-	view_judge(arg);
-	ops_tick(arg);
+	links_tick(s);
+	timing_tick(s);
+	runs_tick(s);
+	questions_tick(s);
+	view_judge(s);
+	ops_tick(s);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */
 static void feed_watchdog(struct station *s)
 {
-	uint64_t limit_us = 0, age_ns;
+	uint64_t limit_us = 0;
 
-	if (sd_watchdog_enabled(0, &limit_us) <= 0) {
-		return;
-	}
-	age_ns = now_mono_ns() - s->capture_status.last_tick_ns;
-	if (age_ns < limit_us * 1000 / 2) {
+	if (sd_watchdog_enabled(0, &limit_us) > 0 &&
+	    now_mono_ns() - s->capture_status.last_tick_ns < limit_us * 1000 / 2) {
 		sd_notify(0, "WATCHDOG=1");
 	}
 }
@@ -624,13 +582,10 @@ static void tend_control(struct station *s)
 	s->control_lost = r < 0;
 }
 
-static void on_second(evutil_socket_t fd, short what, void *arg)
+static void every_second(struct station *s)
 {
-	struct station *s = arg;
 	char line[160];
 
-	(void)fd;
-	(void)what;
 	tend_control(s);
 	links_second(s);
 	lifecycle_second(s);
@@ -645,25 +600,25 @@ static void on_second(evutil_socket_t fd, short what, void *arg)
 	sd_notifyf(0, "STATUS=%s", line);
 }
 
-static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+static void stop_on(struct station *s, const char *signal)
 {
-	(void)fd;
-	(void)what;
-	feed_watchdog(arg);
-}
-
-static void on_stop(evutil_socket_t signal, short what, void *arg)
-{
-	struct station *s = arg;
-
-	(void)what;
 	if (!s->stopping) {
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_STOP, "stopping on %s",
-			  strsignal((int)signal));
+			  signal);
 		sd_notify(0, "STOPPING=1");
 		s->stopping = true;
 		event_base_loopbreak(s->base);
 	}
+}
+
+static void on_term(struct station *s)
+{
+	stop_on(s, strsignal(SIGTERM));
+}
+
+static void on_int(struct station *s)
+{
+	stop_on(s, strsignal(SIGINT));
 }
 
 static void say_difference(void *context, const char *section, const char *key, bool restart)
@@ -674,7 +629,7 @@ static void say_difference(void *context, const char *section, const char *key, 
 }
 
 /* Members of the groups may have changed, too: whoever connects from now on has his groups of today. */
-static void reload_groups(struct station *s, const struct config *fresh)
+static void reload_groups(struct station *s, struct config *fresh)
 {
 	struct control_groups groups;
 	struct sc_error error = {0};
@@ -685,12 +640,8 @@ static void reload_groups(struct station *s, const struct config *fresh)
 			  error.message, error.hint);
 		return;
 	}
-	memcpy(s->config.control.reader_group, fresh->control.reader_group,
-	       sizeof(fresh->control.reader_group));
-	memcpy(s->config.control.socket_group, fresh->control.socket_group,
-	       sizeof(fresh->control.socket_group));
-	memcpy(s->config.control.expert_group, fresh->control.expert_group,
-	       sizeof(fresh->control.expert_group));
+	memcpy(fresh->control.socket, s->config.control.socket, sizeof(fresh->control.socket));
+	s->config.control = fresh->control; /* but for the socket */
 	warn_of_experts(s, &groups);
 	r = control_regroup(s->control, &groups);
 	if (r < 0) {
@@ -700,15 +651,12 @@ static void reload_groups(struct station *s, const struct config *fresh)
 }
 
 /* Only what the table says needs no restart is taken over. */
-static void on_reload(evutil_socket_t signal, short what, void *arg)
+static void reload(struct station *s)
 {
-	struct station *s = arg;
 	struct config_report *report = NULL;
 	struct config fresh;
 	int r;
 
-	(void)signal;
-	(void)what;
 	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
 		   (unsigned long long)(now_mono_ns() / 1000));
 	r = config_load(s->config_path, s->config.instance, s->overrides, &fresh, &report);
@@ -734,20 +682,6 @@ static void on_reload(evutil_socket_t signal, short what, void *arg)
 	sd_notify(0, "READY=1");
 }
 
-struct loop_events {
-	struct event *all[16];
-	unsigned count;
-};
-
-static int add_event(struct loop_events *l, struct event *e, const struct timeval *every)
-{
-	if (!e || event_priority_set(e, EVENTS_URGENT) < 0 || event_add(e, every) < 0) {
-		return -ENOMEM;
-	}
-	l->all[l->count++] = e;
-	return 0;
-}
-
 /* Look at the board before the first request, so that the first status is right. */
 static void first_look(struct station *s)
 {
@@ -765,44 +699,55 @@ static void serve(struct station *s)
 	}
 }
 
+/* READY, and all that goes on from here. */
+static void be_ready(struct station *s)
+{
+	first_look(s);
+	store_put_words(s->store, s->params);
+	store_put_station(s->store, "recordings", s->records.directory);
+	keys_put_place(s);
+	log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
+		  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
+		  s->config.board.device);
+	sd_notify(0, "READY=1");
+	take_signals(SIG_UNBLOCK);
+	serve(s);
+	take_signals(SIG_BLOCK);
+	s->served = true;
+}
+
 static int run_loop(struct station *s)
 {
-	static const struct timeval ms10 = {0, 10000}, ms100 = {0, 100000}, second = {1, 0},
-				    ms500 = {0, 500000};
-	struct event_base *b = s->base;
-	struct loop_events l = {.count = 0};
+	const struct {
+		int fd;
+		short what;
+		unsigned every_ms;
+		void (*run)(struct station *s);
+	} sources[] = {
+		{s->reports.fd, EV_READ, 0, reports_drain},
+		{store_done_fd(s->store), EV_READ, 0, detector_stored},
+		{recorder_fd(s->recorder), EV_READ, 0, records_drain},
+		{-1, 0, 10, every_10ms},
+		{-1, 0, 100, every_100ms},
+		{-1, 0, 1000, every_second},
+		{-1, 0, 500, feed_watchdog},
+		{SIGTERM, EV_SIGNAL, 0, on_term},
+		{SIGINT, EV_SIGNAL, 0, on_int},
+		{SIGHUP, EV_SIGNAL, 0, reload},
+	};
+	struct station_event events[sizeof(sources) / sizeof(sources[0])] = {0};
+	size_t count = sizeof(sources) / sizeof(sources[0]);
 	int r = 0;
 
-	r |= add_event(&l, event_new(b, s->reports.fd, EV_READ | EV_PERSIST, on_reports, s), NULL);
-	r |= add_event(&l,
-		       event_new(b, store_done_fd(s->store), EV_READ | EV_PERSIST, on_stored, s),
-		       NULL);
-	r |= add_event(&l,
-		       event_new(b, recorder_fd(s->recorder), EV_READ | EV_PERSIST, on_recorder, s),
-		       NULL);
-	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_10ms, s), &ms10);
-	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_100ms, s), &ms100);
-	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_second, s), &second);
-	r |= add_event(&l, event_new(b, -1, EV_PERSIST, on_watchdog, s), &ms500);
-	r |= add_event(&l, evsignal_new(b, SIGTERM, on_stop, s), NULL);
-	r |= add_event(&l, evsignal_new(b, SIGINT, on_stop, s), NULL);
-	r |= add_event(&l, evsignal_new(b, SIGHUP, on_reload, s), NULL);
-	if (r == 0) {
-		first_look(s);
-		store_put_words(s->store, s->params);
-		store_put_station(s->store, "recordings", s->records.directory);
-		keys_put_place(s);
-		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_START,
-			  "version " FCM_VERSION ", board %u at %s, ready", s->config.instance,
-			  s->config.board.device);
-		sd_notify(0, "READY=1");
-		take_signals(SIG_UNBLOCK);
-		serve(s);
-		take_signals(SIG_BLOCK);
-		s->served = true;
+	for (size_t n = 0; r == 0 && n < count; n++) {
+		r = station_follow(s, &events[n], sources[n].fd, sources[n].what,
+				   sources[n].every_ms, sources[n].run);
 	}
-	while (l.count) {
-		event_free(l.all[--l.count]);
+	if (r == 0) {
+		be_ready(s);
+	}
+	for (size_t n = 0; n < count; n++) {
+		station_unfollow(&events[n]);
 	}
 	return r;
 }

@@ -5,21 +5,21 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is(const struct debounce_reason *e, const char *code, const char *object)
+{
+	return e->since_ns && strcmp(e->code, code) == 0 && strcmp(e->object, object) == 0;
+}
+
 struct debounce_reason *debounce_see(struct debounce *t, const char *code, const char *object,
 				     uint64_t hold_ns, uint32_t parts, uint64_t now_ns)
 {
-	struct debounce_reason *e = NULL;
+	struct debounce_reason *e = NULL, *k = t->reason;
 
-	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
-		struct debounce_reason *k = &t->reason[n];
-
-		if (!k->since_ns) {
-			e = e ? e : k;
-		} else if (strcmp(k->code, code) == 0 && strcmp(k->object, object) == 0) {
-			e = k;
-			break;
-		}
+	while (k < t->reason + DEBOUNCE_MAX && !is(k, code, object)) {
+		e = e || k->since_ns ? e : k; /* the first that is free */
+		k++;
 	}
+	e = k < t->reason + DEBOUNCE_MAX ? k : e;
 	if (!e) {
 		return NULL;
 	}
@@ -55,12 +55,9 @@ bool debounce_tell(struct debounce_reason *e)
 
 bool debounce_told(const struct debounce *t, const char *code, const char *object)
 {
-	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
-		const struct debounce_reason *e = &t->reason[n];
-
-		if (e->since_ns && e->told && strcmp(e->code, code) == 0 &&
-		    strcmp(e->object, object) == 0) {
-			return true;
+	for (const struct debounce_reason *e = t->reason; e < t->reason + DEBOUNCE_MAX; e++) {
+		if (is(e, code, object)) {
+			return e->told;
 		}
 	}
 	return false;
@@ -69,9 +66,9 @@ bool debounce_told(const struct debounce *t, const char *code, const char *objec
 struct debounce_reason *debounce_over(struct debounce *t, const struct debounce_reason *after,
 				      uint64_t now_ns)
 {
-	for (unsigned n = after ? (unsigned)(after - t->reason) + 1 : 0; n < DEBOUNCE_MAX; n++) {
-		struct debounce_reason *e = &t->reason[n];
+	struct debounce_reason *e = after ? &t->reason[after - t->reason + 1] : t->reason;
 
+	for (; e < t->reason + DEBOUNCE_MAX; e++) {
 		if (e->since_ns && e->seen_ns != now_ns && now_ns - e->seen_ns >= e->hold_ns) {
 			return e;
 		}

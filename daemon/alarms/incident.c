@@ -182,8 +182,7 @@ static const struct incident_part *explained_by(const struct incidents *s,
 	const struct incident_row *best = NULL;
 	const struct incident_part *by = NULL;
 
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		const struct incident_part *q = &s->part[n];
+	for (const struct incident_part *q = s->part; q < s->part + INCIDENT_PARTS_MAX; q++) {
 		const struct incident_row *row = q->of ? explains(q, p) : NULL;
 
 		if (row && (!best || row < best)) {
@@ -260,9 +259,7 @@ static struct incident *new_incident(struct incidents *s)
 static struct incident_part *find(struct incidents *s, const char *code, const char *object,
 				  const char *loss)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		struct incident_part *p = &s->part[n];
-
+	for (struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (p->kind && !p->over_ns && strcmp(p->kind->code, code) == 0 &&
 		    strcmp(p->object, object) == 0 && p->loss == loss) {
 			return p;
@@ -425,9 +422,7 @@ static void leave(struct incidents *s, struct incident_part *p, struct incident 
 /* It was noticed later than what it explains. Ends, as rows have no circle. */
 static void take_over(struct incidents *s, const struct incident_part *p)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		struct incident_part *q = &s->part[n];
-
+	for (struct incident_part *q = s->part; q < s->part + INCIDENT_PARTS_MAX; q++) {
 		if (explains(p, q) && q->of != p->of && !explained_at_home(s, q)) {
 			leave(s, q, p->of);
 			take_over(s, q);
@@ -438,9 +433,7 @@ static void take_over(struct incidents *s, const struct incident_part *p)
 /* What it was before goes on in it. */
 static void fold(struct incidents *s, struct incident_part *p)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		struct incident_part *q = &s->part[n];
-
+	for (struct incident_part *q = s->part; q < s->part + INCIDENT_PARTS_MAX; q++) {
 		if (of_incident(q, p->of) && q != p && q->over_ns && same(q, p)) {
 			p->cost.frames += q->cost.frames;
 			p->cost.dropped += q->cost.dropped;
@@ -468,9 +461,7 @@ static void place(struct incidents *s, struct incident_part *p)
 
 static void end_unseen(struct incidents *s, uint64_t now_ns)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		struct incident_part *p = &s->part[n];
-
+	for (struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (p->kind && !p->over_ns && p->seen_ns != now_ns) {
 			p->over_ns = now_ns;
 			s->changed = true;
@@ -486,9 +477,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	bool active = false, red = false;
 
 	i->parts = 0;
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		const struct incident_part *p = &s->part[n];
-
+	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (of_incident(p, i)) {
 			i->parts++;
 			active |= !p->over_ns;
@@ -533,9 +522,7 @@ static int by_rank(const void *a, const void *b)
 static void add_darkness(struct incidents *s, struct incident *i, uint8_t taken[PARAM_LINKS],
 			 uint64_t now_ns)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		struct incident_part *p = &s->part[n];
-
+	for (struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (!of_incident(p, i) || p->over_ns) {
 			continue;
 		}
@@ -626,9 +613,7 @@ const char *incidents_word(const struct incidents *s)
 {
 	bool red = s->red_left_out, any = s->left_out > 0;
 
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		const struct incident_part *p = &s->part[n];
-
+	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (p->kind && !p->over_ns && !p->paused) {
 			any = true;
 			red |= p->red;

@@ -60,21 +60,17 @@ static const char *unseen(const struct judge *j, const struct debounce_reason *e
 static void list_unseen(struct judge *j, const struct debounce_reason *e, const char *why)
 {
 	const struct alarm *a = alarms_find(j->alarms, e->object, e->code);
-	struct listed l = {.code = e->code, .object = e->object};
+	struct observation o = {
+		.code = e->code, .object = e->of, .parts = e->parts, .since_ns = e->since_ns};
 	char text[sizeof(a->text) + 80];
 
 	if (a && a->state == ALARM_RAISED) {
 		snprintf(text, sizeof(text), "%s (not known for %.0f s: %s)", a->text,
 			 judge_seconds_since(j, e->seen_ns), why);
-		l.text = text;
-		l.action = a->action;
-		judge_list(j, &l, a);
-		judge_explain(j,
-			      (struct observation){.code = e->code,
-						   .object = e->of,
-						   .parts = e->parts,
-						   .since_ns = e->since_ns},
-			      a);
+		o.text = text;
+		o.action = a->action;
+		judge_list(j, &o, e->object, 0, a);
+		judge_explain(j, o, a);
 	}
 }
 
@@ -90,7 +86,7 @@ static void say_over(struct judge *j, const struct debounce_reason *e)
 	if (strcmp(e->code, "hits-lost") == 0) {
 		floor_hits_over(j, (unsigned)e->of.link, text, sizeof(text));
 	}
-	judge_put_event(j, "info", e->code, e->object, text, "");
+	judge_put_event(j, "info", e->code, object_thing(e->object), text, "");
 }
 
 static void forget_gone(struct judge *j)
@@ -120,7 +116,13 @@ static void list_latched(struct judge *j)
 	char text[sizeof(a->text) + 80];
 
 	while ((a = alarms_next(j->alarms, a))) {
-		struct listed l = {.code = a->code, .object = a->object, .action = a->action};
+		struct observation o = {.code = a->code,
+					.object = object_thing(a->object),
+					.red = a->level == LEVEL_ALARM,
+					.paused = alarm_is_paused(a),
+					.text = text,
+					.action = a->action,
+					.since_ns = j->v->now_ns};
 
 		if (a->state != ALARM_LATCHED) {
 			continue;
@@ -128,17 +130,9 @@ static void list_latched(struct judge *j)
 		snprintf(text, sizeof(text),
 			 "is over for %.0f s, and waits to be acknowledged; it was: %s",
 			 (double)(j->v->utc_ns - a->over_ns) / 1e9, a->text);
-		l.text = text;
-		judge_list(j, &l, a);
-		incidents_hold(j->incidents,
-			       &(struct observation){.code = a->code,
-						     .object = object_thing(a->object),
-						     .red = a->level == LEVEL_ALARM,
-						     .paused = alarm_is_paused(a),
-						     .text = a->text,
-						     .action = a->action,
-						     .since_ns = j->v->now_ns},
-			       j->v->now_ns);
+		judge_list(j, &o, a->object, 0, a);
+		o.text = a->text;
+		incidents_hold(j->incidents, &o, j->v->now_ns);
 	}
 }
 
@@ -169,16 +163,6 @@ static int compare(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-static void put_in_order(struct judge *j)
-{
-	for (size_t n = 0; n < j->count; n++) {
-		j->list[n].number = (unsigned)n;
-	}
-	if (j->count > 1) {
-		qsort(j->list, j->count, sizeof(*j->list), compare);
-	}
-}
-
 /* ------------------------------------------------------------------ the look */
 
 static void look(struct judge *j)
@@ -199,7 +183,9 @@ static void look(struct judge *j)
 	forget_gone(j);
 	list_latched(j);
 	incidents_tick(j->incidents, j->v->now_ns);
-	put_in_order(j);
+	if (j->count > 1) {
+		qsort(j->list, j->count, sizeof(*j->list), compare);
+	}
 }
 
 void judge_tick(struct judge *j, const struct judge_view *view)

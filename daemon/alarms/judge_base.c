@@ -40,24 +40,26 @@ bool judge_is_feed(const struct judge *j, unsigned group)
 
 /* --- events --- */
 
-void judge_log_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action, const char *log, int link)
+void judge_log_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action,
+		     const char *log)
 {
+	char name[ALARM_OBJECT_BYTES];
 	struct judge_event event = {.severity = severity,
 				    .code = code,
-				    .object = object,
+				    .object = object_name(&object, name, sizeof(name)),
 				    .text = text,
 				    .action = action,
 				    .log = log,
-				    .link = link};
+				    .link = object.link};
 
 	j->ops.event(j->ops.context, &event);
 }
 
-void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action)
+void judge_put_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action)
 {
-	judge_log_event(j, severity, code, object, text, action, NULL, JUDGE_NO_LINK);
+	judge_log_event(j, severity, code, object, text, action, NULL);
 }
 
 /* --- reasons --- */
@@ -77,21 +79,24 @@ static struct judge_reason *list_room(struct judge *j)
 	return &j->list[j->count++];
 }
 
-void judge_list(struct judge *j, const struct listed *l, const struct alarm *alarm)
+void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
+		const struct alarm *alarm)
 {
-	bool red = alarm ? alarm->level == LEVEL_ALARM : l->red;
+	bool red = alarm ? alarm->level == LEVEL_ALARM : o->red;
 	struct judge_reason *r = list_room(j);
 
 	j->red += red && !(alarm && alarm_is_paused(alarm));
 	if (!r) {
 		return; /* no memory: it counts, and is told by its event */
 	}
-	*r = (struct judge_reason){
-		.red = red, .since_ns = alarm ? alarm->since_ns : l->since_ns, .alarm = alarm};
-	snprintf(r->code, sizeof(r->code), "%s", l->code);
-	snprintf(r->object, sizeof(r->object), "%s", l->object);
-	snprintf(r->text, sizeof(r->text), "%s", l->text);
-	snprintf(r->action, sizeof(r->action), "%s", l->action);
+	*r = (struct judge_reason){.red = red,
+				   .since_ns = alarm ? alarm->since_ns : since_ns,
+				   .alarm = alarm,
+				   .number = (unsigned)j->count};
+	snprintf(r->code, sizeof(r->code), "%s", o->code);
+	snprintf(r->object, sizeof(r->object), "%s", object);
+	snprintf(r->text, sizeof(r->text), "%s", o->text);
+	snprintf(r->action, sizeof(r->action), "%s", o->action);
 }
 
 /* --- observations --- */
@@ -134,35 +139,36 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 				    .level = o->red ? LEVEL_ALARM : LEVEL_WARNING,
 				    .latch = o->latch,
 				    .parts = o->parts};
-	struct listed l = {o->red, o->code, object, o->text, o->action, j->v->utc_ns};
+	int64_t since_ns = j->v->utc_ns;
 	const struct alarm *alarm;
 	bool told;
 
 	/* Events caused by our own start are suppressed; what has outlived a daemon is none of them. */
 	told = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_tell(e);
 	if (told && !(kind && kind->quiet)) {
-		judge_put_event(j, o->red ? "alarm" : "warning", o->code, object, o->text,
+		judge_put_event(j, o->red ? "alarm" : "warning", o->code, o->object, o->text,
 				o->action);
 	}
 	/* A full ring is no matter of its link, nor is there time for a black box. */
 	if (told && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {
 		j->ops.box(j->ops.context, (unsigned)o->object.link, o->code, o->text);
 	}
-	l.since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
+	since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
 	alarm = e ? alarms_see(j->alarms, &sight, judge_now(j)) : NULL;
-	judge_list(j, &l, alarm);
+	judge_list(j, o, object, since_ns, alarm);
 	if (!o->past) {
 		o->since_ns = o->since_ns ? o->since_ns : e ? e->since_ns : j->v->now_ns;
 		judge_explain(j, *o, alarm);
 	}
 }
 
-static void see(struct judge *j, const struct observation *o, const char *format, va_list ap)
+void observe(struct judge *j, const struct observation *o, const char *format, ...)
 {
 	const struct reason_kind *kind = reason_kind(o->code);
 	char object[ALARM_OBJECT_BYTES], text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES];
 	struct observation shown = *o;
 	struct debounce_reason *e;
+	va_list ap;
 
 	e = debounce_see(&j->debounce, o->code, object_name(&o->object, object, sizeof(object)),
 			 kind ? kind->hold_ns : 0, o->parts, j->v->now_ns);
@@ -172,44 +178,11 @@ static void see(struct judge *j, const struct observation *o, const char *format
 			return;
 		}
 	}
+	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
 	observation_advice(o, action, sizeof(action));
 	shown.text = text;
 	shown.action = action;
 	observed(j, &shown, e, object);
-}
-
-void observe(struct judge *j, const struct observation *o, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	see(j, o, format, ap);
-	va_end(ap);
-}
-
-void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
-		 const char *advice, const char *format, ...)
-{
-	const struct observation o = {.red = red, .code = code, .object = object, .advice = advice};
-	va_list ap;
-
-	va_start(ap, format);
-	see(j, &o, format, ap);
-	va_end(ap);
-}
-
-void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
-		    uint64_t lasted_ns, const char *advice, const char *format, ...)
-{
-	const struct observation o = {.code = code,
-				      .object = object,
-				      .advice = advice,
-				      .since_ns = at_ns - lasted_ns,
-				      .past = j->v->now_ns > at_ns + INCIDENT_NEAR_NS};
-	va_list ap;
-
-	va_start(ap, format);
-	see(j, &o, format, ap);
-	va_end(ap);
 }

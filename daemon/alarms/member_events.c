@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "daemon/core/text.h"
 
 #define MINUTE_NS 60000000000ull
 
@@ -18,17 +19,12 @@ static const char *what_of(const struct publisher_member_status *then,
 	if (now->state == MEMBER_ALIVE) {
 		return was ? NULL : same ? "is back" : "is there";
 	}
-	if (!was) {
-		return NULL;
-	}
-	switch (now->state) {
-	case MEMBER_SILENT:
+	if (was && now->state == MEMBER_SILENT) {
 		return "is gone: it has given no sign of life";
-	case MEMBER_LEFT:
-		return "is gone: it has left, or its connection has ended";
-	default:
-		return NULL;
 	}
+	return was && now->state == MEMBER_LEFT
+		       ? "is gone: it has left, or its connection has ended"
+		       : NULL;
 }
 
 static bool may_tell(struct member_events *c, uint64_t now_ns)
@@ -50,17 +46,15 @@ bool member_events_next(struct member_events *c, const struct publisher_status *
 	for (unsigned n = 0; n < now->members; n++) {
 		const struct publisher_member_status *m = &now->member[n];
 		const char *what = what_of(&c->seen[n], m);
-		int used;
 
 		c->seen[n] = *m;
 		if (!what || quiet || !may_tell(c, now_ns)) {
 			continue;
 		}
 		memcpy(ret_coming->group, m->group, sizeof(ret_coming->group));
-		used = snprintf(ret_coming->text, sizeof(ret_coming->text), "member %s %s", m->name,
-				what);
+		snprintf(ret_coming->text, sizeof(ret_coming->text), "member %s %s", m->name, what);
 		if (c->left_out) {
-			snprintf(ret_coming->text + used, sizeof(ret_coming->text) - (size_t)used,
+			text_add(ret_coming->text, sizeof(ret_coming->text),
 				 "; %llu more came or went before",
 				 (unsigned long long)c->left_out);
 			c->left_out = 0;
@@ -74,9 +68,7 @@ bool member_events_silent(const struct publisher_status *now, const char *group,
 			  int64_t utc_ns, char *text, size_t size)
 {
 	const struct publisher_member_status *last = NULL;
-	char since[32] = "";
-	time_t since_s;
-	struct tm tm;
+	char since[32];
 
 	for (unsigned n = 0; n < now->members; n++) {
 		const struct publisher_member_status *m = &now->member[n];
@@ -89,10 +81,7 @@ bool member_events_silent(const struct publisher_status *now, const char *group,
 	if (!last || last->state != MEMBER_SILENT) {
 		return false;
 	}
-	since_s = (time_t)((utc_ns - (int64_t)(now_ns - last->last_seen_ns)) / 1000000000);
-	if (gmtime_r(&since_s, &tm)) {
-		strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
-	}
+	text_utc(since, sizeof(since), utc_ns - (int64_t)(now_ns - last->last_seen_ns));
 	snprintf(text, size, "%s has been silent since %s UTC", last->name, since);
 	return true;
 }

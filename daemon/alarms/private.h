@@ -1,17 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Inside the judge. Files, none of which calls one below it:
- *
- *   judge_base.c        an observation, an event, words that several use
- *   reasons_board.c     the board, this machine, sockets, database, disk, recorder
- *   reasons_clock.c     time
- *   reasons_loss.c      frames lost and dropped: reasons and events
- *   reasons_link.c      links and their phase
- *   reasons_feed.c      readers of the TriDAS feed
- *   reasons_group.c     consumers
- *   reasons_floor.c     floors and the command engine
- *   judge.c             the whole: what begins, what is over, in which order it is shown
- */
+/* Inside the judge. README.md lists the files; none calls one below it there. */
 #ifndef DAEMON_ALARMS_PRIVATE_H
 #define DAEMON_ALARMS_PRIVATE_H
 
@@ -22,11 +10,10 @@
 #include "daemon/alarms/loss_episodes.h"
 #include "daemon/alarms/member_events.h"
 #include "daemon/alarms/overflow.h"
-#include "daemon/core/told.h"
+#include "daemon/core/limit.h"
 
 #define OWN_NS	       2000000000ull /* a command of ours shows at the board by then */
 #define START_GRACE_NS 3000000000ull /* after our start nothing is called silent */
-#define JUDGE_NO_LINK  OBJECT_NONE
 
 struct judge {
 	struct judge_ops ops;
@@ -54,26 +41,31 @@ struct judge {
 void observe(struct judge *j, const struct observation *o, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* The same, with nothing but an advice. */
-void reasons_add(struct judge *j, bool red, const char *code, struct alarm_object object,
-		 const char *advice, const char *format, ...) __attribute__((format(printf, 6, 7)));
+#define reasons_add(j, is_red, reason, whose, todo, ...)                                           \
+	observe(j,                                                                                 \
+		&(struct observation){                                                             \
+			.red = is_red, .code = reason, .object = whose, .advice = todo},           \
+		__VA_ARGS__)
 /* A warning of what happened until that moment: it is shown longer, but soon causes nothing any more. */
-void reasons_add_at(struct judge *j, const char *code, struct alarm_object object, uint64_t at_ns,
-		    uint64_t lasted_ns, const char *advice, const char *format, ...)
-	__attribute__((format(printf, 7, 8)));
+#define reasons_add_at(j, reason, whose, at_ns, lasted_ns, todo, ...)                              \
+	observe(j,                                                                                 \
+		&(struct observation){.code = reason,                                              \
+				      .object = whose,                                             \
+				      .advice = todo,                                              \
+				      .since_ns = (at_ns) - (lasted_ns),                           \
+				      .past = (j)->v->now_ns > (at_ns) + INCIDENT_NEAR_NS},        \
+		__VA_ARGS__)
 /* To the incidents, with what operators have done about its alarm; NULL: it has none. */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
-/* Into the list, as people see it. */
-struct listed {
-	bool red;
-	const char *code, *object, *text, *action;
-	int64_t since_ns; /* UTC; of the alarm, if there is one */
-};
-void judge_list(struct judge *j, const struct listed *l, const struct alarm *alarm);
-void judge_put_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action);
+/* Into the list, as people see it. `since_ns`: UTC, of one without an alarm. */
+void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
+		const struct alarm *alarm);
+void judge_put_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action);
 /* The same, into the system log, too, under the subject `log`. */
-void judge_log_event(struct judge *j, const char *severity, const char *code, const char *object,
-		     const char *text, const char *action, const char *log, int link);
+void judge_log_event(struct judge *j, const char *severity, const char *code,
+		     struct alarm_object object, const char *text, const char *action,
+		     const char *log);
 struct engine_now judge_now(const struct judge *j);
 bool judge_fresh_start(const struct judge *j);
 /* Until the capture thread has caught up, what is known of links and floors may be older than it looks. */

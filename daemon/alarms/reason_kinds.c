@@ -2,74 +2,69 @@
 /* All codes that a reason may have. See reason_kinds.h. */
 #include "daemon/alarms/reason_kinds.h"
 
-#include <stdio.h>
 #include <string.h>
 
+#include "daemon/core/text.h"
+
 #define SECOND_NS 1000000000ull
-#define THING	  (1u << OF_THING)
-#define LINK	  (1u << OF_LINK)
-#define FLOOR	  (1u << OF_FLOOR)
-#define GROUP	  (1u << OF_GROUP)
-#define FEED	  (1u << OF_FEED)
-#define VALUE	  (1u << OF_VALUE)
 
 const struct reason_kind reason_kinds[] = {
-	{"board-gone", THING, "board", 0, false, false, false, DARK_ALL},
-	{"board-back", THING, "board", 0, true, false, false},
-	{"board-stalled", THING, "board", 0, false, true, false, DARK_ALL},
-	{"capture-stuck", THING, "capture", 0, false, false, false},
-	{"machine-late", THING, "machine", 0, false, false, false},
-	{"link-dark", LINK, NULL, 0, false, true, false, DARK_ALL},
-	{"link-unaligned", LINK, NULL, SECOND_NS, false, true, false, DARK_ALL},
-	{"byte-slip", LINK, NULL, SECOND_NS, false, true, false},
-	{"link-silent", LINK, NULL, 0, false, true, false, DARK_ALL},
-	{"link-loss", LINK, NULL, 0, true, false, false},
-	{"downlink-errors", LINK, NULL, 0, false, true, false},
-	{"ring-fill", LINK, NULL, SECOND_NS, false, false, false},
-	{"floor-identity", LINK, NULL, 0, false, true, false},
-	{"phase-slip", LINK, NULL, 0, false, true, false},
-	{"phase-jump", LINK, NULL, 0, false, true, false},
-	{"phase-silent", LINK, NULL, 0, false, true, false},
-	{"phase-drift", LINK, NULL, 0, false, true, false},
-	{"floor-mute", FLOOR, NULL, 0, false, false, false},
-	{"fcm-booted", FLOOR, NULL, 0, true, false, false},
-	{"hv-trip", FLOOR, NULL, 0, false, false, false, DARK_PARTS},
-	{"hv-silenced", FLOOR, NULL, 0, false, false, true},
+	{"board-gone", OF_THING, "board", 0, false, false, false, DARK_ALL},
+	{"board-back", OF_THING, "board", 0, true, false, false},
+	{"board-stalled", OF_THING, "board", 0, false, true, false, DARK_ALL},
+	{"capture-stuck", OF_THING, "capture", 0, false, false, false},
+	{"machine-late", OF_THING, "machine", 0, false, false, false},
+	{"link-dark", OF_LINK, NULL, 0, false, true, false, DARK_ALL},
+	{"link-unaligned", OF_LINK, NULL, SECOND_NS, false, true, false, DARK_ALL},
+	{"byte-slip", OF_LINK, NULL, SECOND_NS, false, true, false},
+	{"link-silent", OF_LINK, NULL, 0, false, true, false, DARK_ALL},
+	{"link-loss", OF_LINK, NULL, 0, true, false, false},
+	{"downlink-errors", OF_LINK, NULL, 0, false, true, false},
+	{"ring-fill", OF_LINK, NULL, SECOND_NS, false, false, false},
+	{"floor-identity", OF_LINK, NULL, 0, false, true, false},
+	{"phase-slip", OF_LINK, NULL, 0, false, true, false},
+	{"phase-jump", OF_LINK, NULL, 0, false, true, false},
+	{"phase-silent", OF_LINK, NULL, 0, false, true, false},
+	{"phase-drift", OF_LINK, NULL, 0, false, true, false},
+	{"floor-mute", OF_FLOOR, NULL, 0, false, false, false},
+	{"fcm-booted", OF_FLOOR, NULL, 0, true, false, false},
+	{"hv-trip", OF_FLOOR, NULL, 0, false, false, false, DARK_PARTS},
+	{"hv-silenced", OF_FLOOR, NULL, 0, false, false, true},
 	/* a small step is followed at once */
-	{"hv-low", FLOOR, NULL, 3 * SECOND_NS, false, false, false, DARK_PARTS},
-	{"hits-lost", FLOOR, NULL, 0, false, false, false},
-	{"sequences", FLOOR, NULL, 0, false, false, false},
+	{"hv-low", OF_FLOOR, NULL, 3 * SECOND_NS, false, false, false, DARK_PARTS},
+	{"hits-lost", OF_FLOOR, NULL, 0, false, false, false},
+	{"sequences", OF_FLOOR, NULL, 0, false, false, false},
 	/* a link that is back is polled anew within seconds */
-	{"stale", FLOOR | THING, "shore", 5 * SECOND_NS, false, false, false},
-	{"alarm", VALUE, NULL, 0, false, false, false},
-	{"command-unknown", VALUE, NULL, 0, false, false, true},
-	{"safe-cut", THING, "safe", 0, false, false, true},
-	{"clock-no-time", THING, "clock", 0, false, false, false},
-	{"clock-fault", THING, "clock", 0, false, false, false},
-	{"clock-acquiring", THING, "clock", 0, false, false, false},
-	{"clock-holdover", THING, "clock", 0, false, false, false},
-	{"clock-relabelled", 1u << OF_EPOCH, NULL, 0, false, false, false},
-	{"clock-system", THING, "clock", 0, false, false, false},
-	{"leap-table-missing", THING, "clock", 0, false, false, false},
-	{"leap-table-expired", THING, "clock", 0, false, false, false},
-	{"leap-mismatch", THING, "clock", 5 * SECOND_NS, false, false, false},
-	{"consumer-none", GROUP | FEED, NULL, SECOND_NS, false, false, false},
-	{"consumer-lag", GROUP, NULL, SECOND_NS, false, false, false},
-	{"consumer-dropping", GROUP, NULL, 0, true, false, false},
-	{"data-open", THING, "data", 0, false, false, false},
-	{"feed-reader-dropped", FEED, NULL, 0, true, false, false},
-	{"door-not-open", THING, "doors", 0, false, false, false},
-	{"store-failing", THING, "store", 0, false, false, false},
-	{"store-lag", THING, "store", SECOND_NS, false, false, false},
-	{"store-keep", THING, "store", 0, false, false, false},
-	{"store-lost", THING, "store", 0, false, false, false},
-	{"emergency-rows", THING, "store", SECOND_NS, false, false, false},
-	{"emergency-memory", THING, "store", 0, false, false, false},
-	{"emergency-full", THING, "store", 0, false, true, false},
-	{"disk-hangs", THING, "disk", 0, false, false, false},
-	{"disk-low", THING, "disk", 0, false, false, false},
-	{"record-stopped", THING, "recorder", 0, true, false, false},
-	{"record-let-go", THING, "recorder", 0, false, false, false},
+	{"stale", OF_FLOOR | OF_THING, "shore", 5 * SECOND_NS, false, false, false},
+	{"alarm", OF_VALUE, NULL, 0, false, false, false},
+	{"command-unknown", OF_VALUE, NULL, 0, false, false, true},
+	{"safe-cut", OF_THING, "safe", 0, false, false, true},
+	{"clock-no-time", OF_THING, "clock", 0, false, false, false},
+	{"clock-fault", OF_THING, "clock", 0, false, false, false},
+	{"clock-acquiring", OF_THING, "clock", 0, false, false, false},
+	{"clock-holdover", OF_THING, "clock", 0, false, false, false},
+	{"clock-relabelled", OF_EPOCH, NULL, 0, false, false, false},
+	{"clock-system", OF_THING, "clock", 0, false, false, false},
+	{"leap-table-missing", OF_THING, "clock", 0, false, false, false},
+	{"leap-table-expired", OF_THING, "clock", 0, false, false, false},
+	{"leap-mismatch", OF_THING, "clock", 5 * SECOND_NS, false, false, false},
+	{"consumer-none", OF_GROUP | OF_FEED, NULL, SECOND_NS, false, false, false},
+	{"consumer-lag", OF_GROUP, NULL, SECOND_NS, false, false, false},
+	{"consumer-dropping", OF_GROUP, NULL, 0, true, false, false},
+	{"data-open", OF_THING, "data", 0, false, false, false},
+	{"feed-reader-dropped", OF_FEED, NULL, 0, true, false, false},
+	{"door-not-open", OF_THING, "doors", 0, false, false, false},
+	{"store-failing", OF_THING, "store", 0, false, false, false},
+	{"store-lag", OF_THING, "store", SECOND_NS, false, false, false},
+	{"store-keep", OF_THING, "store", 0, false, false, false},
+	{"store-lost", OF_THING, "store", 0, false, false, false},
+	{"emergency-rows", OF_THING, "store", SECOND_NS, false, false, false},
+	{"emergency-memory", OF_THING, "store", 0, false, false, false},
+	{"emergency-full", OF_THING, "store", 0, false, true, false},
+	{"disk-hangs", OF_THING, "disk", 0, false, false, false},
+	{"disk-low", OF_THING, "disk", 0, false, false, false},
+	{"record-stopped", OF_THING, "recorder", 0, true, false, false},
+	{"record-let-go", OF_THING, "recorder", 0, false, false, false},
 	{0},
 };
 
@@ -85,18 +80,15 @@ const struct reason_kind *reason_kind(const char *code)
 
 bool reason_kind_is_of(const struct reason_kind *k, enum reason_of of, const char *thing)
 {
-	return (k->of & 1u << of) && (of != OF_THING || strcmp(k->thing, thing) == 0);
+	return (k->of & of) && (of != OF_THING || strcmp(k->thing, thing) == 0);
 }
 
 const char *reason_kinds_of(enum reason_of of, const char *thing, char *buf, size_t size)
 {
-	size_t used = 0;
-
 	*buf = '\0';
 	for (const struct reason_kind *k = reason_kinds; k->code; k++) {
-		if (reason_kind_is_of(k, of, thing) && used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "",
-						 k->code);
+		if (reason_kind_is_of(k, of, thing)) {
+			text_list(buf, size, "%s", k->code);
 		}
 	}
 	return buf;

@@ -11,14 +11,14 @@
 
 /* What a reason's object is. */
 enum reason_of {
-	OF_THING, /* the one that is named in `thing` */
-	OF_LINK,  /* "link2" */
-	OF_FLOOR, /* "tower1.floor3" */
-	OF_GROUP, /* "group trigger" */
-	OF_FEED,  /* "feed tower1.floor3" */
-	OF_VALUE, /* "tower1.floor3.fcm.humidity" */
-	OF_EPOCH, /* "time epoch 3": nobody knows it before */
-	OF_NOTHING,
+	OF_NOTHING = 0x00,
+	OF_THING = 0x01, /* the one that is named in `thing` */
+	OF_LINK = 0x02,	 /* "link2" */
+	OF_FLOOR = 0x04, /* "tower1.floor3" */
+	OF_GROUP = 0x08, /* "group trigger" */
+	OF_FEED = 0x10,	 /* "feed tower1.floor3" */
+	OF_VALUE = 0x20, /* "tower1.floor3.fcm.humidity" */
+	OF_EPOCH = 0x40, /* "time epoch 3": nobody knows it before */
 };
 
 /* Which modules see nothing while a reason is true. */
@@ -26,7 +26,7 @@ enum reason_dark { DARK_NONE, DARK_ALL /* of the object's link, else of all link
 
 struct reason_kind {
 	const char *code;
-	unsigned of;	   /* 1 << enum reason_of, several */
+	unsigned of;	   /* enum reason_of, several */
 	const char *thing; /* OF_THING: its name */
 	uint64_t hold_ns;  /* it must hold for so long before it begins; 0: it begins at once */
 	bool quiet;	   /* its events are written by who finds it */

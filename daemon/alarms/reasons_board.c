@@ -13,8 +13,7 @@
 static void back_reason(struct judge *j)
 {
 	static const char action[] =
-		"nothing to do at the fibres; which time: fcmctl ledger show; why "
-		"it went: dmesg";
+		"nothing to do at the fibres; which time: fcmctl ledger show; why it went: dmesg";
 	const struct judge_view *v = j->v;
 	char text[128];
 
@@ -28,7 +27,7 @@ static void back_reason(struct judge *j)
 		 (double)(v->board_back_ns - v->board_gone_ns) / 1e9);
 	if (j->back_told_ns != v->board_back_ns) {
 		j->back_told_ns = v->board_back_ns;
-		judge_put_event(j, "warning", "board-back", "board", text, action);
+		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action);
 	}
 	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",
 		       text);
@@ -50,8 +49,7 @@ void reasons_board(struct judge *j)
 		j->stalled_at_ns = j->v->now_ns;
 		reasons_add(j, true, "board-stalled", object_thing("board"),
 			    "if it does not recover within seconds, reload the module nanet3 or "
-			    "power-cycle "
-			    "the board",
+			    "power-cycle the board",
 			    "the board's DMA has stalled: it hands over no data");
 	}
 	if (j->v->capture_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
@@ -76,7 +74,6 @@ void reasons_machine(struct judge *j)
 	}
 }
 
-/* A board that hands over nothing is one reason, not one a link. */
 bool board_just_stalled(const struct judge *j)
 {
 	return j->stalled_at_ns && j->v->now_ns - j->stalled_at_ns < 3 * LINK_SILENT_NS;
@@ -90,8 +87,8 @@ static void disk_reasons(struct judge *j)
 	if (v->asked_ns && now - v->asked_ns > DISK_HANGS_NS) {
 		reasons_add(
 			j, true, "disk-hangs", object_thing("disk"),
-			"look at the disk: dmesg, iostat. What makes safer (fcmctl safe) does "
-			"not need it",
+			"look at the disk: dmesg, iostat. What makes safer (fcmctl safe) does not "
+			"need it",
 			"the disk of %s has not answered for %.1f s; other commands wait for it",
 			j->v->config->store.database, (double)(now - v->asked_ns) / 1e9);
 	}
@@ -124,8 +121,7 @@ static void emergency_reasons(struct judge *j)
 	if (v->dropped > 0) {
 		reasons_add(j, true, "emergency-full", object_thing("store"),
 			    "the system log names the commands",
-			    "%llu rows did not fit into the emergency journal and are not "
-			    "recorded",
+			    "%llu rows did not fit into the emergency journal and are not recorded",
 			    (unsigned long long)v->dropped);
 	}
 }
@@ -164,15 +160,13 @@ void reasons_store(struct judge *j)
 			    v->keep_error_text);
 	}
 	if (v->given_up || v->refused || j->v->reports_lost) {
-		reasons_add(
-			j, true, "store-lost", object_thing("store"),
-			"keep the system log: what the database misses stands there; look at the "
-			"disk",
-			"rows lost since the start: %llu given up, %llu refused by a full queue, "
-			"%llu "
-			"reports of capture",
-			(unsigned long long)v->given_up, (unsigned long long)v->refused,
-			(unsigned long long)j->v->reports_lost);
+		reasons_add(j, true, "store-lost", object_thing("store"),
+			    "keep the system log: what the database misses stands there; look at "
+			    "the disk",
+			    "rows lost since the start: %llu given up, %llu refused by a full "
+			    "queue, %llu reports of capture",
+			    (unsigned long long)v->given_up, (unsigned long long)v->refused,
+			    (unsigned long long)j->v->reports_lost);
 	}
 	disk_reasons(j);
 	emergency_reasons(j);
@@ -197,16 +191,15 @@ void reasons_recorder(struct judge *j)
 			    "%s", v->failed);
 	}
 	if (v->let_go) {
-		reasons_add(
-			j, false, "record-let-go", object_thing("recorder"),
-			v->several_links
-				? "the disk or the machine is too slow, each link is 80 MB/s: "
-				  "iostat -x 1, top; another disk ([record] directory), or fewer "
-				  "links"
-				: "the disk or the machine is too slow, a link is 80 MB/s: "
-				  "iostat -x 1, top; another disk ([record] directory)",
-			"the recorder did not keep up and has let go of %llu cells of recording "
-			"%s; data and consumers are not touched",
-			(unsigned long long)v->let_go_cells, v->name);
+		reasons_add(j, false, "record-let-go", object_thing("recorder"),
+			    v->several_links
+				    ? "the disk or the machine is too slow, each link is 80 MB/s: "
+				      "iostat -x 1, top; another disk ([record] directory), or "
+				      "fewer links"
+				    : "the disk or the machine is too slow, a link is 80 MB/s: "
+				      "iostat -x 1, top; another disk ([record] directory)",
+			    "the recorder did not keep up and has let go of %llu cells of "
+			    "recording %s; data and consumers are not touched",
+			    (unsigned long long)v->let_go_cells, v->name);
 	}
 }

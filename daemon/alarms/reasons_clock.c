@@ -20,26 +20,24 @@ static void clock_doubts(struct judge *j, const struct clock_view *v)
 	}
 	if (v->system_disagrees) {
 		clock_system_words(v, text, sizeof(text));
-		reasons_add(
-			j, false, "clock-system", object_thing("clock"),
-			"compare both with a third clock: chronyc tracking or timedatectl "
-			"timesync-status, and gpsmon; events and commands are timed by the system "
-			"clock, data by the label",
-			"the system clock is %s", text);
+		reasons_add(j, false, "clock-system", object_thing("clock"),
+			    "compare both with a third clock: chronyc tracking or timedatectl "
+			    "timesync-status, and gpsmon; events and commands are timed by the "
+			    "system clock, data by the label",
+			    "the system clock is %s", text);
 	}
 }
 
 static void leap_reasons(struct judge *j, const struct clock_view *v)
 {
 	if (j->v->leaps_error) {
-		reasons_add(
-			j, false, "leap-table-missing", object_thing("clock"),
-			"apt-get install tzdata, or name the file in [clock] leap_file; it is read "
-			"again every minute",
-			"%s: %s; TAI-UTC = %d s is taken as it was%s",
-			j->v->config->clock.leap_file, strerror(-j->v->leaps_error),
-			v->label.tai_utc_s,
-			v->label.leap ? ", and the leap second that it announced" : "");
+		reasons_add(j, false, "leap-table-missing", object_thing("clock"),
+			    "apt-get install tzdata, or name the file in [clock] leap_file; it is "
+			    "read again every minute",
+			    "%s: %s; TAI-UTC = %d s is taken as it was%s",
+			    j->v->config->clock.leap_file, strerror(-j->v->leaps_error),
+			    v->label.tai_utc_s,
+			    v->label.leap ? ", and the leap second that it announced" : "");
 	}
 	if (v->leap_table_expired) {
 		reasons_add(
@@ -49,13 +47,12 @@ static void leap_reasons(struct judge *j, const struct clock_view *v)
 			v->label.tai_utc_s);
 	}
 	if (v->leap_mismatch) {
-		reasons_add(
-			j, false, "leap-mismatch", object_thing("clock"),
-			"a receiver that started cold: wait 12.5 minutes; if it stays, apt-get "
-			"install tzdata: the table is older than the receiver's almanac",
-			"gpsd or the floors' time words count other leap seconds than the table, "
-			"which says TAI-UTC = %d s",
-			v->label.tai_utc_s);
+		reasons_add(j, false, "leap-mismatch", object_thing("clock"),
+			    "a receiver that started cold: wait 12.5 minutes; if it stays, apt-get "
+			    "install tzdata: the table is older than the receiver's almanac",
+			    "gpsd or the floors' time words count other leap seconds than the "
+			    "table, which says TAI-UTC = %d s",
+			    v->label.tai_utc_s);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 
 #define SHOWN_NS 60000000000ull /* a reader that was dropped stays a reason for so long */
 
@@ -23,8 +24,7 @@ static void gone_text(const struct feed_gone_status *g, char *text, size_t size)
 }
 
 static const char gone_action[] = "is that program or its network too slow? It may connect again, "
-				  "and goes on with the newest "
-				  "hits: fcmctl consumer list";
+				  "and goes on with the newest hits: fcmctl consumer list";
 
 static void nobody(struct judge *j, unsigned link)
 {
@@ -78,39 +78,32 @@ static void refused_news(struct judge *j)
 {
 	const struct feed_status *f = &j->v->publisher->feed;
 	uint64_t more = told_news(&j->readers_refused, f->refused, j->v->now_ns);
-	char object[48], text[200];
-	struct alarm_object of;
+	char text[200];
 
 	if (more == 0) {
 		return;
 	}
-	of = object_of(j, f->refused_last.link);
-	object_name(&of, object, sizeof(object));
 	snprintf(text, sizeof(text),
 		 "reader %s was refused: %u readers are there already (%llu refused since this was "
 		 "last told)",
 		 f->refused_last.address, FEED_READERS_LINK, (unsigned long long)more);
-	judge_log_event(j, "warning", "feed-reader-refused", object, text,
-			"end a reader that is not needed: fcmctl consumer list", "feed",
-			(int)f->refused_last.link);
+	judge_log_event(j, "warning", "feed-reader-refused", object_of(j, f->refused_last.link),
+			text, "end a reader that is not needed: fcmctl consumer list", "feed");
 }
 
 /* One that stalls, is dropped and connects again, in a loop, is an event of its floor a minute. */
 static void dropped_news(struct judge *j, const struct feed_gone_status *g, uint64_t more)
 {
-	char object[48], last[200], others[100] = "", text[300];
-	struct alarm_object of = object_of(j, g->reader.link);
+	char text[300];
 
-	object_name(&of, object, sizeof(object));
-	gone_text(g, last, sizeof(last));
+	gone_text(g, text, sizeof(text));
 	if (more > 1) {
-		snprintf(others, sizeof(others),
+		text_add(text, sizeof(text),
 			 "; the last of %llu readers of this floor since the event before",
 			 (unsigned long long)more);
 	}
-	snprintf(text, sizeof(text), "%s%s", last, others);
-	judge_log_event(j, "warning", "feed-reader-dropped", object, text, gone_action, "feed",
-			(int)g->reader.link);
+	judge_log_event(j, "warning", "feed-reader-dropped", object_of(j, g->reader.link), text,
+			gone_action, "feed");
 }
 
 void events_feed(struct judge *j)

@@ -10,24 +10,11 @@
 
 #include "daemon/alarms/private.h"
 #include "daemon/alarms/silence.h"
+#include "daemon/core/text.h"
 #include "slowctl/param/plural.h"
 
 #define HV_DOWN 50.0 /* V: nothing is seen */
 #define HV_LOW	0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
-
-/* Modules of a floor, as bits: "om0, om2". */
-static void list_modules(uint32_t modules, char *text, size_t size)
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
-		if (modules & 1u << m && used < size) {
-			used += (size_t)snprintf(text + used, size - used, "%som%u",
-						 used ? ", " : "", m);
-		}
-	}
-}
 
 /* --- what the engine says --- */
 
@@ -112,14 +99,13 @@ static void trip_reason(struct trips *t, unsigned link)
 		return;
 	}
 	o.object.modules = (uint8_t)o.parts;
-	list_modules(o.parts, modules, sizeof(modules));
 	if (t->link[link].unknown) {
-		list_modules(t->link[link].unknown, unknown, sizeof(unknown));
-		snprintf(asked, sizeof(asked), " (not known of %s for %.0f s)", unknown,
+		snprintf(asked, sizeof(asked), " (not known of %s for %.0f s)",
+			 text_bits(unknown, sizeof(unknown), "om", t->link[link].unknown),
 			 t->link[link].unknown_s);
 	}
-	observe(t->j, &o, "the high voltage has tripped on over-current and is off: %s%s", modules,
-		asked);
+	observe(t->j, &o, "the high voltage has tripped on over-current and is off: %s%s",
+		text_bits(modules, sizeof(modules), "om", o.parts), asked);
 }
 
 static void engine_all(struct judge *j)
@@ -151,11 +137,8 @@ void floors_look(struct judge *j)
 /* "om0 120, om3 7" */
 static void list_lost(unsigned module, uint64_t lost, char *text, size_t size)
 {
-	size_t used = strlen(text);
-
 	if (lost) {
-		snprintf(text + used, size - used, "%som%u %llu", used ? ", " : "", module,
-			 (unsigned long long)lost);
+		text_list(text, size, "om%u %llu", module, (unsigned long long)lost);
 	}
 }
 
@@ -195,26 +178,19 @@ static void hits_reason(struct judge *j, unsigned link)
 	if (sum) {
 		observe(j, &o,
 			"bioluminescence or rate too high: %llu hit%s lost by the modules' FIFOs "
-			"in "
-			"the last minute: %s",
+			"in the last minute: %s",
 			(unsigned long long)sum, plural(sum), names);
 	}
 }
 
 /* --- modules that see nothing --- */
 
-static bool is_on(const struct judge *j, const struct param *p, const char *sibling)
+/* A value of the same module is known, and on or off. */
+static bool sibling_is(const struct judge *j, const struct param *p, const char *sibling, bool on)
 {
 	const struct param *q = params_sibling(j->v->params, p, sibling);
 
-	return q && q->has_value && q->value != 0;
-}
-
-static bool is_off(const struct judge *j, const struct param *p, const char *sibling)
-{
-	const struct param *q = params_sibling(j->v->params, p, sibling);
-
-	return q && q->has_value && q->value == 0;
+	return q && q->has_value && (q->value != 0) == on;
 }
 
 /* Powered, not tripped (that is a reason of its own), and far below what is set. */
@@ -222,7 +198,7 @@ static bool hv_is_low(struct judge *j, const struct param *p, uint64_t now_ns)
 {
 	return strcmp(p->kind->section, "om.hv") == 0 && p->has_setpoint &&
 	       param_quality(p, now_ns) == PARAM_GOOD && p->value < HV_LOW * p->setpoint &&
-	       is_on(j, p, "power") && !is_on(j, p, "trip");
+	       sibling_is(j, p, "power", true) && !sibling_is(j, p, "trip", true);
 }
 
 static void hv_reason(struct judge *j, unsigned link)
@@ -236,13 +212,12 @@ static void hv_reason(struct judge *j, unsigned link)
 
 	for (unsigned n = 0; n < params_count(j->v->params); n++) {
 		const struct param *p = params_at(j->v->params, n);
-		size_t used = strlen(names);
 
 		if (p->link == (int)link && p->index < PARAM_OM_COUNT &&
 		    hv_is_low(j, p, j->v->now_ns)) {
 			o.parts |= 1u << p->index;
-			snprintf(names + used, sizeof(names) - used, "%som%u %.0f of %.0f V",
-				 used ? ", " : "", p->index, p->value, p->setpoint);
+			text_list(names, sizeof(names), "om%u %.0f of %.0f V", p->index, p->value,
+				  p->setpoint);
 		}
 	}
 	if (o.parts) {
@@ -297,7 +272,7 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 
 		if (strcmp(p->kind->section, section) == 0 && p->tower == e->of.tower &&
 		    p->floor == e->of.floor && (e->parts & 1u << p->index) &&
-		    !is_off(j, p, "power") && !is_on(j, p, "trip") &&
+		    !sibling_is(j, p, "power", false) && !sibling_is(j, p, "trip", true) &&
 		    (param_quality(p, now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
 			return "its modules cannot be asked";
 		}
@@ -305,7 +280,6 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 	return NULL;
 }
 
-/* A mute floor whose link has gone dark is not over: it is when the floor has answered. */
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e)
 {
 	struct engine_link_view v;

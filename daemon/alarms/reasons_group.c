@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 
 #define LAG_NS 500000000ull
 
@@ -96,8 +97,8 @@ void reasons_groups(struct judge *j)
 		} else if (lags(g) && !judge_fresh_start(j)) {
 			reasons_add(j, false, "consumer-lag", object,
 				    together ? "all groups lag together: look at this machine "
-					       "first, what else runs on it? top, vmstat 1; "
-					       "then fcmctl consumer list"
+					       "first, what else runs on it? top, vmstat 1; then "
+					       "fcmctl consumer list"
 					     : "is the consumer busy? fcmctl consumer list",
 				    "the oldest block waits for %.1f s%s",
 				    (double)g->oldest_ns / 1e9, slowest(p, n, who, sizeof(who)));
@@ -112,40 +113,41 @@ void reasons_groups(struct judge *j)
 static void disconnected_news(struct judge *j, unsigned group)
 {
 	const struct publisher_group_status *g = &j->v->publisher->group[group];
-	char object[48], text[200];
-	size_t used;
+	char text[200];
 
 	if (g->disconnected == j->disconnected[group]) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", g->name);
-	used = (size_t)snprintf(
-		text, sizeof(text),
-		"too slow for policy disconnect, told so and taken off: %llu time(s)",
-		(unsigned long long)(g->disconnected - j->disconnected[group]));
-	for (unsigned n = 0; n < j->v->publisher->members && used < sizeof(text); n++) {
+	snprintf(text, sizeof(text),
+		 "too slow for policy disconnect, told so and taken off: %llu time(s)",
+		 (unsigned long long)(g->disconnected - j->disconnected[group]));
+	for (unsigned n = 0; n < j->v->publisher->members; n++) {
 		const struct publisher_member_status *m = &j->v->publisher->member[n];
 
 		if (m->state == MEMBER_TOO_SLOW && strcmp(m->group, g->name) == 0) {
-			used += (size_t)snprintf(text + used, sizeof(text) - used, ", %s", m->name);
+			text_list(text, sizeof(text), "%s", m->name);
 		}
 	}
 	j->disconnected[group] = g->disconnected;
-	judge_put_event(j, "warning", "consumer-disconnected", object, text,
+	judge_put_event(j, "warning", "consumer-disconnected", object_group(group, g->name), text,
 			"is the consumer busy, is its machine? fcmctl consumer list");
+}
+
+static struct alarm_object group_named(const char *name)
+{
+	return (struct alarm_object){
+		.of = OF_GROUP, .name = name, .link = OBJECT_NONE, .group = OBJECT_NONE};
 }
 
 /* Who is there after our own start has been there before. */
 static void members_news(struct judge *j)
 {
 	struct member_event event;
-	char object[48];
 
 	while (member_events_next(&j->members, j->v->publisher, judge_fresh_start(j), j->v->now_ns,
 				  &event)) {
-		snprintf(object, sizeof(object), "group %s", event.group);
-		judge_log_event(j, "info", "consumer-member", object, event.text, "", "consumer",
-				JUDGE_NO_LINK);
+		judge_log_event(j, "info", "consumer-member", group_named(event.group), event.text,
+				"", "consumer");
 	}
 }
 
@@ -154,21 +156,19 @@ static void namesake_news(struct judge *j)
 {
 	const struct publisher_namesake *n = &j->v->publisher->namesake;
 	uint64_t more = told_news(&j->namesakes, n->count, j->v->now_ns);
-	char object[48], text[400];
+	char text[400];
 
 	if (more == 0) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", n->group);
 	snprintf(text, sizeof(text),
 		 "a connection from %s asked for the name of member %s, which lives at %s, and was "
 		 "refused (%llu refused since this was last told)",
 		 n->refused, n->name, n->member, (unsigned long long)more);
-	judge_log_event(
-		j, "warning", "consumer-name-taken", object, text,
-		"two processes by mistake? Give each a name of its own; if nobody knows the "
-		"second one: find out who runs there what",
-		"consumer", JUDGE_NO_LINK);
+	judge_log_event(j, "warning", "consumer-name-taken", group_named(n->group), text,
+			"two processes by mistake? Give each a name of its own; if nobody knows "
+			"the second one: find out who runs there what",
+			"consumer");
 }
 
 void events_members(struct judge *j)

@@ -10,17 +10,14 @@
 
 static void dark_reason(struct judge *j, unsigned link)
 {
-	if (j->v->link[link].signal) {
-		reasons_add(j, true, "link-dark", object_link(link),
-			    "fcmctl link reset LINK; if it stays: fcmctl link show LINK, is "
-			    "there enough received power?",
-			    "light, but no lock");
-	} else {
-		reasons_add(j, true, "link-dark", object_link(link),
-			    "is the floor powered? Check fibre and SFP; it locks by itself when "
+	bool light = j->v->link[link].signal;
+
+	reasons_add(j, true, "link-dark", object_link(link),
+		    light ? "fcmctl link reset LINK; if it stays: fcmctl link show LINK, is there "
+			    "enough received power?"
+			  : "is the floor powered? Check fibre and SFP; it locks by itself when "
 			    "the light is back",
-			    "no light");
-	}
+		    "%s", light ? "light, but no lock" : "no light");
 }
 
 static void boot_reason(struct judge *j, unsigned link)
@@ -31,13 +28,12 @@ static void boot_reason(struct judge *j, unsigned link)
 		return;
 	}
 	observe(j,
-		&(struct observation){
-			.code = "fcm-booted",
-			.object = object_floor(f->tower, f->floor, link),
-			.advice = "compare what is set: fcmctl get 'floorN.om*.hv', and "
-				  "set anew what is gone",
-			.since_ns = f->booted_ns,
-			.past = judge_seconds_since(j, f->booted_ns) > BOOT_CAUSES_S},
+		&(struct observation){.code = "fcm-booted",
+				      .object = object_floor(f->tower, f->floor, link),
+				      .advice = "compare what is set: fcmctl get 'floorN.om*.hv', "
+						"and set anew what is gone",
+				      .since_ns = f->booted_ns,
+				      .past = judge_seconds_since(j, f->booted_ns) > BOOT_CAUSES_S},
 		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "
 		"be lost",
 		f->tower, f->floor, judge_seconds_since(j, f->booted_ns), f->count);
@@ -76,14 +72,13 @@ static void downlink_reason(struct judge *j, unsigned link)
 		return;
 	}
 	object.floor = j->v->config->link[link].floor;
-	reasons_add(
-		j, false, "downlink-errors", object,
-		"if it goes on: fcmctl get floorN.fcm.rx_power; fcmctl link show LINK, its "
-		"tx_power_nw; then clean the connectors of the fibre down",
-		"the floor hears us badly: %llu of our frames came damaged there in the last "
-		"minute; commands in them are lost and asked again, a floor that seems mute may "
-		"only not hear",
-		(unsigned long long)damaged);
+	reasons_add(j, false, "downlink-errors", object,
+		    "if it goes on: fcmctl get floorN.fcm.rx_power; fcmctl link show LINK, its "
+		    "tx_power_nw; then clean the connectors of the fibre down",
+		    "the floor hears us badly: %llu of our frames came damaged there in the last "
+		    "minute; commands in them are lost and asked again, a floor that seems mute "
+		    "may only not hear",
+		    (unsigned long long)damaged);
 }
 
 static void state_reason(struct judge *j, unsigned link)
@@ -99,13 +94,12 @@ static void state_reason(struct judge *j, unsigned link)
 	} else if (l->state == LINK_SILENT && !judge_fresh_start(j) && !judge_just_late(j) &&
 		   !board_just_stalled(j)) {
 		observe(j,
-			&(struct observation){
-				.red = true,
-				.code = "link-silent",
-				.object = object_link(link),
-				.since_ns = l->last_good_ns,
-				.advice = "fcmctl link show LINK: do bytes come at all? Then "
-					  "fcmctl link reset LINK"},
+			&(struct observation){.red = true,
+					      .code = "link-silent",
+					      .object = object_link(link),
+					      .since_ns = l->last_good_ns,
+					      .advice = "fcmctl link show LINK: do bytes come at "
+							"all? Then fcmctl link reset LINK"},
 			"locked, but no good frame for %.1f s",
 			judge_seconds_since(j, l->last_good_ns));
 	}
@@ -140,12 +134,11 @@ static void link_reasons(struct judge *j, unsigned link)
 static void silent_phase(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
-	struct observation o = {
-		.red = true,
-		.code = "phase-silent",
-		.object = object_link(link),
-		.advice = "fcmctl link reset LINK; if it stays, power-cycle the board; until then "
-			  "nobody sees a slip"};
+	struct observation o = {.red = true,
+				.code = "phase-silent",
+				.object = object_link(link),
+				.advice = "fcmctl link reset LINK; if it stays, power-cycle the "
+					  "board; until then nobody sees a slip"};
 
 	if (!(v->silent || v->unjudged) || judge_just_late(j)) {
 		return;
@@ -166,12 +159,10 @@ static void drift_reason(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
 	double tolerated_ps = j->v->config->phase.drift_ps;
-	struct observation o = {
-		.code = "phase-drift",
-		.object = object_link(link),
-		.advice =
-			"compare with the fibre's temperature: fcmctl phase history LINK; tell the "
-			"detector expert when it goes on"};
+	struct observation o = {.code = "phase-drift",
+				.object = object_link(link),
+				.advice = "compare with the fibre's temperature: fcmctl phase "
+					  "history LINK; tell the detector expert when it goes on"};
 
 	o.red = v->farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
 	o.parts = o.red;
@@ -195,16 +186,16 @@ static void phase_reasons(struct judge *j, unsigned link)
 	switch (last->verdict) {
 	case PHASE_SLIP:
 		reasons_add(j, true, "phase-slip", object_link(link),
-			    "fcmctl link reset LINK; if it stays and is understood: fcmctl "
-			    "phase accept LINK --reason TEXT",
+			    "fcmctl link reset LINK; if it stays and is understood: fcmctl phase "
+			    "accept LINK --reason TEXT",
 			    "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
 			    last->slip, last->difference_ps);
 		break;
 	case PHASE_JUMP:
 		reasons_add(j, true, "phase-jump", object_link(link),
-			    "was the fibre changed? fcmctl phase history LINK; once: fcmctl "
-			    "link reset LINK; what stays is the expert's to accept: fcmctl "
-			    "phase accept LINK --reason TEXT",
+			    "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
+			    "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
+			    "LINK --reason TEXT",
 			    "the last re-lock came back %.0f ps from the reference",
 			    last->difference_ps);
 		break;

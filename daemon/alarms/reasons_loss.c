@@ -7,35 +7,32 @@
 #include <string.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 #include "slowctl/param/plural.h"
 
 #define LOSS_RED     0.001	    /* of a minute's frames: more is red, less a warning */
 #define FIRST_PPS_NS 10000000000ull /* of a board that is back: it comes within so long */
 #define SAME_TIME_NS 2000000000ull  /* losses on all links so close have one cause */
 
-typedef const char *(*name_fn)(unsigned n);
-
-static const char *loss_name(unsigned n)
+/* A link loses by enum tdm_loss, a group by enum outcome. */
+static unsigned names_of(enum reason_of of)
 {
-	return tdm_loss_name((enum tdm_loss)n);
+	return of == OF_LINK ? TDM_LOSSES : OUTCOMES;
 }
 
-static const char *drop_name(unsigned n)
+static const char *name_of(enum reason_of of, unsigned n)
 {
-	return outcome_name((enum outcome)n);
+	return of == OF_LINK ? tdm_loss_name((enum tdm_loss)n) : outcome_name((enum outcome)n);
 }
 
 /* "520 link-down, 3 crc" */
-static void list_names(const uint64_t *lost, unsigned count, name_fn name, char *text, size_t size)
+static void list_names(enum reason_of of, const uint64_t *lost, char *text, size_t size)
 {
-	size_t used = 0;
-
 	*text = '\0';
-	for (unsigned n = 0; n < count; n++) {
-		if (lost[n] && used < size) {
-			used += (size_t)snprintf(text + used, size - used, "%s%llu %s",
-						 used ? ", " : "", (unsigned long long)lost[n],
-						 name(n));
+	for (unsigned n = 0; n < names_of(of); n++) {
+		if (lost[n]) {
+			text_list(text, size, "%llu %s", (unsigned long long)lost[n],
+				  name_of(of, n));
 		}
 	}
 }
@@ -76,38 +73,36 @@ static bool board_restarted_count(const struct judge *j)
 	       at - j->v->counts_restarted_ns < FIRST_PPS_NS;
 }
 
+/* Behind what a link lost by itself. */
+static void add_common(uint64_t lost, enum tdm_loss name, const char *cause, char *text,
+		       size_t size)
+{
+	if (lost) {
+		text_add(text, size, "%s%llu %s on all links in the same seconds%s",
+			 *text ? "; " : "", (unsigned long long)lost, tdm_loss_name(name), cause);
+	}
+}
+
 /* What the board did on all links stands apart: what a link lost besides has other causes. */
 static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], char *text,
 			size_t size)
 {
-	uint64_t own[TDM_LOSSES];
-	size_t used;
+	uint64_t own[TDM_LOSSES], stood_still = 0, counts_anew = 0;
 
 	memcpy(own, lost, sizeof(own));
 	own[TDM_GOOD] = 0;
 	if (board_did_it(j)) {
+		stood_still = own[TDM_LOSS_BOARD_FIFO];
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
 	if (board_restarted_count(j)) {
+		counts_anew = own[TDM_LOSS_TIME];
 		own[TDM_LOSS_TIME] = 0;
 	}
-	list_names(own, TDM_LOSSES, loss_name, text, size);
-	used = strlen(text);
-	if (own[TDM_LOSS_BOARD_FIFO] != lost[TDM_LOSS_BOARD_FIFO]) {
-		snprintf(text + used, size - used,
-			 "%s%llu %s on all links in the same seconds, so the board did it (its DMA "
-			 "stood still)",
-			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_BOARD_FIFO],
-			 loss_name(TDM_LOSS_BOARD_FIFO));
-		used = strlen(text);
-	}
-	if (own[TDM_LOSS_TIME] != lost[TDM_LOSS_TIME]) {
-		snprintf(text + used, size - used,
-			 "%s%llu %s on all links in the same seconds: the board is back and counts "
-			 "anew",
-			 used ? "; " : "", (unsigned long long)lost[TDM_LOSS_TIME],
-			 loss_name(TDM_LOSS_TIME));
-	}
+	list_names(OF_LINK, own, text, size);
+	add_common(stood_still, TDM_LOSS_BOARD_FIFO, ", so the board did it (its DMA stood still)",
+		   text, size);
+	add_common(counts_anew, TDM_LOSS_TIME, ": the board is back and counts anew", text, size);
 }
 
 static unsigned largest(const uint64_t by_name[TDM_LOSSES])
@@ -131,13 +126,12 @@ static const char *loss_advice(const struct judge *j, unsigned link, unsigned na
 		[TDM_LOSS_RING_FULL] = "the daemon emptied the ring too late: was it restarted, is "
 				       "this machine overloaded? top; fcmctl event list",
 		[TDM_LOSS_CRC] =
-			"damaged on the way; if it goes on or comes again, look at "
-			"received power and code errors: fcmctl link show LINK; then clean "
-			"the connectors",
+			"damaged on the way; if it goes on or comes again, look at received power "
+			"and code errors: fcmctl link show LINK; then clean the connectors",
 		[TDM_LOSS_ALIGNMENT] = "the frame border moved; if it goes on without a re-lock: "
 				       "fcmctl link align LINK",
-		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes "
-				  "on: fcmctl link reset LINK",
+		[TDM_LOSS_TIME] = "the floor's frame numbers jumped: has it booted? If it goes on: "
+				  "fcmctl link reset LINK",
 	};
 
 	if (name == TDM_LOSS_BOARD_FIFO && board_did_it(j)) {
@@ -189,17 +183,17 @@ static bool just_restarted(const struct judge *j, unsigned link)
 
 /* Each name has a cause of its own, and is explained while it goes on. */
 static void explain_names(struct judge *j, const struct observation *o,
-			  const struct loss_episodes *b, unsigned count, name_fn name)
+			  const struct loss_episodes *b)
 {
 	char object[ALARM_OBJECT_BYTES];
 	const struct alarm *alarm =
 		alarms_find(j->alarms, object_name(&o->object, object, sizeof(object)), o->code);
 
-	for (unsigned n = 1; n < count; n++) {
+	for (unsigned n = 1; n < names_of(o->object.of); n++) {
 		struct observation one = *o;
 
 		if (loss_episodes_run(b, n, j->v->now_ns)) {
-			one.loss = name(n);
+			one.loss = name_of(o->object.of, n);
 			one.since_ns = b->run_ns[n];
 			*(o->object.of == OF_LINK ? &one.much.frames : &one.much.dropped) =
 				b->run[n];
@@ -225,7 +219,7 @@ void reasons_link_loss(struct judge *j, unsigned link)
 	last_text(j, b, last, sizeof(last));
 	o.advice = loss_advice(j, link, largest(l->lost));
 	observe(j, &o, "frames lost in the last minute: %s%s", text, last);
-	explain_names(j, &o, b, TDM_LOSSES, loss_name);
+	explain_names(j, &o, b);
 }
 
 /* What is not the policy that everybody expects. */
@@ -268,28 +262,26 @@ static bool consumers_own(unsigned outcome)
 void reasons_drops(struct judge *j, unsigned group)
 {
 	const struct loss_episodes *b = &j->dropped[group];
-	struct observation o = {
-		.red = loss_episodes_going_on(b, j->v->now_ns),
-		.past = true, /* as a whole */
-		.code = "consumer-dropping",
-		.object = object_group(group, j->v->publisher->group[group].name),
-		.advice =
-			"fcmctl ledger show names floors and frames; who is slow: fcmctl consumer "
-			"list"};
+	struct observation o = {.red = loss_episodes_going_on(b, j->v->now_ns),
+				.past = true, /* as a whole */
+				.code = "consumer-dropping",
+				.object = object_group(group, j->v->publisher->group[group].name),
+				.advice = "fcmctl ledger show names floors and frames; who is "
+					  "slow: fcmctl consumer list"};
 	uint64_t dropped[OUTCOMES] = {0};
 	char text[160], last[40], streams[32];
 
 	for (unsigned n = OUTCOME_DROP_NO_MEMBER; n < OUTCOMES; n++) {
 		dropped[n] = consumers_own(n) ? j->v->dropped[group][n] : 0;
 	}
-	list_names(dropped, OUTCOMES, drop_name, text, sizeof(text));
+	list_names(OF_GROUP, dropped, text, sizeof(text));
 	if (!*text) {
 		return;
 	}
 	last_text(j, b, last, sizeof(last));
 	observe(j, &o, "frames dropped in the last minute: %s%s%s%s", text,
 		streams_words(j, group, streams, sizeof(streams)), policy_words(j, group), last);
-	explain_names(j, &o, b, OUTCOMES, drop_name);
+	explain_names(j, &o, b);
 }
 
 /* --- events --- */
@@ -300,8 +292,9 @@ struct told {
 	struct loss_episodes_report report;
 };
 
-static void put_news(struct judge *j, const struct told *t, const char *code, const char *object,
-		     const char *names, const char *cause, const char *action)
+static void put_news(struct judge *j, const struct told *t, const char *code,
+		     struct alarm_object object, const char *names, const char *cause,
+		     const char *action)
 {
 	char text[400];
 
@@ -329,13 +322,12 @@ static void put_news(struct judge *j, const struct told *t, const char *code, co
 static void say_link(struct judge *j, unsigned link, const struct told *t)
 {
 	struct observation o = {.object = object_link(link)};
-	char object[8], names[300], action[200];
+	char names[300], action[200];
 
 	list_losses(j, t->report.lost, names, sizeof(names));
 	o.advice = loss_advice(j, link, largest(t->report.lost));
 	observation_advice(&o, action, sizeof(action));
-	put_news(j, t, "link-loss", object_name(&o.object, object, sizeof(object)), names, "",
-		 action);
+	put_news(j, t, "link-loss", o.object, names, "", action);
 }
 
 /* All are counted before one is said: what they have in common is known then. */
@@ -368,7 +360,7 @@ static void group_news(struct judge *j, unsigned group)
 {
 	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 	struct told t = {.grave = true};
-	char object[48], names[160], streams[32], cause[160];
+	char names[160], streams[32], cause[160];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
 		counts[o] = consumers_own(o) ? j->v->publisher->group[group].dropped_frames[o] : 0;
@@ -377,11 +369,11 @@ static void group_news(struct judge *j, unsigned group)
 	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
 	}
-	snprintf(object, sizeof(object), "group %s", j->v->publisher->group[group].name);
-	list_names(t.report.lost, OUTCOMES, drop_name, names, sizeof(names));
+	list_names(OF_GROUP, t.report.lost, names, sizeof(names));
 	snprintf(cause, sizeof(cause), "%s%s", streams_words(j, group, streams, sizeof(streams)),
 		 policy_words(j, group));
-	put_news(j, &t, "consumer-dropping", object, names, cause,
+	put_news(j, &t, "consumer-dropping",
+		 object_group(group, j->v->publisher->group[group].name), names, cause,
 		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
 }
 

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "daemon/core/text.h"
 
 const char *silence_timer_name(enum silence_timer timer)
 {
@@ -59,26 +60,24 @@ void silence_get(struct params *p, unsigned link, uint64_t mono_ns, struct silen
 	}
 }
 
-const char silence_advice[] = "find out why the shore was silent: fcmctl event list; then, if "
-			      "light and modules allow it: "
-			      "fcmctl set 'floorN.om*.hv' VOLTS, or apply a plan; then fcmctl set "
-			      "floorN.fcm.silence_timer on (or off), which ends this";
+const char silence_advice[] =
+	"find out why the shore was silent: fcmctl event list; then, if light and modules allow "
+	"it: fcmctl set 'floorN.om*.hv' VOLTS, or apply a plan; then fcmctl set "
+	"floorN.fcm.silence_timer on (or off), which ends this";
 
 void silence_say(const struct silence_view *v, char *text, size_t size)
 {
-	time_t fired_s = (time_t)(v->fired_ns / 1000000000);
-	char when[40] = "", times[40] = "";
-	struct tm tm;
+	char date[32], when[40] = "", times[40] = "";
 
-	if (v->fired_ns && gmtime_r(&fired_s, &tm)) {
-		strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
+	if (v->fired_ns) {
+		snprintf(when, sizeof(when), " at %s UTC",
+			 text_utc(date, sizeof(date), v->fired_ns));
 	}
 	if (v->fired > 1) {
 		snprintf(times, sizeof(times), " (%u times by now)", v->fired);
 	}
 	snprintf(text, size,
 		 "the FCM received no word from the shore, and its silence timer ramped the high "
-		 "voltage of its modules down%s%s; their set values are 0 until they are set "
-		 "them",
+		 "voltage of its modules down%s%s; their set values are 0 until they are set them",
 		 when, times);
 }

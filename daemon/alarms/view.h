@@ -6,7 +6,6 @@
 #ifndef DAEMON_ALARMS_VIEW_H
 #define DAEMON_ALARMS_VIEW_H
 
-#include "daemon/alarms/link_state.h"
 #include "daemon/config/config.h"
 #include "daemon/data/boots.h"
 #include "daemon/phase/phase.h"
@@ -18,8 +17,12 @@
 #include "slowctl/engine/engine.h"
 #include "slowctl/param/param.h"
 
+#define LOSS_WINDOW_S	 60u		  /* "the last minute" of losses and drops */
 #define LINK_SILENT_NS	 1000000000ull	  /* locked, but no good frame for so long */
 #define RELABEL_SHOWN_NS 3600000000000ull /* so that the next shift sees a relabelling of time */
+
+/* Each implies that it is not one of those before. */
+enum link_state { LINK_OFF, LINK_DARK, LINK_ALIGNING, LINK_SILENT, LINK_UP };
 
 struct judge_link {
 	bool enabled;

@@ -19,10 +19,9 @@
 #include <event2/event.h>
 
 #include "daemon/core/annotate.h"
-#include "daemon/core/bucket.h"
+#include "daemon/core/limit.h"
 #include "daemon/control/dispatch.h"
 #include "daemon/core/now.h"
-#include "daemon/core/told.h"
 #include "daemon/net/zap.h"
 #include "daemon/net/zmq_error.h"
 #include "slowctl/access/keyfile.h"

@@ -78,24 +78,20 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 	       const char *message_id, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
 
-/* A plain entry: object "clock", "store", "consumer trigger-1", ... */
-#define log_line(level, object, ...)                                                               \
-	do {                                                                                       \
-		static struct log_site log_site_here;                                              \
-		log_write(&log_site_here, level, object, LOG_NO_LINK, LOG_ID_NONE, __VA_ARGS__);   \
-	} while (0)
-#define log_error(object, ...)	 log_line(LOG_ERR, object, __VA_ARGS__)
-#define log_warning(object, ...) log_line(LOG_WARNING, object, __VA_ARGS__)
-#define log_notice(object, ...)	 log_line(LOG_NOTICE, object, __VA_ARGS__)
-#define log_info(object, ...)	 log_line(LOG_INFO, object, __VA_ARGS__)
-#define log_debug(object, ...)	 log_line(LOG_DEBUG, object, __VA_ARGS__)
-
 /* A state change: `link` 0..3 or LOG_NO_LINK, `message_id` one of LOG_ID_*. */
 #define log_event(level, object, link, message_id, ...)                                            \
 	do {                                                                                       \
 		static struct log_site log_site_here;                                              \
 		log_write(&log_site_here, level, object, link, message_id, __VA_ARGS__);           \
 	} while (0)
+
+/* A plain entry: object "clock", "store", "consumer trigger-1", ... */
+#define log_line(level, object, ...) log_event(level, object, LOG_NO_LINK, LOG_ID_NONE, __VA_ARGS__)
+#define log_error(object, ...)	     log_line(LOG_ERR, object, __VA_ARGS__)
+#define log_warning(object, ...)     log_line(LOG_WARNING, object, __VA_ARGS__)
+#define log_notice(object, ...)	     log_line(LOG_NOTICE, object, __VA_ARGS__)
+#define log_info(object, ...)	     log_line(LOG_INFO, object, __VA_ARGS__)
+#define log_debug(object, ...)	     log_line(LOG_DEBUG, object, __VA_ARGS__)
 
 /* For tests: where journal entries go instead of to journald, and stderr's lines; NULL puts the
  * real ones back. `now_ns` replaces CLOCK_MONOTONIC for the rate limit; NULL likewise. */

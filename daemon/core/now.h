@@ -7,29 +7,28 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline uint64_t now_mono_ns(void)
+static inline int64_t now_of(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline uint64_t now_mono_ns(void)
+{
+	return (uint64_t)now_of(CLOCK_MONOTONIC);
 }
 
 static inline uint64_t now_thread_cpu_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return (uint64_t)now_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* UTC since 1970. */
 static inline int64_t now_utc_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return now_of(CLOCK_REALTIME);
 }
 
 #endif

@@ -52,6 +52,20 @@ struct queue {
 	uint32_t seen_head;
 };
 
+/* A queue that was never made (all zero) is fine. */
+static inline void queue_fini(struct queue *q)
+{
+	if (!q->items) {
+		return;
+	}
+	free(q->items);
+	q->items = NULL;
+	if (q->fd >= 0) {
+		close(q->fd);
+	}
+	q->fd = -1;
+}
+
 /* `size`: a power of two; `with_fd`: make an eventfd. -ENOMEM or eventfd's errno. */
 static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, int with_fd)
 {
@@ -60,15 +74,12 @@ static inline int queue_init(struct queue *q, size_t item_bytes, uint32_t size, 
 	if (!q->items) {
 		return -ENOMEM;
 	}
-	if (with_fd) {
-		q->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (q->fd < 0) {
-			int r = -errno;
+	q->fd = with_fd ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (with_fd && q->fd < 0) {
+		int r = -errno;
 
-			free(q->items);
-			q->items = NULL;
-			return r;
-		}
+		queue_fini(q);
+		return r;
 	}
 	return 0;
 }
@@ -82,20 +93,6 @@ static inline void *queue_home_alloc(size_t bytes)
 	void *home = aligned_alloc(alignof(struct queue), whole);
 
 	return home ? memset(home, 0, whole) : NULL;
-}
-
-/* A queue that was never made (all zero) is fine. */
-static inline void queue_fini(struct queue *q)
-{
-	if (!q->items) {
-		return;
-	}
-	free(q->items);
-	q->items = NULL;
-	if (q->fd >= 0) {
-		close(q->fd);
-	}
-	q->fd = -1;
 }
 
 static inline void *queue_reserve(struct queue *q)

@@ -23,9 +23,10 @@ struct worker {
 	pthread_mutex_t lock;
 	pthread_cond_t wake, over;
 	struct list todo, done;
-	uint64_t since_ns;	 /* when the present piece began; 0: there is none */
-	bool stop, ended, alone; /* alone: it frees itself at its end */
-	int fd;			 /* readable: something is done */
+	uint64_t since_ns; /* when the present piece began; 0: there is none */
+	bool stop, ended;
+	unsigned users; /* thread and owner; the last one frees it */
+	int fd;		/* readable: something is done */
 	struct event *event;
 };
 
@@ -53,12 +54,22 @@ static void release(struct worker *w)
 	free(w);
 }
 
-/* Owns the piece that it is at; and all, when it was left alone. */
+/* For who holds the lock, and is done with it. */
+static void leave(struct worker *w)
+{
+	bool last = --w->users == 0;
+
+	pthread_mutex_unlock(&w->lock);
+	if (last) {
+		release(w);
+	}
+}
+
+/* Owns the piece that it is at. */
 static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct work *work;
-	bool alone;
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
@@ -76,12 +87,8 @@ static void *worker_main(void *arg)
 		eventfd_write(w->fd, 1);
 	}
 	w->ended = true;
-	alone = w->alone;
 	pthread_cond_signal(&w->over);
-	pthread_mutex_unlock(&w->lock);
-	if (alone) {
-		release(w);
-	}
+	leave(w);
 	return NULL;
 }
 
@@ -130,6 +137,7 @@ int worker_start(struct event_base *base, const char *name, struct worker **ret_
 		return -ENOMEM;
 	}
 	init_locks(w);
+	w->users = 2;
 	STAILQ_INIT(&w->todo);
 	STAILQ_INIT(&w->done);
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -165,23 +173,6 @@ uint64_t worker_busy_ns(struct worker *w)
 	return since_ns ? now_mono_ns() - since_ns : 0;
 }
 
-/* It frees itself if it ends before the process. */
-static void leave_alone(struct worker *w)
-{
-	bool ended;
-
-	event_free(w->event);
-	w->event = NULL;
-	pthread_mutex_lock(&w->lock);
-	pthread_detach(w->thread);
-	ended = w->ended;
-	w->alone = !ended;
-	pthread_mutex_unlock(&w->lock);
-	if (ended) { /* just now */
-		release(w);
-	}
-}
-
 bool worker_stop(struct worker *w)
 {
 	uint64_t until_ns = now_mono_ns() + STOP_NS;
@@ -202,11 +193,14 @@ bool worker_stop(struct worker *w)
 	ended = w->ended;
 	pthread_mutex_unlock(&w->lock);
 	tell_done(w);
-	if (!ended) {
-		leave_alone(w);
-		return false;
+	event_free(w->event);
+	w->event = NULL;
+	if (ended) {
+		pthread_join(w->thread, NULL);
+	} else { /* it ends with its piece, or with the process */
+		pthread_detach(w->thread);
 	}
-	pthread_join(w->thread, NULL);
-	release(w);
-	return true;
+	pthread_mutex_lock(&w->lock);
+	leave(w);
+	return ended;
 }

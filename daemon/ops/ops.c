@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "daemon/capture/watch.h"
-#include "daemon/station/restore.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
 

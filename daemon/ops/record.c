@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "daemon/core/text.h"
 #include "daemon/station/base.h"
 
 static bool take_links(struct station *s, struct control_request *rq, json_t *links,
@@ -47,8 +48,8 @@ static void start_dry(struct station *s, struct control_request *rq, const json_
 	if (for_s > 0) {
 		snprintf(span, sizeof(span), "for %.10g s", for_s);
 	}
-	records_links_text(spec->links, links, sizeof(links));
-	control_dry(rq, args, "would record links %s %s%s%s", links, span,
+	control_dry(rq, args, "would record links %s %s%s%s",
+		    text_bits(links, sizeof(links), "", spec->links), span,
 		    *spec->name ? ", as " : "", spec->name);
 }
 

@@ -64,8 +64,8 @@ json_t *status_link(struct station *s, unsigned link)
 		(w->status & NANET3_LSTAT_SIGNAL) != 0, "locked",
 		(w->status & NANET3_LSTAT_LOCKED) != 0, "aligned", l->data.aligned == TDM_LOCKED,
 		"age_s", json_age(l->data.last_good_ns), "frames_per_s",
-		rate_json(s, l->frames_per_s), "bytes_per_s", rate_json(s, l->bytes_per_s),
-		"hits_per_s", rate_json(s, l->hits_per_s), "cells", cells_json(l->data.cells));
+		rate_json(s, l->per_s.frames), "bytes_per_s", rate_json(s, l->per_s.bytes),
+		"hits_per_s", rate_json(s, l->per_s.hits), "cells", cells_json(l->data.cells));
 
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}",

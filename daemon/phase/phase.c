@@ -50,13 +50,9 @@ struct second {
 
 struct phase {
 	struct phase_config config;
-	struct phase_reference reference;
-	struct phase_reading reading; /* of the last sample */
-	uint64_t last_sample_ns;
+	struct phase_view view; /* without what phase_get_view() computes */
 
-	bool locked;
 	bool judged;
-	uint64_t lock_ns; /* when this lock began */
 	uint32_t aligns, measurements;
 	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
 	uint32_t relock_count, whole_off;
@@ -76,12 +72,9 @@ struct phase {
 
 	bool drifting;
 	double farthest_ps; /* of the drift */
-	struct phase_judgement judgement, last;
-	struct phase_judgement of_lock; /* as it was judged; `last` again when a drift is over */
+	struct phase_judgement judgement;
+	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift is over */
 	bool judgement_ready;
-	uint64_t relocks, passes, slips, jumps, drifts;
-
-	double tdev_ps[3], mtie_ps[3];
 };
 
 /* ------------------------------------------------------------------ totals */
@@ -191,8 +184,8 @@ static void stability(struct phase *p)
 	uint32_t from = since(p, WINDOW_S);
 
 	for (unsigned i = 0; i < 3; i++) {
-		p->tdev_ps[i] = phase_tdev(sample(p, from), p->count - from, taus_s[i]);
-		p->mtie_ps[i] = phase_mtie(sample(p, from), p->count - from, taus_s[i]);
+		p->view.tdev_ps[i] = phase_tdev(sample(p, from), p->count - from, taus_s[i]);
+		p->view.mtie_ps[i] = phase_mtie(sample(p, from), p->count - from, taus_s[i]);
 	}
 }
 
@@ -226,8 +219,8 @@ static double close_row(struct phase *p)
 static void begin_lock(struct phase *p, uint64_t now_ns)
 {
 	close_row(p);
-	p->lock_ns = now_ns;
-	p->last = (struct phase_judgement){.verdict = PHASE_NONE};
+	p->view.lock_ns = now_ns;
+	p->view.last = (struct phase_judgement){.verdict = PHASE_NONE};
 	p->judged = false;
 	p->relock_count = 0;
 	p->whole_off = 0;
@@ -236,7 +229,7 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 	p->drifting = false;
 	memset(p->histogram, 0, sizeof(p->histogram));
 	for (unsigned i = 0; i < 3; i++) {
-		p->tdev_ps[i] = p->mtie_ps[i] = (double)NAN;
+		p->view.tdev_ps[i] = p->view.mtie_ps[i] = (double)NAN;
 	}
 }
 
@@ -247,13 +240,13 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 		.verdict = verdict,
 		.slip = slip,
 		.difference_ps = difference,
-		.mean_ps = circle_ps(mean, p->reading.rtt_bits),
+		.mean_ps = circle_ps(mean, p->view.reading.rtt_bits),
 		.sigma_ps = sigma,
 		.samples = samples,
-		.time_ns = p->last_sample_ns,
+		.time_ns = p->view.last_sample_ns,
 	};
 	p->judgement_ready = true;
-	p->last = p->judgement;
+	p->view.last = p->judgement;
 	if (verdict != PHASE_DRIFT) {
 		p->of_lock = p->judgement;
 	}
@@ -292,30 +285,32 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 static void judge_relock(struct phase *p)
 {
 	double mean, sigma, difference, slips;
+	enum phase_verdict verdict = PHASE_SLIP;
 	uint32_t n = p->relock_count;
 
 	relock_mean(p, &mean, &sigma);
 	p->judged = true;
 	p->x = mean;
-	if (!p->reference.set) {
-		p->reference = (struct phase_reference){.set = true};
-		split_total(mean, p->reading.rtt_bits, &p->reference);
+	if (!p->view.reference.set) {
+		p->view.reference = (struct phase_reference){.set = true};
+		split_total(mean, p->view.reading.rtt_bits, &p->view.reference);
 		pass_judgement(p, PHASE_FIRST, 0, 0, mean, sigma, n);
 		return;
 	}
-	difference = mean - TOTAL_PS(&p->reference);
+	difference = mean - TOTAL_PS(&p->view.reference);
 	slips = round(difference / PHASE_UI_PS);
 	if (fabs(difference) <= p->config.tolerance_ps) {
-		p->passes++;
-		pass_judgement(p, PHASE_PASS, 0, difference, mean, sigma, n);
-	} else if (slips != 0 && fabs(slips) < 1e9 &&
-		   fabs(difference - slips * PHASE_UI_PS) <= p->config.tolerance_ps) {
-		p->slips++;
-		pass_judgement(p, PHASE_SLIP, (int)slips, difference, mean, sigma, n);
-	} else {
-		p->jumps++;
-		pass_judgement(p, PHASE_JUMP, 0, difference, mean, sigma, n);
+		verdict = PHASE_PASS;
+		slips = 0;
+	} else if (slips == 0 || fabs(slips) >= 1e9 ||
+		   fabs(difference - slips * PHASE_UI_PS) > p->config.tolerance_ps) {
+		verdict = PHASE_JUMP;
+		slips = 0;
 	}
+	p->view.passes += verdict == PHASE_PASS;
+	p->view.slips += verdict == PHASE_SLIP;
+	p->view.jumps += verdict == PHASE_JUMP;
+	pass_judgement(p, verdict, (int)slips, difference, mean, sigma, n);
 }
 
 /* Once a second. A drift is reported once per excursion: when the mean is out and still moving away. It may be reported
@@ -325,26 +320,26 @@ static void judge_drift(struct phase *p)
 	struct moments m;
 	double difference, mean;
 
-	if (!p->judged || !p->reference.set || !p->count ||
+	if (!p->judged || !p->view.reference.set || !p->count ||
 	    sample(p, p->count - 1)->s - sample(p, 0)->s < DRIFT_MIN_S) {
 		return;
 	}
 	moments(p, since(p, REFERENCE_S), &m);
 	mean = mean_over(p, RECENT_S);
-	difference = mean - TOTAL_PS(&p->reference);
+	difference = mean - TOTAL_PS(&p->view.reference);
 	if (p->drifting && fabs(difference) < p->config.drift_ps / 2) {
 		p->drifting = false;
-		p->last = p->of_lock;
+		p->view.last = p->of_lock;
 	}
 	p->farthest_ps = fmax(p->farthest_ps, fabs(difference));
 	/* A lock that was judged as slipped or jumped is out already: that is no drift. */
 	if (p->drifting || fabs(difference) <= p->config.drift_ps || difference * m.slope <= 0 ||
-	    p->last.verdict == PHASE_SLIP || p->last.verdict == PHASE_JUMP) {
+	    p->view.last.verdict == PHASE_SLIP || p->view.last.verdict == PHASE_JUMP) {
 		return;
 	}
 	p->drifting = true;
 	p->farthest_ps = fabs(difference);
-	p->drifts++;
+	p->view.drifts++;
 	pass_judgement(p, PHASE_DRIFT, 0, difference, mean, m.sigma, p->count - since(p, RECENT_S));
 }
 
@@ -363,9 +358,7 @@ static bool stepped(struct phase *p, double mean, double variance, uint32_t samp
 	step = p->means_count == 2 && fabs(mean - expected) > limit;
 	p->means[1] = p->means[0];
 	p->means[0] = mean;
-	if (p->means_count < 2) {
-		p->means_count++;
-	}
+	p->means_count += p->means_count < 2;
 	return step;
 }
 
@@ -400,7 +393,7 @@ static void keep_sample(struct phase *p, const struct phase_reading *reading, ui
 	p->histogram[reading->phase_ps / PHASE_BIN_PS]++;
 	s->number = s->samples ? s->number : now_ns / 1000000000u;
 	s->samples += s->samples < PHASE_SAMPLES_MAX;
-	s->reading = p->reading;
+	s->reading = p->view.reading;
 }
 
 /* Follow the total from sample to sample. The board's registers are read one after the other: a total
@@ -417,7 +410,7 @@ static bool follow(struct phase *p, double total)
 static void collect(struct phase *p, uint64_t now_ns)
 {
 	p->relock[p->relock_count++] =
-		(struct first_sample){.time_ns = now_ns, .reading = p->reading};
+		(struct first_sample){.time_ns = now_ns, .reading = p->view.reading};
 	if (p->relock_count < p->config.relock_samples) {
 		return;
 	}
@@ -433,7 +426,7 @@ static void collect(struct phase *p, uint64_t now_ns)
 void phase_lose(struct phase *p)
 {
 	close_row(p);
-	p->locked = false;
+	p->view.locked = false;
 }
 
 void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
@@ -442,17 +435,17 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 		return; /* a board that is gone reads all ones */
 	}
 	if (reading->phase_ps < PHASE_WRAP_PS) {
-		p->reading = *reading;
+		p->view.reading = *reading;
 	}
 	if (!reading->locked) {
 		phase_lose(p);
 		return;
 	}
-	if (!p->locked || reading->aligns != p->aligns) {
-		p->locked = true;
+	if (!p->view.locked || reading->aligns != p->aligns) {
+		p->view.locked = true;
 		p->aligns = reading->aligns;
 		p->measurements = 0;
-		p->relocks++;
+		p->view.relocks++;
 		begin_lock(p, now_ns);
 	}
 	/* A register that the board has not written since the lock, or since the last look, is no sample,
@@ -461,7 +454,7 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 		return;
 	}
 	p->measurements = reading->measurements;
-	p->last_sample_ns = now_ns;
+	p->view.last_sample_ns = now_ns;
 	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
 		close_second(p, now_ns);
 	}
@@ -485,12 +478,9 @@ struct phase *phase_create(const struct phase_config *config)
 		return NULL;
 	}
 	p->config = *config;
-	if (p->config.relock_samples < 1) {
-		p->config.relock_samples = 1;
-	}
-	if (p->config.relock_samples > RELOCK_MAX) {
-		p->config.relock_samples = RELOCK_MAX;
-	}
+	p->config.relock_samples = config->relock_samples < 1		 ? 1
+				   : config->relock_samples > RELOCK_MAX ? RELOCK_MAX
+									 : config->relock_samples;
 	p->samples = calloc(2 * PHASE_SAMPLES_MAX, sizeof(*p->samples));
 	if (!p->samples) {
 		phase_destroy(p);
@@ -511,35 +501,35 @@ void phase_destroy(struct phase *p)
 
 void phase_set_reference(struct phase *p, const struct phase_reference *reference)
 {
-	p->reference = *reference;
+	p->view.reference = *reference;
 	p->drifting = false;
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
 {
-	if (!p->locked || !p->judged || p->count < p->config.relock_samples) {
+	if (!p->view.locked || !p->judged || p->count < p->config.relock_samples) {
 		return -EAGAIN;
 	}
 	*ret_reference = (struct phase_reference){.set = true, .time_ns = utc_ns};
-	split_total(mean_over(p, REFERENCE_S), p->reading.rtt_bits, ret_reference);
+	split_total(mean_over(p, REFERENCE_S), p->view.reading.rtt_bits, ret_reference);
 	return 0;
 }
 
 int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
 {
-	int r = phase_candidate(p, utc_ns, &p->reference);
+	int r = phase_candidate(p, utc_ns, &p->view.reference);
 
 	if (r < 0) {
 		return r;
 	}
 	p->drifting = false;
 	/* What the last verdict was about is settled. */
-	p->last = (struct phase_judgement){.verdict = PHASE_FIRST,
-					   .mean_ps = p->reference.phase_ps,
-					   .samples = p->count - since(p, REFERENCE_S),
-					   .time_ns = p->last_sample_ns};
-	p->of_lock = p->last;
-	*ret_reference = p->reference;
+	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,
+						.mean_ps = p->view.reference.phase_ps,
+						.samples = p->count - since(p, REFERENCE_S),
+						.time_ns = p->view.last_sample_ns};
+	p->of_lock = p->view.last;
+	*ret_reference = p->view.reference;
 	return 0;
 }
 
@@ -575,43 +565,30 @@ static bool longer_than(uint64_t limit_ns, uint64_t since_ns, uint64_t now_ns)
 
 void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *ret_view)
 {
-	uint64_t heard_ns = p->last_sample_ns > p->lock_ns ? p->last_sample_ns : p->lock_ns;
-	bool silent = p->locked && longer_than(PHASE_SILENT_NS, heard_ns, now_ns);
+	uint64_t heard_ns =
+		p->view.last_sample_ns > p->view.lock_ns ? p->view.last_sample_ns : p->view.lock_ns;
+	bool silent = p->view.locked && longer_than(PHASE_SILENT_NS, heard_ns, now_ns);
 	struct moments m;
 
-	*ret_view = (struct phase_view){
-		.locked = p->locked,
-		.valid = p->locked && p->count > 0 && !silent,
-		.silent = silent,
-		.unjudged = p->locked && !p->judged &&
-			    longer_than(PHASE_UNJUDGED_NS, p->lock_ns, now_ns),
-		.lock_ns = p->lock_ns,
-		.heard_ns = heard_ns,
-		.reference = p->reference,
-		.last = p->last,
-		.relocks = p->relocks,
-		.passes = p->passes,
-		.slips = p->slips,
-		.jumps = p->jumps,
-		.drifts = p->drifts,
-		.last_sample_ns = p->last_sample_ns,
-		.reading = p->reading,
-	};
-	memcpy(ret_view->tdev_ps, p->tdev_ps, sizeof(p->tdev_ps));
-	memcpy(ret_view->mtie_ps, p->mtie_ps, sizeof(p->mtie_ps));
+	*ret_view = p->view;
+	ret_view->heard_ns = heard_ns;
+	ret_view->silent = silent;
+	ret_view->valid = p->view.locked && p->count > 0 && !silent;
+	ret_view->unjudged = p->view.locked && !p->judged &&
+			     longer_than(PHASE_UNJUDGED_NS, p->view.lock_ns, now_ns);
 	if (!p->count) {
 		return;
 	}
 	ret_view->samples = p->count - since(p, WINDOW_S);
 	moments(p, since(p, WINDOW_S), &m);
-	ret_view->mean_ps = circle_ps(m.mean, p->reading.rtt_bits);
+	ret_view->mean_ps = circle_ps(m.mean, p->view.reading.rtt_bits);
 	ret_view->sigma_ps = m.sigma;
 	ret_view->peak_to_peak_ps = m.max - m.min;
-	ret_view->second_ps = circle_ps(mean_over(p, SECOND_S), p->reading.rtt_bits);
+	ret_view->second_ps = circle_ps(mean_over(p, SECOND_S), p->view.reading.rtt_bits);
 	ret_view->farthest_ps = p->drifting ? p->farthest_ps : 0;
 	moments(p, since(p, SLOPE_S), &m);
 	ret_view->slope_ps_per_s = m.slope;
-	if (p->reference.set) {
-		ret_view->difference_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->reference);
+	if (p->view.reference.set) {
+		ret_view->difference_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference);
 	}
 }

@@ -10,6 +10,8 @@
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/core/log.h"
+#include "daemon/core/text.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 
@@ -139,45 +141,36 @@ static void put_event(struct station *s, const struct alarm *alarm, const char *
 	log_event(LOG_NOTICE, "alarm", LOG_NO_LINK, LOG_ID_ALARM, "%s: %s", name, text);
 }
 
-static void say_pause(struct station *s, const struct alarm *alarm)
-{
-	const struct alarm_hand *hand = &alarm->pause;
-	time_t until_s = (time_t)(alarm->paused_until_ns / 1000000000);
-	struct tm utc;
-	char text[400], until[32];
-
-	gmtime_r(&until_s, &utc);
-	strftime(until, sizeof(until), "%Y-%m-%d %H:%M:%S", &utc);
-	snprintf(text, sizeof(text), "paused until %s UTC by %s (%s)%s: %s", until, hand->who,
-		 hand->origin, alarm->paused_level == LEVEL_ALARM ? "" : ", as a warning",
-		 hand->text);
-	put_event(s, alarm, "alarm-paused", text);
-}
-
+/* Beginning and end are the judge's to tell. */
 static void say_event(struct station *s, const struct alarm *alarm)
 {
-	char text[400];
+	const struct alarm_hand *ack = &alarm->ack, *pause = &alarm->pause;
+	char text[400], until[32];
 
 	switch (alarm->change) {
 	case ALARM_ACKNOWLEDGED:
-		snprintf(text, sizeof(text), "acknowledged by %s (%s)%s%s", alarm->ack.who,
-			 alarm->ack.origin, alarm->ack.text[0] ? ": " : "", alarm->ack.text);
+		snprintf(text, sizeof(text), "acknowledged by %s (%s)%s%s", ack->who, ack->origin,
+			 ack->text[0] ? ": " : "", ack->text);
 		put_event(s, alarm, "alarm-acknowledged", text);
 		break;
 	case ALARM_PAUSED:
-		say_pause(s, alarm);
+		snprintf(text, sizeof(text), "paused until %s UTC by %s (%s)%s: %s",
+			 text_utc(until, sizeof(until), alarm->paused_until_ns), pause->who,
+			 pause->origin, alarm->paused_level == LEVEL_ALARM ? "" : ", as a warning",
+			 pause->text);
+		put_event(s, alarm, "alarm-paused", text);
 		break;
 	case ALARM_RESUMED:
-		snprintf(text, sizeof(text), "no longer paused, by %s (%s)", alarm->pause.who,
-			 alarm->pause.origin);
+		snprintf(text, sizeof(text), "no longer paused, by %s (%s)", pause->who,
+			 pause->origin);
 		put_event(s, alarm, "alarm-resumed", text);
 		break;
 	case ALARM_EXPIRED:
-		snprintf(text, sizeof(text), "the pause by %s is over: %s", alarm->pause.who,
-			 alarm->pause.text);
+		snprintf(text, sizeof(text), "the pause by %s is over: %s", pause->who,
+			 pause->text);
 		put_event(s, alarm, "alarm-resumed", text);
 		break;
-	default: /* beginning and end are the judge's to tell */
+	default:
 		break;
 	}
 }
@@ -269,7 +262,7 @@ void alarm_hands_second(struct station *s)
 
 void alarm_hands_restore(struct station *s, const struct store_past *past)
 {
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 
 	for (size_t n = 0; n < past->alarm_count; n++) {
 		const struct alarm *old = &past->alarms[n];
@@ -277,8 +270,8 @@ void alarm_hands_restore(struct station *s, const struct store_past *past)
 			alarms_find(judge_alarms(s->judge), old->object, old->code);
 
 		if (!ours || !(ours->acknowledged || ours->paused_until_ns)) {
-			alarms_recover(judge_alarms(s->judge), old,
-				       now); /* if it stands, it is seen again at once */
+			/* If it stands, it is seen again at once. */
+			alarms_recover(judge_alarms(s->judge), old, now);
 		}
 	}
 }

@@ -8,16 +8,36 @@
 #include "daemon/control/control.h"
 #include "daemon/station/station.h"
 
-struct event *station_follow(struct station *s, int fd,
-			     void (*on_readable)(int fd, short what, void *station))
+static void on_event(evutil_socket_t fd, short what, void *arg)
 {
-	struct event *e = event_new(s->base, fd, EV_READ | EV_PERSIST, on_readable, s);
+	const struct station_event *e = arg;
 
-	if (e && (event_priority_set(e, EVENTS_URGENT) < 0 || event_add(e, NULL) < 0)) {
-		event_free(e);
-		e = NULL;
+	(void)fd;
+	(void)what;
+	e->run(e->station);
+}
+
+int station_follow(struct station *s, struct station_event *e, int fd, short what,
+		   unsigned every_ms, void (*run)(struct station *s))
+{
+	struct timeval every = {every_ms / 1000, every_ms % 1000 * 1000};
+
+	*e = (struct station_event){.run = run, .station = s};
+	e->event = event_new(s->base, fd, (short)(what | EV_PERSIST), on_event, e);
+	if (!e->event || event_priority_set(e->event, EVENTS_URGENT) < 0 ||
+	    event_add(e->event, every_ms ? &every : NULL) < 0) {
+		station_unfollow(e);
+		return -ENOMEM;
 	}
-	return e;
+	return 0;
+}
+
+void station_unfollow(struct station_event *e)
+{
+	if (e->event) {
+		event_free(e->event);
+		e->event = NULL;
+	}
 }
 
 unsigned station_links(const struct station *s)
@@ -49,15 +69,6 @@ int station_order(struct station *s, const struct capture_command *command)
 
 /* --- from the database --- */
 
-static void refuse_too_much(struct control_request *rq, const char *what)
-{
-	control_fail(rq, "refused",
-		     "narrow it: a later --since, one --link, a smaller --limit; it reads the "
-		     "database by itself where it may",
-		     control_detail(DETAIL_TOO_MUCH),
-		     "%s: that is more than the daemon reads while all else waits", what);
-}
-
 void station_tell(struct control_request *rq, int r, json_t *result, const char *what)
 {
 	if (r == 0) {
@@ -67,7 +78,11 @@ void station_tell(struct control_request *rq, int r, json_t *result, const char 
 			     r == -ENOENT ? "fcmctl get lists the names" : "say the tower", NULL,
 			     "%s: %s", what, r == -ENOENT ? "there is none" : "not unambiguous");
 	} else if (r == -ETIME) {
-		refuse_too_much(rq, what);
+		control_fail(rq, "refused",
+			     "narrow it: a later --since, one --link, a smaller --limit; it reads "
+			     "the database by itself where it may",
+			     control_detail(DETAIL_TOO_MUCH),
+			     "%s: that is more than the daemon reads while all else waits", what);
 	} else {
 		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
 			     "%s: the database says: %s", what, strerror(-r));

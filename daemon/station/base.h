@@ -6,6 +6,9 @@
 #include <event2/event.h>
 #include <jansson.h>
 
+#include "daemon/core/now.h"
+#include "slowctl/engine/engine.h"
+
 struct capture_command;
 struct control_request;
 struct station;
@@ -15,9 +18,24 @@ struct station;
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
 
-/* Call `on_readable` with the station, before clients have their turn. NULL: no memory. */
-struct event *station_follow(struct station *s, int fd,
-			     void (*on_readable)(int fd, short what, void *station));
+/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is
+ * followed. */
+struct station_event {
+	struct event *event;
+	void (*run)(struct station *s);
+	struct station *station;
+};
+
+/* Call `run` before clients have their turn: when `fd` is readable (EV_READ), at the signal `fd`
+ * (EV_SIGNAL), or each `every_ms` (fd -1). -ENOMEM. */
+int station_follow(struct station *s, struct station_event *e, int fd, short what,
+		   unsigned every_ms, void (*run)(struct station *s));
+void station_unfollow(struct station_event *e); /* one that is not followed is fine */
+static inline struct engine_now station_now(void)
+{
+	return (struct engine_now){now_mono_ns(), now_utc_ns()};
+}
+
 /* To capture. -EAGAIN: its queue is full. */
 int station_order(struct station *s, const struct capture_command *command);
 /* The answer to a question: `result` (taken over), or in words what the query returned. */

@@ -17,33 +17,15 @@
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/restore.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 
-static struct engine_now now_both(void)
-{
-	return (struct engine_now){now_mono_ns(), now_utc_ns()};
-}
-
-/* What the site has otherwise; said, as who wonders about a limit has to find it. */
-static int override(struct station *s, struct sc_error *error)
-{
-	const char *path = s->config.slowctl.site_dictionary;
-	unsigned sections = 0;
-	int r = params_override(s->params, path, &sections, error);
-
-	if (r == 0) {
-		log_event(LOG_NOTICE, "parameters", LOG_NO_LINK, LOG_ID_CONFIG,
-			  "%s: %u sections go before the dictionary", path, sections);
-	}
-	return r;
-}
-
 int detector_load(struct station *s, struct sc_error *error)
 {
+	const char *site = s->config.slowctl.site_dictionary;
 	struct param_floor floors[NANET3_LINKS];
-	unsigned n = 0;
+	unsigned n = 0, sections = 0;
 	int r;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -54,25 +36,29 @@ int detector_load(struct station *s, struct sc_error *error)
 		}
 	}
 	r = params_load(s->config.slowctl.dictionary, floors, n, &s->params, error);
-	if (r == 0 && s->config.slowctl.site_dictionary[0]) {
-		r = override(s, error);
+	if (r < 0 || !*site) {
+		return r;
+	}
+	r = params_override(s->params, site, &sections, error);
+	if (r == 0) { /* said, as who wonders about a limit has to find it */
+		log_event(LOG_NOTICE, "parameters", LOG_NO_LINK, LOG_ID_CONFIG,
+			  "%s: %u sections go before the dictionary", site, sections);
 	}
 	return r;
 }
 
 /* The database is of one instance only; its directory need not be. */
-static void copy_path(const struct station *s, char *path, size_t size)
+static const char *copy_path(const struct station *s, char *path, size_t size)
 {
 	snprintf(path, size, "%s.emergency", s->config.store.database);
+	return path;
 }
 
 int detector_disk(struct station *s, struct sc_error *error)
 {
 	char copy[CONFIG_STRING + 32];
-	int r;
+	int r = disk_start(s->config.store.database, copy_path(s, copy, sizeof(copy)), &s->disk);
 
-	copy_path(s, copy, sizeof(copy));
-	r = disk_start(s->config.store.database, copy, &s->disk);
 	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
 }
 
@@ -80,11 +66,11 @@ int detector_disk(struct station *s, struct sc_error *error)
 static int emergency_start(struct station *s, struct sc_error *error)
 {
 	char copy[CONFIG_STRING + 32];
-	int r;
+	int r = emergency_open(s->config.store.emergency,
+			       disk_has_answered(s->disk, 0) ? copy_path(s, copy, sizeof(copy))
+							     : NULL,
+			       &s->emergency, error);
 
-	copy_path(s, copy, sizeof(copy));
-	r = emergency_open(s->config.store.emergency, disk_has_answered(s->disk, 0) ? copy : NULL,
-			   &s->emergency, error);
 	if (r < 0) {
 		return sc_fail(error, r, "memory", "", "out of memory");
 	}
@@ -94,7 +80,7 @@ static int emergency_start(struct station *s, struct sc_error *error)
 	}
 	s->emergency_copied = UINT64_MAX; /* the disk is asked by reading the copy: there is one */
 	engine_marks(s->engine, emergency_marks(s->emergency));
-	r = emergency_recover(s->emergency, s->engine, now_both());
+	r = emergency_recover(s->emergency, s->engine, station_now());
 	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
 }
 
@@ -141,16 +127,14 @@ static void on_progress(struct station *s, const struct engine_out *o)
 
 static void on_store(struct station *s, const struct engine_out *o)
 {
-	unsigned flags = 0;
-	uint64_t cookie = o->cookie;
-	int r;
+	unsigned asked = o->store.flags;
+	unsigned flags = (asked & ENGINE_STORE_URGENT ? STORE_URGENT : 0) |
+			 (asked & ENGINE_STORE_ANSWER ? STORE_ANSWER : 0) |
+			 (asked & ENGINE_STORE_NOW_OR_NEVER ? STORE_NOW_OR_NEVER : 0);
+	int r = store_submit(s->store, &o->store.row, o->cookie, flags);
 
-	flags |= o->store.flags & ENGINE_STORE_URGENT ? STORE_URGENT : 0;
-	flags |= o->store.flags & ENGINE_STORE_ANSWER ? STORE_ANSWER : 0;
-	flags |= o->store.flags & ENGINE_STORE_NOW_OR_NEVER ? STORE_NOW_OR_NEVER : 0;
-	r = store_submit(s->store, &o->store.row, cookie, flags);
 	if (r < 0 && flags & STORE_ANSWER) {
-		engine_stored(s->engine, cookie, r, now_both());
+		engine_stored(s->engine, o->cookie, r, station_now());
 	}
 }
 
@@ -186,7 +170,7 @@ static void on_send(struct station *s, const struct engine_out *o)
 	memcpy(tx.bytes, o->send.bytes, TDM_WORD_BYTES);
 	r = watch_send(s->watch, &tx);
 	if (r < 0) {
-		engine_send_failed(s->engine, tx.cookie, r, now_both());
+		engine_send_failed(s->engine, tx.cookie, r, station_now());
 	} else if (o->send.awaited) {
 		capture_attend(s->capture);
 	}
@@ -194,31 +178,21 @@ static void on_send(struct station *s, const struct engine_out *o)
 
 void detector_drain(struct station *s)
 {
+	static void (*const carry_out[])(struct station *, const struct engine_out *) = {
+		[ENGINE_STORE] = on_store,
+		[ENGINE_EMERGENCY] = on_emergency,
+		[ENGINE_SEND] = on_send,
+		[ENGINE_PROGRESS] = on_progress,
+	};
 	const struct engine_out *o;
 
 	while (engine_next(s->engine, &o)) {
 		/* What we do with it may call the engine, which may then move its outputs. */
 		struct engine_out out = *o;
 
-		switch (out.type) {
-		case ENGINE_STORE:
-			on_store(s, &out);
-			break;
-		case ENGINE_EMERGENCY:
-			on_emergency(s, &out);
-			break;
-		case ENGINE_SEND:
-			on_send(s, &out);
-			break;
-		case ENGINE_PROGRESS:
-			on_progress(s, &out);
-			break;
-		}
+		carry_out[out.type](s, &out);
 	}
 }
-
-/* The store's answers, by the row that they are for; what is not here is the engine's. */
-typedef void (*stored_fn)(struct station *s, const struct store_done *done);
 
 static void ledger_stored(struct station *s, const struct store_done *done)
 {
@@ -246,7 +220,7 @@ static void run_stored(struct station *s, const struct store_done *done)
 
 static void brought(struct station *s, const struct store_done *done)
 {
-	emergency_brought(s->emergency, done->cookie, done->result, now_both());
+	emergency_brought(s->emergency, done->cookie, done->result, station_now());
 }
 
 static void snapshot_stored(struct station *s, const struct store_done *done)
@@ -256,7 +230,8 @@ static void snapshot_stored(struct station *s, const struct store_done *done)
 	}
 }
 
-static const stored_fn stored_fns[ROW_IDS] = {
+/* The store's answers, by the row that they are for; what is not here is the engine's. */
+static void (*const stored_fns[ROW_IDS])(struct station *, const struct store_done *) = {
 	[ROW_LEDGER_LINK] = ledger_stored,
 	[ROW_LOSS] = loss_stored,
 	[ROW_RUN_BEGIN] = run_begin_stored,
@@ -274,12 +249,10 @@ void detector_stored(struct station *s)
 
 	station_restore(s);
 	while (store_take_done(s->store, &done)) {
-		stored_fn fn = done.row < ROW_IDS ? stored_fns[done.row] : NULL;
-
-		if (fn) {
-			fn(s, &done);
+		if (done.row < ROW_IDS && stored_fns[done.row]) {
+			stored_fns[done.row](s, &done);
 		} else {
-			engine_stored(s->engine, done.cookie, done.result, now_both());
+			engine_stored(s->engine, done.cookie, done.result, station_now());
 		}
 	}
 	reports_losses_saved(s);
@@ -290,10 +263,10 @@ void detector_tick(struct station *s)
 	uint64_t now = now_mono_ns();
 
 	if (engine_next_due(s->engine) <= now) {
-		engine_tick(s->engine, now_both());
+		engine_tick(s->engine, station_now());
 	}
 	if (s->restored) { /* the rows of the file come first */
-		emergency_bring(s->emergency, s->store, now_both());
+		emergency_bring(s->emergency, s->store, station_now());
 	}
 }
 

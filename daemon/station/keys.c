@@ -20,20 +20,14 @@ static bool are_needed(const struct config *c)
 	return *c->network.endpoint || c->data.curve;
 }
 
-static void say_mistake(void *context, const char *text)
-{
-	(void)context;
-	log_event(LOG_ERR, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
-}
-
 static bool has_group(const struct config *c, const char *name)
 {
-	unsigned n = 0;
-
-	while (n < c->groups && strcmp(c->group[n].name, name) != 0) {
-		n++;
+	for (unsigned n = 0; n < c->groups; n++) {
+		if (strcmp(c->group[n].name, name) == 0) {
+			return true;
+		}
 	}
-	return n < c->groups;
+	return false;
 }
 
 /* Consumers' keys for groups that there are not: the list is good, and a daemon of other groups may have it, too. */
@@ -55,29 +49,39 @@ static void check_groups(const struct config *c, const struct access_list *list,
 	}
 }
 
+static void say_mistake(void *context, const char *text)
+{
+	(void)context;
+	log_event(LOG_ERR, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
+}
+
 static void say_warning(void *context, const char *text)
 {
 	(void)context;
 	log_event(LOG_WARNING, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
 }
 
+static int read_list(struct station *s)
+{
+	int r = access_list_read(s->config.network.allow_list, &s->access_list, say_mistake, NULL);
+
+	if (r == 0) {
+		check_groups(&s->config, &s->access_list, say_warning, NULL);
+	}
+	return r;
+}
+
 int keys_start(struct station *s)
 {
-	int r;
+	int r = are_needed(&s->config) ? read_list(s) : 0;
 
-	if (!are_needed(&s->config)) {
-		return 0;
-	}
-	r = access_list_read(s->config.network.allow_list, &s->access_list, say_mistake, NULL);
 	if (r < 0) {
 		log_error("network",
 			  "[network] allow_list in %s: correct it, or leave endpoint empty and "
 			  "[data] curve = no",
 			  s->config_path);
-		return r;
 	}
-	check_groups(&s->config, &s->access_list, say_warning, NULL);
-	return 0;
+	return r;
 }
 
 void keys_put_place(struct station *s)
@@ -131,8 +135,7 @@ void keys_reload(struct station *s)
 	if (!are_needed(&s->config)) {
 		return;
 	}
-	if (access_list_read(s->config.network.allow_list, &s->access_list, say_mistake, NULL) <
-	    0) {
+	if (read_list(s) < 0) {
 		log_error("network", "the allow list is as before: %s has mistakes",
 			  s->config.network.allow_list);
 		store_put_event(s->store, "warning", "network-allow-list", "network",
@@ -141,7 +144,6 @@ void keys_reload(struct station *s)
 				now_utc_ns());
 		return;
 	}
-	check_groups(&s->config, &s->access_list, say_warning, NULL);
 	network_allow_keys(s);
 	if (s->config.data.curve) {
 		publisher_allow(s->publisher, &s->access_list);

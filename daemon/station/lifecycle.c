@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The daemon's own beginning and end among the station's events, and what a predecessor left open there:
- * its alarms ended with it; what still stands begins anew.
+ * The daemon's own beginning and end among the station's events, and what the database knows of
+ * the daemons before us, carried to all that goes on with it: commands and their numbers, the run,
+ * the phase's references, the FCMs' boots, the clock's relabelling, events left open (alarms ended
+ * with their daemon; what still stands begins anew). At the start; where the database could not be
+ * opened then, when it can; and again when another file has taken its place: what this daemon
+ * knows itself then comes before what the file says.
  */
 #include "daemon/station/lifecycle.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 
 #include "daemon/alarms/judge.h"
+#include "daemon/control/control.h"
+#include "daemon/core/log.h"
 #include "daemon/core/now.h"
+#include "daemon/core/text.h"
+#include "daemon/station/alarm_hands.h"
 #include "daemon/station/base.h"
+#include "daemon/station/questions.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 
 #define TAKEOVER_NS 5000000000ull /* after our start all rings have told what became of them */
 
-void lifecycle_restore(struct station *s, const struct store_past *past)
+/* --- beginning and end --- */
+
+static void end_left_open(struct station *s, const struct store_past *past)
 {
 	s->life.crashed = past->crashed;
 	for (unsigned n = 0; n < past->event_count; n++) {
@@ -38,18 +49,11 @@ void lifecycle_takeover(struct station *s, unsigned link, bool taken_over)
 /* "; rings taken over: links 0, 2" */
 static void list_links(const char *what, unsigned links, char *text, size_t size)
 {
-	size_t used = strlen(text);
-	const char *before = "";
+	char list[32];
 
-	if (!links || used >= size) {
-		return;
-	}
-	used += (size_t)snprintf(text + used, size - used, "; %s: links", what);
-	for (unsigned link = 0; link < NANET3_LINKS && used < size; link++) {
-		if (links & 1u << link) {
-			used += (size_t)snprintf(text + used, size - used, "%s %u", before, link);
-			before = ",";
-		}
+	if (links) {
+		text_add(text, size, "; %s: links %s", what,
+			 text_bits(list, sizeof(list), "", links));
 	}
 }
 
@@ -74,4 +78,78 @@ void lifecycle_stop(struct station *s)
 {
 	store_put_event(s->store, "info", "daemon-stop", "daemon",
 			"fcm-server " FCM_VERSION " ended as told", "", now_utc_ns());
+}
+
+/* --- what the database knows --- */
+
+/* Not known at all, or not any more: the numbers of commands come from it. */
+static void say_away(struct station *s)
+{
+	struct store_status v;
+
+	store_get_status(s->store, &v);
+	if (!v.away) {
+		return;
+	}
+	engine_journal_lost(s->engine, v.last_error);
+	if (!s->journal_away) {
+		s->journal_away = true;
+		questions_forget(s); /* it may read another file than what is written */
+		log_event(LOG_ERR, "store", LOG_NO_LINK, LOG_ID_STORE,
+			  "%s. %s Until then data flow and floors are read, but commands are "
+			  "refused, except what makes safer",
+			  v.last_error_text, v.last_error_hint);
+	}
+}
+
+static void take(struct station *s, const struct store_past *past)
+{
+	struct engine_now now = station_now();
+
+	engine_journal_found(s->engine);
+	if (store_past_engine(past, s->engine, now) < 0) {
+		engine_journal_lost(s->engine, -ENOMEM);
+		return;
+	}
+	runs_restore(s, past);
+	links_restore(s, past);
+	if (!s->restored) {
+		boots_read(&s->boots, past->boots);
+		timing_restore(s, past);
+		end_left_open(s, past);
+		alarm_hands_restore(s, past);
+	}
+	s->restored = true;
+	questions_forget(s);
+}
+
+void station_restore(struct station *s)
+{
+	struct store_past *past = store_take_past(s->store);
+
+	if (!past) {
+		say_away(s);
+		return;
+	}
+	if (s->journal_away) {
+		s->journal_away = false;
+		log_event(LOG_NOTICE, "store", LOG_NO_LINK, LOG_ID_STORE,
+			  "the database %s is open: commands are taken again",
+			  s->config.store.database);
+	}
+	take(s, past);
+	store_past_free(past);
+}
+
+bool restore_done(struct station *s, struct control_request *rq, const char *what)
+{
+	struct store_status v;
+
+	if (s->restored) {
+		return true;
+	}
+	store_get_status(s->store, &v);
+	control_fail(rq, "refused", v.last_error_hint, NULL, "%s goes into the journal: %s", what,
+		     v.last_error_text);
+	return false;
 }

@@ -14,8 +14,8 @@
 #include "daemon/core/now.h"
 #include "daemon/station/base.h"
 #include "daemon/station/station.h"
-#include "daemon/station/timing.h"
 #include "daemon/store/store.h"
+#include "daemon/time/clock.h"
 
 static void on_board_event(const struct nanet3_event *event, void *context);
 
@@ -34,11 +34,6 @@ static int open_phase(struct station *s, unsigned link)
 	return l->phase ? 0 : -ENOMEM;
 }
 
-static void keep_reference(struct station *s, unsigned link, const struct phase_reference *r)
-{
-	store_put_phase_reference(s->store, link, r, "fcm-server", "first lock");
-}
-
 /* A lock that came before the reference was known is judged by it as a drift. */
 void links_restore(struct station *s, const struct store_past *past)
 {
@@ -49,17 +44,14 @@ void links_restore(struct station *s, const struct store_past *past)
 		if (past->reference[link].set && !s->restored) {
 			phase_set_reference(s->link[link].phase, &past->reference[link]);
 		} else if (!past->reference[link].set && view.reference.set) {
-			keep_reference(s, link, &view.reference);
+			store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
+						  "first lock");
 		}
 	}
 }
 
-static void on_board_readable(evutil_socket_t fd, short what, void *arg)
+static void on_board_readable(struct station *s)
 {
-	struct station *s = arg;
-
-	(void)fd;
-	(void)what;
 	watch_dispatch(s->watch);
 }
 
@@ -73,15 +65,10 @@ static void follow_board(struct station *s)
 	}
 	info = watch_info(s->watch);
 	capture_grant(s->capture, info ? info->handle : 0);
-	if (s->board.event) {
-		event_free(s->board.event);
-		s->board.event = NULL;
-	}
-	if (watch_fd(s->watch) >= 0) {
-		s->board.event = station_follow(s, watch_fd(s->watch), on_board_readable);
-		if (!s->board.event) {
-			return; /* no memory: the next tick tries again */
-		}
+	station_unfollow(&s->board.event);
+	if (watch_fd(s->watch) >= 0 && station_follow(s, &s->board.event, watch_fd(s->watch),
+						      EV_READ, 0, on_board_readable) < 0) {
+		return; /* no memory: the next tick tries again */
 	}
 	s->board.generation = watch_generation(s->watch);
 }
@@ -94,10 +81,7 @@ int links_start(struct station *s)
 	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
 		r = open_phase(s, link);
 	}
-	if (r < 0) {
-		return r;
-	}
-	r = watch_create(s->config.board.device, station_links(s), &events, &s->watch);
+	r = r ? r : watch_create(s->config.board.device, station_links(s), &events, &s->watch);
 	if (r < 0) {
 		return r;
 	}
@@ -108,15 +92,10 @@ int links_start(struct station *s)
 
 void links_stop(struct station *s)
 {
-	if (s->board.event) {
-		event_free(s->board.event);
-		s->board.event = NULL;
-	}
+	station_unfollow(&s->board.event);
 	watch_destroy(s->watch);
-	s->watch = NULL;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		phase_destroy(s->link[link].phase);
-		s->link[link].phase = NULL;
 	}
 }
 
@@ -132,11 +111,10 @@ static void say_board(struct station *s, bool present)
 			  s->config.board.device);
 	} else {
 		s->board.gone_ns = now_mono_ns();
-		log_event(
-			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			"board is gone: %s; trying again twice a second. Check lspci and dmesg, or "
-			"the emulator",
-			s->config.board.device);
+		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
+			  "board is gone: %s; trying again twice a second. Check lspci and dmesg, "
+			  "or the emulator",
+			  s->config.board.device);
 	}
 }
 
@@ -149,14 +127,9 @@ static void say_link(struct station *s, unsigned link)
 	uint32_t now = w->status & (NANET3_LSTAT_SIGNAL | NANET3_LSTAT_LOCKED);
 
 	engine_link(s->engine, link, now & NANET3_LSTAT_LOCKED, l->named_tower, l->named_floor,
-		    (struct engine_now){now_mono_ns(), now_utc_ns()});
+		    station_now());
 	if (now == l->last_status) {
 		return;
-	}
-	if (!(now & NANET3_LSTAT_LOCKED)) {
-		l->dark_since_ns = now_mono_ns();
-	} else {
-		l->dark_since_ns = 0;
 	}
 	log_event(now & NANET3_LSTAT_LOCKED ? LOG_NOTICE : LOG_WARNING, "link", (int)link,
 		  LOG_ID_LINK, "link %u: %s", link,
@@ -202,7 +175,8 @@ static void judge(struct station *s, unsigned link)
 		view.reference.time_ns = now_utc_ns();
 		phase_set_reference(s->link[link].phase, &view.reference);
 		if (s->restored) { /* else the journal's own may be there */
-			keep_reference(s, link, &view.reference);
+			store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
+						  "first lock");
 		}
 	}
 	log_event(j.verdict == PHASE_PASS || j.verdict == PHASE_FIRST ? LOG_INFO : LOG_WARNING,
@@ -219,7 +193,7 @@ static void judge(struct station *s, unsigned link)
 static void on_board_event(const struct nanet3_event *event, void *context)
 {
 	struct station *s = context;
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 
 	switch (event->type) {
 	case NANET3_EVENT_TX:
@@ -230,7 +204,7 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 		}
 		break;
 	case NANET3_EVENT_PPS:
-		timing_pps(s, event);
+		clock_pps(s->clock, event->frame_count, event->value, event->time_ns);
 		break;
 	case NANET3_EVENT_ERROR:
 		log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD, "board error: %s",
@@ -343,16 +317,12 @@ static void rate_link(struct station_link *l)
 		.bytes = d->bytes,
 		.hits = d->items[FCM_PMT],
 	};
-	struct rates_now rates;
 
 	for (unsigned n = 0; n < TDM_LOSSES; n++) {
 		now.cells += d->cells[n];
 	}
 	rates_add(&l->rates, &now);
-	rates = rates_get(&l->rates);
-	l->frames_per_s = rates.frames;
-	l->bytes_per_s = rates.bytes;
-	l->hits_per_s = rates.hits;
+	l->per_s = rates_get(&l->rates);
 }
 
 void links_second(struct station *s)

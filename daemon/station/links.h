@@ -7,13 +7,11 @@
 #define DAEMON_STATION_LINKS_H
 
 #include "daemon/alarms/late.h"
-#include "daemon/alarms/link_state.h"
 #include "daemon/alarms/rates.h"
+#include "daemon/alarms/view.h"
 #include "daemon/capture/capture.h"
+#include "daemon/station/base.h"
 
-struct event;
-struct phase;
-struct relock;
 struct station;
 struct store_past;
 
@@ -28,8 +26,8 @@ struct station_link {
 	char own[80];			 /* the last command of ours that cut it: "reset by ann" */
 	uint64_t own_ns;		 /* ... and when */
 	struct capture_link_status data; /* capture's last word */
-	double frames_per_s, bytes_per_s, hits_per_s;
 	struct rates rates;
+	struct rates_now per_s;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
 	uint64_t anew_ns; /* the ring was begun anew, later than at our start; 0: not so */
@@ -37,8 +35,7 @@ struct station_link {
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
 	uint32_t session[STATION_SESSIONS];
 	struct tdm_telemetry telemetry;
-	uint64_t telemetry_ns; /* 0: none yet */
-	uint64_t dark_since_ns;
+	uint64_t telemetry_ns;		  /* 0: none yet */
 	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
 	unsigned slips; /* frames were found off the board's grid, since the start */
 	uint32_t last_status;
@@ -46,9 +43,9 @@ struct station_link {
 
 struct station_board {
 	bool present;
-	uint64_t gone_ns, back_ns; /* when it was seen to go, to come back; 0: never */
-	uint64_t restarted_ns;	   /* when a ring was begun anew, later than at our start */
-	struct event *event;	   /* of its descriptor, which changes with each generation */
+	uint64_t gone_ns, back_ns;  /* when it was seen to go, to come back; 0: never */
+	uint64_t restarted_ns;	    /* when a ring was begun anew, later than at our start */
+	struct station_event event; /* of its descriptor, which changes with each generation */
 	unsigned generation;
 };
 

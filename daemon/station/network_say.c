@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The network's control server as the station has it, and who was refused at a door (status, events).
+ * The network's control server as the station has it; listening sockets that cannot be opened, and
+ * who was refused at one (status, log, events).
  */
 #include "daemon/station/network_say.h"
 
@@ -11,6 +12,7 @@
 #include "daemon/control/network.h"
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
+#include "daemon/core/text.h"
 #include "daemon/station/reports.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -18,18 +20,16 @@
 static void say_login(void *context, const struct access_key *key, const char *address,
 		      uint64_t logins)
 {
+	char times[80] = "";
+
 	(void)context;
-	if (logins == 1) {
-		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
-			  "key %s (%s, %.8s...) has logged in from %s", key->name,
-			  access_role_name(key->right.role), key->key, address);
-	} else {
-		log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
-			  "key %s (%s, %.8s...) has logged in from %s, %llu times since this was "
-			  "last logged",
-			  key->name, access_role_name(key->right.role), key->key, address,
-			  (unsigned long long)logins);
+	if (logins > 1) {
+		snprintf(times, sizeof(times), ", %llu times since this was last logged",
+			 (unsigned long long)logins);
 	}
+	log_event(LOG_NOTICE, "network", LOG_NO_LINK, LOG_ID_LOGIN,
+		  "key %s (%s, %.8s...) has logged in from %s%s", key->name,
+		  access_role_name(key->right.role), key->key, address, times);
 }
 
 int network_start(struct station *s)
@@ -98,11 +98,10 @@ static void tell_requests(struct station *s)
 	}
 	snprintf(text, sizeof(text), "refused: %s (%llu since this was last told)", s->access.text,
 		 (unsigned long long)more);
-	store_put_event(
-		s->store, "warning", "access-refused", s->access.origin, text,
-		"if it should be allowed: another role, by the allow list (then reload) or by "
-		"a group of [control]",
-		now_utc_ns());
+	store_put_event(s->store, "warning", "access-refused", s->access.origin, text,
+			"if it should be allowed: another role, by the allow list (then reload) or "
+			"by a group of [control]",
+			now_utc_ns());
 }
 
 static void tell_strangers(struct station *s)
@@ -142,4 +141,51 @@ void network_second(struct station *s)
 	tell_refused(s, &s->access.reserved, "data-refused", "reserved", &data->door);
 	tell_refused(s, &s->access.monitors, "data-refused", "monitors", &data->monitor_door);
 	tell_requests(s);
+}
+
+/* --- doors that cannot be opened --- */
+
+static void add_closed(char *text, size_t size, const char *who, const char *where, int error)
+{
+	if (error) {
+		text_list(text, size, "%s for %s (%s)", where, who, strerror(-error));
+	}
+}
+
+void doors_closed(struct station *s, char *text, size_t size)
+{
+	const struct publisher_status *p = &s->publisher_status;
+	struct network_status network = {.door.closed = 0};
+	char where[sizeof(s->config.feed.address) + 16];
+
+	*text = '\0';
+	add_closed(text, size, "consumers", s->config.data.reserved_endpoint, p->door.closed);
+	add_closed(text, size, "monitors", s->config.data.monitor_endpoint, p->monitor_door.closed);
+	if (s->network) {
+		network_get_status(s->network, &network);
+	}
+	add_closed(text, size, "control over the network", s->config.network.endpoint,
+		   network.door.closed);
+	for (unsigned link = 0; p->has_feed && link < NANET3_LINKS; link++) {
+		snprintf(where, sizeof(where), "%s port %u", s->config.feed.address,
+			 p->feed.port[link]);
+		add_closed(text, size, "readers of the TriDAS feed", where, p->feed.closed[link]);
+	}
+}
+
+void doors_second(struct station *s)
+{
+	char text[sizeof(s->doors_told)];
+
+	reports_groups(s);
+	doors_closed(s, text, sizeof(text));
+	if (strcmp(text, s->doors_told) == 0) {
+		return;
+	}
+	memcpy(s->doors_told, text, sizeof(s->doors_told));
+	if (*text) {
+		log_warning("doors", "cannot listen at %s; tried again each second", text);
+	} else {
+		log_notice("doors", "all listening sockets are open");
+	}
 }

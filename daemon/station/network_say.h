@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The network's control server: its start; who was refused at a door. */
+/* The network's control server: its start; sockets that cannot be opened, who was refused at
+ * one. */
 #ifndef DAEMON_STATION_NETWORK_SAY_H
 #define DAEMON_STATION_NETWORK_SAY_H
 
-#include "daemon/core/bucket.h"
-#include "daemon/core/told.h"
+#include <stddef.h>
+
+#include "daemon/core/limit.h"
 
 struct station;
+
+#define DOORS_TEXT 400 /* bytes */
 
 /* Who may not, and tried. */
 struct access_news {
@@ -19,5 +23,8 @@ struct access_news {
 int network_start(struct station *s); /* when the store runs */
 void network_allow_keys(struct station *s);
 void network_second(struct station *s);
+void doors_second(struct station *s);
+/* Sockets that cannot be opened now, as words; "": none. As reports_groups() knew it last. */
+void doors_closed(struct station *s, char *text, size_t size);
 
 #endif

@@ -67,17 +67,13 @@ static void forget(struct work *work)
 
 /* --- answers --- */
 
-static void tell_not_asked(struct control_request *rq, const struct sc_error *error)
-{
-	bool not_written = error_detail_of(error->code) == DETAIL_NOT_WRITTEN;
-
-	control_fail_error(rq, not_written ? "refused" : "internal", error, NULL);
-}
-
 void questions_tell(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
 	if (error->code[0]) {
-		tell_not_asked(n->rq, error);
+		control_fail_error(n->rq,
+				   error_detail_of(error->code) == DETAIL_NOT_WRITTEN ? "refused"
+										      : "internal",
+				   error, NULL);
 	} else {
 		station_tell(n->rq, r, answer, n->what);
 	}

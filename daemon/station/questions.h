@@ -14,9 +14,7 @@
 
 #define ROWS_MAX 10000 /* of a question; more is refused */
 
-struct control_request;
 struct question;
-struct questions;
 struct station;
 
 /* On the thread. 0 and the answer, or negative errno of query.h. */

@@ -15,6 +15,7 @@
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
 #include "daemon/core/log.h"
+#include "daemon/core/text.h"
 #include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -95,19 +96,6 @@ void records_stop(struct station *s)
 }
 
 /* ----------------------------------------------------------------------------------- operators */
-
-void records_links_text(unsigned links, char *text, size_t size)
-{
-	size_t used = 0;
-
-	*text = '\0';
-	for (unsigned link = 0; link < NANET3_LINKS && used < size; link++) {
-		if (links & 1u << link) {
-			used += (size_t)snprintf(text + used, size - used, "%s%u", used ? ", " : "",
-						 link);
-		}
-	}
-}
 
 static json_t *counts_json(const struct station *s, const struct recorder_event *e)
 {
@@ -198,15 +186,16 @@ static void journal(struct station *s, const char *severity, const char *code,
 		  LOG_ID_RECORD, "%s: %s", object, text);
 }
 
-static void on_started(struct station *s, const struct recorder_event *e, bool resumed,
+static void on_started(struct station *s, const struct recorder_event *e,
 		       struct control_request *rq)
 {
 	char links[32], text[400];
 
-	records_links_text(e->spec.links, links, sizeof(links));
 	snprintf(text, sizeof(text), "%s %s, links %s%s%s",
-		 resumed ? "goes on, begun by" : "begun by", rq ? s->records.who : e->spec.who,
-		 links, *e->spec.note ? ": " : "", e->spec.note);
+		 e->type == RECORDER_RESUMED ? "goes on, begun by" : "begun by",
+		 rq ? s->records.who : e->spec.who,
+		 text_bits(links, sizeof(links), "", e->spec.links), *e->spec.note ? ": " : "",
+		 e->spec.note);
 	journal(s, "info", "record", e, text, "");
 	seen(s, e->spec.who);
 	if (rq) {
@@ -276,10 +265,12 @@ static void on_failed(struct station *s, const struct recorder_event *e, struct 
 	}
 }
 
-static void on_black_box(struct station *s, const struct recorder_event *e)
+static void on_black_box(struct station *s, const struct recorder_event *e,
+			 struct control_request *rq)
 {
 	char object[16], text[400];
 
+	(void)rq;
 	snprintf(object, sizeof(object), "link%u", e->link);
 	snprintf(text, sizeof(text),
 		 "%s: black box kept as %s: %llu frames, %llu cells without data, registers",
@@ -292,35 +283,20 @@ static void on_black_box(struct station *s, const struct recorder_event *e)
 
 void records_drain(struct station *s)
 {
+	static void (*const on_event[])(struct station *, const struct recorder_event *,
+					struct control_request *) = {
+		[RECORDER_STARTED] = on_started, [RECORDER_REFUSED] = on_refused,
+		[RECORDER_STOPPED] = on_stopped, [RECORDER_FAILED] = on_failed,
+		[RECORDER_RESUMED] = on_started, [RECORDER_BLACK_BOX] = on_black_box,
+	};
 	struct recorder_event e;
 
 	while (recorder_next_event(s->recorder, &e)) {
 		bool answers = e.order && e.order == s->records.order;
 		struct control_request *rq = answers ? s->records.rq : NULL;
 
-		if (answers) {
-			s->records.rq = NULL;
-		}
-		switch (e.type) {
-		case RECORDER_STARTED:
-		case RECORDER_RESUMED:
-			on_started(s, &e, e.type == RECORDER_RESUMED, rq);
-			break;
-		case RECORDER_REFUSED:
-			on_refused(s, &e, rq);
-			break;
-		case RECORDER_STOPPED:
-			on_stopped(s, &e, rq);
-			break;
-		case RECORDER_FAILED:
-			on_failed(s, &e, rq);
-			break;
-		case RECORDER_BLACK_BOX:
-			on_black_box(s, &e);
-			break;
-		default:
-			break;
-		}
+		s->records.rq = answers ? NULL : s->records.rq;
+		on_event[e.type](s, &e, rq);
 	}
 }
 
@@ -349,8 +325,9 @@ static void registers_text(struct station *s, unsigned link, char *text, size_t 
 		 (unsigned)w->phase.aligns, (unsigned)w->phase.measurements);
 }
 
-void records_alarm(struct station *s, unsigned link, const char *code, const char *text)
+void records_alarm(void *station, unsigned link, const char *code, const char *text)
 {
+	struct station *s = station;
 	struct record_spec spec = {.alarm_ns = now_utc_ns()};
 	char registers[2048];
 

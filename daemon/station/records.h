@@ -32,10 +32,8 @@ bool records_busy(struct station *s, struct control_request *rq);
 void records_order_start(struct station *s, struct control_request *rq,
 			 const struct record_spec *spec);
 void records_order_stop(struct station *s, struct control_request *rq);
-/* "0, 2" */
-void records_links_text(unsigned links, char *text, size_t size);
 /* An alarm of a link has begun: a black box. */
-void records_alarm(struct station *s, unsigned link, const char *code, const char *text);
+void records_alarm(void *station, unsigned link, const char *code, const char *text);
 /* What of it is a reason. */
 void records_view(struct station *s, struct judge_recorder *ret_view);
 

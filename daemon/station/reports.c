@@ -160,7 +160,7 @@ static void on_identity(struct station *s, const struct capture_report *r)
 			  r->link, r->tower, r->floor, c->tower, c->floor);
 	}
 	engine_link(s->engine, r->link, watch_link(s->watch, r->link)->status & NANET3_LSTAT_LOCKED,
-		    r->tower, r->floor, (struct engine_now){now_mono_ns(), now_utc_ns()});
+		    r->tower, r->floor, station_now());
 }
 
 /* An event of its own, without an end: status shows it for a while. */
@@ -182,7 +182,7 @@ static void say_boot(struct station *s, const struct capture_report *r, uint32_t
 static void on_telemetry(struct station *s, const struct capture_report *r)
 {
 	struct station_link *l = &s->link[r->link];
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = station_now();
 	const struct boots_floor *f = boots_find(&s->boots, r->tower, r->floor);
 	bool known = f && f->count == r->telemetry.boot_count;
 	uint32_t before = 0;
@@ -210,7 +210,7 @@ static void on_reply(struct station *s, const struct capture_report *r)
 	if (word_unpack(r->word, &word) < 0) {
 		return; /* a broken reply is no reply; the engine asks again */
 	}
-	engine_reply(s->engine, r->link, &word, (struct engine_now){now_mono_ns(), now_utc_ns()});
+	engine_reply(s->engine, r->link, &word, station_now());
 }
 
 static void on_takeover(struct station *s, const struct capture_report *r)
@@ -246,50 +246,35 @@ static void on_align(struct station *s, const struct capture_report *r)
 		  r->link, r->align.offset);
 }
 
-static void take(struct station *s, const struct capture_report *r)
+static void on_run_begun(struct station *s, const struct capture_report *r)
 {
-	switch (r->type) {
-	case CAPTURE_REPLY:
-		on_reply(s, r);
-		break;
-	case CAPTURE_TELEMETRY:
-		on_telemetry(s, r);
-		break;
-	case CAPTURE_LINK_ROW:
-		on_link_row(s, r);
-		break;
-	case CAPTURE_STREAM_ROW:
-		on_stream_row(s, r);
-		break;
-	case CAPTURE_LOSS:
-		on_loss(s, r);
-		break;
-	case CAPTURE_ALIGN:
-		on_align(s, r);
-		break;
-	case CAPTURE_IDENTITY:
-		on_identity(s, r);
-		break;
-	case CAPTURE_RUN_BEGUN:
-		runs_effect(s, r);
-		break;
-	case CAPTURE_RUN_PLANNED:
-		run_state_plan(&s->run.state, r);
-		break;
-	case CAPTURE_RUN_TIMED:
-		runs_timed(s, r);
-		break;
-	case CAPTURE_TAKEOVER:
-		on_takeover(s, r);
-		break;
-	case CAPTURE_TIME_WORD:
-		clock_time_word(s->clock, &r->time_word.time, r->time_word.floor_frame,
-				now_mono_ns());
-		break;
-	default:
-		break;
-	}
+	run_state_effect(&s->run.state, r, now_mono_ns());
 }
+
+static void on_run_planned(struct station *s, const struct capture_report *r)
+{
+	run_state_plan(&s->run.state, r);
+}
+
+static void on_time_word(struct station *s, const struct capture_report *r)
+{
+	clock_time_word(s->clock, &r->time_word.time, r->time_word.floor_frame, now_mono_ns());
+}
+
+static void (*const take[])(struct station *, const struct capture_report *) = {
+	[CAPTURE_REPLY] = on_reply,
+	[CAPTURE_TELEMETRY] = on_telemetry,
+	[CAPTURE_LINK_ROW] = on_link_row,
+	[CAPTURE_STREAM_ROW] = on_stream_row,
+	[CAPTURE_LOSS] = on_loss,
+	[CAPTURE_ALIGN] = on_align,
+	[CAPTURE_IDENTITY] = on_identity,
+	[CAPTURE_RUN_BEGUN] = on_run_begun,
+	[CAPTURE_RUN_PLANNED] = on_run_planned,
+	[CAPTURE_RUN_TIMED] = runs_timed,
+	[CAPTURE_TAKEOVER] = on_takeover,
+	[CAPTURE_TIME_WORD] = on_time_word,
+};
 
 void reports_drain(struct station *s)
 {
@@ -297,7 +282,7 @@ void reports_drain(struct station *s)
 
 	queue_hush(&s->reports);
 	while ((r = queue_peek(&s->reports))) {
-		take(s, r);
+		take[r->type](s, r);
 		queue_release(&s->reports);
 	}
 }

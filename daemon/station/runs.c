@@ -126,8 +126,8 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 		break;
 	case RUN_NO_DATA:
 		control_fail(rq, "unknown", "fcmctl status; fcmctl run show", NULL,
-			     "run %u has not %s within %d s because no data come. It does with "
-			     "the next data",
+			     "run %u has not %s within %d s because no data come. It does with the "
+			     "next data",
 			     run, begins ? "begun" : "ended", ANSWER_S);
 		break;
 	case RUN_END_UNSAVED:
@@ -229,11 +229,6 @@ void runs_stop(struct station *s, struct control_request *rq)
 }
 
 /* --- capture, store, clock --- */
-
-void runs_effect(struct station *s, const struct capture_report *r)
-{
-	run_state_effect(&s->run.state, r, now_mono_ns());
-}
 
 /* Keeps a begin that is already known: runs that a predecessor began are reported, too. */
 void runs_timed(struct station *s, const struct capture_report *r)

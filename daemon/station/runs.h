@@ -26,8 +26,7 @@ void runs_stop(struct station *s, struct control_request *rq);
 /* Whether a run may begin, or end, now. False: refused, answered. */
 bool runs_may_start(struct station *s, struct control_request *rq);
 bool runs_may_stop(struct station *s, struct control_request *rq);
-/* CAPTURE_RUN_BEGUN, CAPTURE_RUN_TIMED. */
-void runs_effect(struct station *s, const struct capture_report *r);
+/* CAPTURE_RUN_TIMED. */
 void runs_timed(struct station *s, const struct capture_report *r);
 /* The run of the journal goes on. */
 void runs_restore(struct station *s, const struct store_past *past);

@@ -14,6 +14,7 @@
 #include "daemon/core/now.h"
 #include "daemon/disk/disk.h"
 #include "daemon/station/links.h"
+#include "daemon/station/base.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 #include "daemon/time/clock.h"
@@ -23,7 +24,7 @@ static void put(struct station *s, const char *name, double value)
 	struct param *p;
 
 	if (isfinite(value) && params_find(s->params, name, &p, NULL) == 0) {
-		engine_shore(s->engine, p, value, (struct engine_now){now_mono_ns(), now_utc_ns()});
+		engine_shore(s->engine, p, value, station_now());
 	}
 }
 
@@ -67,8 +68,8 @@ static void shore_link(struct station *s, unsigned link)
 	put_link(s, link, "state", links_state(s, link));
 	put_link(s, link, "rx_power", w->rx_power_nw / 1e3);
 	put_link(s, link, "code_errors", w->code_errors);
-	put_link(s, link, "rate", l->frames_per_s);
-	put_link(s, link, "hits", l->hits_per_s);
+	put_link(s, link, "rate", l->per_s.frames);
+	put_link(s, link, "hits", l->per_s.hits);
 	put_link(s, link, "loss", (double)links_recent_losses(s, link, by_name));
 	shore_phase(s, link);
 }

@@ -13,7 +13,6 @@
 #include "daemon/data/boots.h"
 #include "daemon/data/tap.h"
 #include "daemon/publish/publisher.h"
-#include "daemon/station/doors_say.h"
 #include "daemon/station/keys.h"
 #include "daemon/station/lifecycle.h"
 #include "daemon/station/links.h"
@@ -22,27 +21,9 @@
 #include "daemon/station/runs.h"
 #include "daemon/station/timing.h"
 
-struct alarm_watcher;
-struct clock;
-struct control;
-struct dispatch;
-struct disk;
-struct emergency;
-struct engine;
 struct engine_out;
-struct judge;
-struct network;
-struct params;
 struct phase_judgement;
-struct questions;
-struct store;
 struct store_done;
-struct watch;
-/* of ops/: */
-struct safing;
-struct serial_session;
-struct snapshots;
-struct waiter;
 
 /* What the operations (ops/) want to hear; set by ops_start(). */
 struct station_ops {
@@ -92,7 +73,7 @@ struct station {
 	struct station_run run;
 	struct lifecycle life;
 
-	/* detector.c, restore.c */
+	/* detector.c, lifecycle.c */
 	struct params *params;
 	struct engine *engine;
 	struct emergency *emergency;

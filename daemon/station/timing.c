@@ -15,6 +15,7 @@
 #include "daemon/capture/watch.h"
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
+#include "daemon/core/text.h"
 #include "daemon/station/base.h"
 #include "daemon/station/questions.h"
 #include "daemon/station/station.h"
@@ -34,21 +35,16 @@ static void on_tpv(void *context, const struct clock_gps *gps)
 
 static void gpsd_lost(struct station *s)
 {
-	if (s->timing.event) {
-		event_free(s->timing.event);
-		s->timing.event = NULL;
+	if (s->timing.event.event) {
+		station_unfollow(&s->timing.event);
 		log_warning("clock", "gpsd at %s:%u is gone; trying again every second",
 			    s->config.clock.gpsd_host, s->config.clock.gpsd_port);
 	}
 	clock_gpsd(s->clock, false, now_mono_ns());
 }
 
-static void on_gpsd_readable(evutil_socket_t fd, short what, void *arg)
+static void on_gpsd_readable(struct station *s)
 {
-	struct station *s = arg;
-
-	(void)fd;
-	(void)what;
 	if (gps_read_reports(s->timing.gps, on_tpv, s) < 0) {
 		gpsd_lost(s);
 	}
@@ -56,22 +52,20 @@ static void on_gpsd_readable(evutil_socket_t fd, short what, void *arg)
 
 static void follow_gpsd(struct station *s, uint64_t now)
 {
-	if (s->timing.event || (s->timing.tried_ns && now - s->timing.tried_ns < RECONNECT_NS)) {
+	struct timing *t = &s->timing;
+	bool answers;
+
+	if (t->event.event || (t->tried_ns && now - t->tried_ns < RECONNECT_NS)) {
 		return;
 	}
-	s->timing.tried_ns = now;
-	if (gps_connect(s->timing.gps) < 0) {
-		clock_gpsd(s->clock, false, now);
-		return;
+	t->tried_ns = now;
+	answers = gps_connect(t->gps) == 0 &&
+		  station_follow(s, &t->event, gps_fd(t->gps), EV_READ, 0, on_gpsd_readable) == 0;
+	clock_gpsd(s->clock, answers, now);
+	if (answers) {
+		log_info("clock", "gpsd at %s:%u answers", s->config.clock.gpsd_host,
+			 s->config.clock.gpsd_port);
 	}
-	s->timing.event = station_follow(s, gps_fd(s->timing.gps), on_gpsd_readable);
-	if (!s->timing.event) { /* no memory: tried again as when nobody answers */
-		clock_gpsd(s->clock, false, now);
-		return;
-	}
-	clock_gpsd(s->clock, true, now);
-	log_info("clock", "gpsd at %s:%u answers", s->config.clock.gpsd_host,
-		 s->config.clock.gpsd_port);
 }
 
 /* On any thread. */
@@ -184,19 +178,9 @@ int timing_start(struct station *s)
 
 void timing_stop(struct station *s)
 {
-	if (s->timing.event) {
-		event_free(s->timing.event);
-		s->timing.event = NULL;
-	}
+	station_unfollow(&s->timing.event);
 	gps_destroy(s->timing.gps);
-	s->timing.gps = NULL;
 	clock_destroy(s->clock);
-	s->clock = NULL;
-}
-
-void timing_pps(struct station *s, const struct nanet3_event *event)
-{
-	clock_pps(s->clock, event->frame_count, event->value, event->time_ns);
 }
 
 static bool system_synchronised(void)
@@ -263,8 +247,7 @@ static void say_clock(struct station *s)
 	if (relabelled) {
 		keep_relabelling(s, &v.relabelled);
 		clock_relabelled_words(&v.relabelled, reason, sizeof(reason));
-		snprintf(reason + strlen(reason), sizeof(reason) - strlen(reason), "; %s",
-			 v.reason);
+		text_add(reason, sizeof(reason), "; %s", v.reason);
 	}
 	clock_words(&v.label, words, sizeof(words));
 	log_event(v.label.state == CLOCK_LOCKED && !relabelled ? LOG_NOTICE : LOG_WARNING, "clock",

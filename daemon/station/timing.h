@@ -5,10 +5,8 @@
 
 #include "daemon/core/label.h"
 #include "daemon/core/worker.h"
+#include "daemon/station/base.h"
 
-struct event;
-struct gps;
-struct nanet3_event;
 struct station;
 struct store_past;
 
@@ -25,7 +23,7 @@ struct station_leaps {
 
 struct timing {
 	struct gps *gps;
-	struct event *event; /* of gpsd's descriptor */
+	struct station_event event; /* of gpsd's descriptor */
 	uint64_t tried_ns, leaps_read_ns;
 	struct station_leaps leaps;
 	int leaps_error; /* of the last reading of the leap table; 0: well */
@@ -43,6 +41,5 @@ void timing_tick(struct station *s); /* 10 times a second */
 void timing_second(struct station *s);
 void timing_restore(struct station *s, const struct store_past *past);
 void timing_leaps(struct station *s); /* read the table of leap seconds again */
-void timing_pps(struct station *s, const struct nanet3_event *event);
 
 #endif

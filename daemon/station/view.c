@@ -12,7 +12,6 @@
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
 #include "daemon/station/alarm_hands.h"
-#include "daemon/station/doors_say.h"
 #include "daemon/station/links.h"
 #include "daemon/station/records.h"
 #include "daemon/station/reports.h"
@@ -33,14 +32,9 @@ static void on_event(void *context, const struct judge_event *e)
 	}
 }
 
-static void on_box(void *context, unsigned link, const char *code, const char *text)
-{
-	records_alarm(context, link, code, text);
-}
-
 int view_start(struct station *s)
 {
-	const struct judge_ops ops = {.event = on_event, .box = on_box, .context = s};
+	const struct judge_ops ops = {.event = on_event, .box = records_alarm, .context = s};
 
 	s->judge = judge_create(&ops);
 	return s->judge ? 0 : -ENOMEM;

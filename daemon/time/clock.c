@@ -53,7 +53,7 @@ void clock_reset_tracks(struct clock *c)
 void clock_void(struct clock *c, const char *why)
 {
 	if (clock_has_label(c)) {
-		c->voids++;
+		c->view.voids++;
 	}
 	c->label.anchor_count = 0;
 	c->label.anchor_tai_ns = INT64_MIN;
@@ -61,8 +61,8 @@ void clock_void(struct clock *c, const char *why)
 	c->adopted = false;
 	c->unlabelled_ns = c->now_ns;
 	c->void_reason = why;
-	c->gps_minus_board_ns = INT64_MIN;
-	c->system_minus_label_ns = INT64_MIN;
+	c->view.gps_minus_board_ns = INT64_MIN;
+	c->view.system_minus_label_ns = INT64_MIN;
 	c->system_differs_ns = 0;
 	c->system_sides_ns = 0;
 	c->contradictions = 0;
@@ -85,8 +85,8 @@ static void note_relabelling(struct clock *c, uint64_t count, int64_t tai_ns)
 	int64_t by_ns = clock_offset_of(count, tai_ns) - clock_label_offset(c);
 	int leap;
 
-	c->relabels++;
-	c->relabelled = (struct clock_relabelling){
+	c->view.relabels++;
+	c->view.relabelled = (struct clock_relabelling){
 		.when_ns = c->now_ns,
 		.by_ns = by_ns,
 		.utc_ns = label_utc_ns(&c->label, tai_ns, &leap),
@@ -96,7 +96,7 @@ static void note_relabelling(struct clock *c, uint64_t count, int64_t tai_ns)
 
 void clock_restore_relabelling(struct clock *c, const struct clock_relabelling *r)
 {
-	c->relabelled = *r;
+	c->view.relabelled = *r;
 }
 
 /* A new label: a new time epoch. */
@@ -151,15 +151,13 @@ static bool may_label(const struct clock *c, enum label_source source)
 
 static double source_uncertainty(const struct clock *c, enum label_source source)
 {
-	double receiver = c->config.receiver_ns;
-
-	if (source == LABEL_SYSTEM && !clock_heard(c, c->last_pps_ns)) {
+	if (source == LABEL_SYSTEM && !clock_heard(c, c->view.last_pps_ns)) {
 		/* The count runs freely: its second may begin anywhere in the system clock's. */
-		return SYSTEM_NS + (c->system_minus_label_ns == INT64_MIN
+		return SYSTEM_NS + (c->view.system_minus_label_ns == INT64_MIN
 					    ? (double)CLOCK_SECOND_NS / 2
-					    : fabs((double)c->system_minus_label_ns));
+					    : fabs((double)c->view.system_minus_label_ns));
 	}
-	return receiver;
+	return c->config.receiver_ns;
 }
 
 static void follow_line(struct clock *c, enum label_source source, const struct clock_line *line)
@@ -177,8 +175,8 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 	}
 	if (clock_has_label(c)) {
 		note_relabelling(c, line->count, tai_ns);
-		if (c->system_minus_label_ns != INT64_MIN) {
-			c->system_minus_label_ns -= c->relabelled.by_ns;
+		if (c->view.system_minus_label_ns != INT64_MIN) {
+			c->view.system_minus_label_ns -= c->view.relabelled.by_ns;
 		}
 	}
 	clock_relabel(c, source, line->count, tai_ns, uncertainty);
@@ -267,7 +265,7 @@ static enum clock_state state_of(const struct clock *c)
 		return CLOCK_ACQUIRING;
 	}
 	if (!c->adopted && c->source_good && clock_heard(c, c->confirmed_ns) &&
-	    (c->emulated || clock_heard(c, c->last_pps_ns))) {
+	    (c->emulated || clock_heard(c, c->view.last_pps_ns))) {
 		return CLOCK_LOCKED;
 	}
 	return CLOCK_HOLDOVER;
@@ -325,8 +323,8 @@ void clock_evaluate(struct clock *c)
 	c->label.leap_tai_ns = c->config.leap_tai_ns;
 	c->label.leap = c->config.leap_tai_ns != INT64_MAX;
 	set_uncertainty(c);
-	if (c->label.state != before || !c->state_since_ns) {
-		c->state_since_ns = c->now_ns;
+	if (c->label.state != before || !c->view.state_since_ns) {
+		c->view.state_since_ns = c->now_ns;
 	}
 	clock_say(c);
 }
@@ -354,17 +352,12 @@ struct clock *clock_create(const struct clock_config *config)
 	c->config = *config;
 	c->gpsd.lines = c->system.lines = 1;
 	c->floors.lines = CLOCK_LINES;
-	c->satellites_used = -1;
+	c->view.satellites_used = -1;
 	c->void_reason = "";
-	c->action = "";
-	c->gps_minus_board_ns = INT64_MIN;
-	c->system_minus_label_ns = INT64_MIN;
+	c->view.reason = c->reason;
+	c->view.gps_minus_board_ns = c->view.system_minus_label_ns = INT64_MIN;
 	c->label.anchor_tai_ns = INT64_MIN;
-	c->label.uncertainty_ns = UINT32_MAX;
-	c->label.tai_utc_s = config->tai_utc_s;
-	c->label.leap_tai_ns = config->leap_tai_ns;
-	c->label.leap = config->leap_tai_ns != INT64_MAX;
-	clock_say(c);
+	clock_evaluate(c);
 	return c;
 }
 
@@ -462,29 +455,12 @@ void clock_get_view(const struct clock *c, struct clock_view *ret_view)
 {
 	int64_t utc_s = c->board_seen ? c->realtime_ns / CLOCK_SECOND_NS : 0;
 
-	*ret_view = (struct clock_view){
-		.label = c->label,
-		.gps_connected = c->gps_connected,
-		.gps_fix = c->gps_fix && clock_heard(c, c->last_gps_ns),
-		.satellites_used = c->satellites_used,
-		.last_gps_ns = c->last_gps_ns,
-		.last_pps_ns = c->last_pps_ns,
-		.pps_number = c->pps_number,
-		.state_since_ns = c->state_since_ns,
-		.relabels = c->relabels,
-		.rejects = c->rejects,
-		.voids = c->voids,
-		.lates = c->lates,
-		.gps_minus_board_ns = c->gps_minus_board_ns,
-		.system_minus_label_ns = c->system_minus_label_ns,
-		.system_synced = c->system_synced,
-		.system_disagrees = c->system_differs_ns &&
-				    c->now_ns - c->system_differs_ns >= SYSTEM_DIFFERS_NS,
-		.relabelled = c->relabelled,
-		.reason = c->reason,
-		.action = c->action,
-		.leap_table_expired =
-			c->config.leap_expires_utc_s && utc_s > c->config.leap_expires_utc_s,
-		.leap_mismatch = c->gps_leap_mismatch || c->word_leap_mismatch,
-	};
+	*ret_view = c->view;
+	ret_view->label = c->label;
+	ret_view->gps_fix = c->view.gps_fix && clock_heard(c, c->view.last_gps_ns);
+	ret_view->system_disagrees =
+		c->system_differs_ns && c->now_ns - c->system_differs_ns >= SYSTEM_DIFFERS_NS;
+	ret_view->leap_table_expired =
+		c->config.leap_expires_utc_s && utc_s > c->config.leap_expires_utc_s;
+	ret_view->leap_mismatch = c->gps_leap_mismatch || c->word_leap_mismatch;
 }

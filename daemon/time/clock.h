@@ -96,7 +96,7 @@ void clock_adopt(struct clock *c, const struct label *label, uint64_t now_ns);
 void clock_restore_relabelling(struct clock *c, const struct clock_relabelling *r);
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns);
 void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns);
-/* The board's count that a PPS began; `moved`: the count was moved by it (a partial second). */
+/* The board's count that a PPS began; `number`: of the PPS since the board's start. */
 void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns);
 /* The board's count, read just now (for the system clock as source, and for holdover without PPS). */
 void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool realtime_synced,

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "daemon/time/clock_private.h"
 
@@ -30,7 +31,7 @@ static uint32_t credit(const struct clock *c, int64_t offset)
 
 static void reject(struct clock *c, enum clock_reject why, int64_t utc_s, double by_s)
 {
-	c->rejects++;
+	c->view.rejects++;
 	c->reject = why;
 	c->reject_ns = c->now_ns;
 	c->reject_utc_s = utc_s;
@@ -42,7 +43,7 @@ static double far_by_s(const struct clock *c, int64_t utc_ns)
 {
 	double by;
 
-	if (!c->config.far_s || !c->system_synced ||
+	if (!c->config.far_s || !c->view.system_synced ||
 	    !clock_within(c->board_ns, CLOCK_BOARD_FRESH_NS, c->now_ns)) {
 		return 0;
 	}
@@ -120,18 +121,19 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 	c->last_label_ns = c->now_ns;
 	c->reject = CLOCK_REJECT_NONE;
 	running = clock_has_label(c) && offset == clock_label_offset(c);
-	c->gps_minus_board_ns = clock_has_label(c) ? offset - clock_label_offset(c) : INT64_MIN;
+	c->view.gps_minus_board_ns =
+		clock_has_label(c) ? offset - clock_label_offset(c) : INT64_MIN;
 	if (running) {
 		c->contradictions = 0;
-	} else if (c->gps_minus_board_ns == -CLOCK_SECOND_NS && c->label.source == LABEL_GPSD &&
-		   !c->gps_leap_mismatch) {
+	} else if (c->view.gps_minus_board_ns == -CLOCK_SECOND_NS &&
+		   c->label.source == LABEL_GPSD && !c->gps_leap_mismatch) {
 		/* More likely gpsd was held up than the board counts a second too many. */
-		c->rejects++;
-		c->lates++;
+		c->view.rejects++;
+		c->view.lates++;
 		c->late_ns = c->now_ns;
 	} else if (clock_has_label(c) &&
 		   (c->label.source == LABEL_GPSD || clock_denies(c, offset))) {
-		c->rejects++;
+		c->view.rejects++;
 		c->contradictions++;
 		c->contradiction_ns = c->now_ns;
 	}
@@ -141,13 +143,13 @@ static void label_by_gps(struct clock *c, int64_t utc_s)
 void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns)
 {
 	clock_at(c, now_ns);
-	if (connected && !c->gps_connected) {
+	if (connected && !c->view.gps_connected) {
 		c->connected_ns = c->now_ns;
 	}
-	c->gps_connected = connected;
+	c->view.gps_connected = connected;
 	if (!connected) {
-		c->gps_fix = false;
-		c->satellites_used = -1;
+		c->view.gps_fix = false;
+		c->view.satellites_used = -1;
 	}
 	clock_evaluate(c);
 }
@@ -155,14 +157,14 @@ void clock_gpsd(struct clock *c, bool connected, uint64_t now_ns)
 void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns)
 {
 	clock_at(c, now_ns);
-	c->gps_connected = true;
-	c->last_gps_ns = c->now_ns;
-	c->gps_fix = gps->mode >= 2;
-	c->satellites_used = gps->satellites_used;
-	if (c->gps_fix) {
+	c->view.gps_connected = true;
+	c->view.last_gps_ns = c->now_ns;
+	c->view.gps_fix = gps->mode >= 2;
+	c->view.satellites_used = gps->satellites_used;
+	if (c->view.gps_fix) {
 		c->last_fix_ns = c->now_ns;
 	}
-	if (c->gps_fix && gps->has_time) {
+	if (c->view.gps_fix && gps->has_time) {
 		/* Fractions of a second name no second; up to 1 ms is a receiver's rounding. */
 		int64_t utc_s = (gps->utc_ns + 1000000) / CLOCK_SECOND_NS;
 
@@ -170,7 +172,7 @@ void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns)
 		if (gps->utc_ns > 0 && llabs(gps->utc_ns - utc_s * CLOCK_SECOND_NS) <= 1000000) {
 			c->last_whole_ns = c->now_ns;
 			if (!c->emulated && c->pps_seen &&
-			    clock_within(c->last_pps_ns, CLOCK_PPS_REACH_NS, now_ns)) {
+			    clock_within(c->view.last_pps_ns, CLOCK_PPS_REACH_NS, now_ns)) {
 				label_by_gps(c, utc_s);
 			}
 		}
@@ -185,7 +187,7 @@ void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns)
 static bool carry_second(const struct clock *c, uint64_t count, uint64_t pps_ns,
 			 int64_t *ret_tai_ns)
 {
-	uint64_t then_count = c->pps_count, then_ns = c->last_pps_ns;
+	uint64_t then_count = c->pps_count, then_ns = c->view.last_pps_ns;
 	int64_t tai_ns, rest;
 
 	if (c->board_seen && c->board_count < count && c->board_ns > then_ns) {
@@ -206,9 +208,9 @@ static bool carry_second(const struct clock *c, uint64_t count, uint64_t pps_ns,
 static bool count_moved(const struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns)
 {
 	uint64_t seconds = (count - c->pps_count) / FRAMES;
-	int64_t elapsed = (int64_t)(now_ns - c->last_pps_ns);
+	int64_t elapsed = (int64_t)(now_ns - c->view.last_pps_ns);
 
-	if (seconds == (uint32_t)(number - c->pps_number)) {
+	if (seconds == (uint32_t)(number - c->view.pps_number)) {
 		return false;
 	}
 	return llabs(elapsed - (int64_t)seconds * CLOCK_SECOND_NS) > PPS_SLACK_NS;
@@ -220,7 +222,7 @@ static void board_anew(struct clock *c)
 	clock_reset_tracks(c);
 	c->pps_seen = false;
 	c->board_seen = false;
-	c->last_pps_ns = 0;
+	c->view.last_pps_ns = 0;
 }
 
 static void count_was_moved(struct clock *c, uint64_t count, uint64_t now_ns)
@@ -245,7 +247,7 @@ void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns
 {
 	clock_at(c, now_ns);
 	if (count % FRAMES || count == 0) {
-		c->rejects++; /* not of a board that keeps the contract */
+		c->view.rejects++; /* not of a board that keeps the contract */
 		return;
 	}
 	if (c->pps_seen && count == c->pps_count) {
@@ -258,8 +260,8 @@ void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns
 	}
 	c->pps_seen = true;
 	c->pps_count = count;
-	c->pps_number = number;
-	c->last_pps_ns = now_ns;
+	c->view.pps_number = number;
+	c->view.last_pps_ns = now_ns;
 	clock_evaluate(c);
 }
 
@@ -312,8 +314,9 @@ static void compare_system(struct clock *c)
 {
 	int64_t tolerance_ns = c->config.system_tolerance_ms * 1000000ll;
 
-	if (!c->system_synced || !tolerance_ns || c->emulated || !clock_has_label(c) ||
-	    c->label.source == LABEL_SYSTEM || llabs(c->system_minus_label_ns) <= tolerance_ns) {
+	if (!c->view.system_synced || !tolerance_ns || c->emulated || !clock_has_label(c) ||
+	    c->label.source == LABEL_SYSTEM ||
+	    llabs(c->view.system_minus_label_ns) <= tolerance_ns) {
 		c->system_differs_ns = 0;
 	} else if (!c->system_differs_ns) {
 		c->system_differs_ns = c->now_ns;
@@ -336,8 +339,8 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 	c->board_count = count;
 	c->board_ns = now_ns;
 	c->realtime_ns = realtime_ns;
-	c->system_synced = realtime_synced;
-	c->system_minus_label_ns =
+	c->view.system_synced = realtime_synced;
+	c->view.system_minus_label_ns =
 		clock_has_label(c)
 			? realtime_ns -
 				  label_utc_ns(&c->label, label_tai_ns(&c->label, count), &leap)
@@ -352,20 +355,11 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 
 /* ------------------------------------------------------------------ the floors */
 
-/* Days from 1970 to 1 January of a year (Gregorian; 1970..2199). */
-static int64_t days_to_year(int64_t year)
-{
-	int64_t y = year - 1;
-
-	return (year - 1970) * 365 + (y / 4 - y / 100 + y / 400) -
-	       (1969 / 4 - 1969 / 100 + 1969 / 400);
-}
-
 /* TAI of the second that a time word names, and whether it announces a leap second as the table does. */
 static int64_t tai_of_word(const struct clock *c, const struct tdm_time *t, int64_t *ret_utc_s,
 			   bool *ret_leap_agrees)
 {
-	int64_t midnight = (days_to_year(2000 + t->year) + t->day) * 86400;
+	int64_t midnight = timegm(&(struct tm){.tm_year = 100 + t->year, .tm_mday = 1 + t->day});
 	int64_t leap_s = c->config.leap_tai_ns / CLOCK_SECOND_NS - c->config.tai_utc_s;
 	bool tonight = c->config.leap_tai_ns != INT64_MAX && leap_s == midnight + 86400;
 
@@ -387,7 +381,7 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 	clock_at(c, now_ns);
 	if (!tdm_time_legal(time) || floor_frame < time->frame ||
 	    (floor_frame - time->frame) % FRAMES) {
-		c->rejects++;
+		c->view.rejects++;
 		return;
 	}
 	c->word_quality = time->quality;
@@ -402,7 +396,7 @@ void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floo
 	c->word_leap_mismatch = !leap_agrees;
 	if (offset != clock_label_offset(c) &&
 	    (utc_s < c->config.floor_utc_s || far_by_s(c, utc_s * CLOCK_SECOND_NS) != 0)) {
-		c->rejects++;
+		c->view.rejects++;
 		return;
 	}
 	clock_track_put(c, &c->floors, floor_frame - time->frame, offset, credit(c, offset));

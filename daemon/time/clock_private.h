@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the clock: its state and decisions (clock.c), its inputs (clock_inputs.c), the lines of
- * its sources (clock_track.c), the system clock as a source (clock_system.c) and the texts for the
- * operator (clock_say.c). No other file includes this.
+ * Inside the clock: its state and decisions (clock.c), its inputs (clock_inputs.c), its sources
+ * (clock_sources.c) and the texts for the operator (clock_say.c). No other file includes this.
  *
- * A source says "board count N begins at TAI T". With 125 000 ns a count that is a straight line, known
- * by one number: offset = T - N x 125 000. Two labels agree when their offsets are equal, to the ns; so
- * does a label with the running one. All anchors are counts that begin a second (multiples of 8000)
- * and whole TAI seconds.
+ * A source says "board count N begins at TAI T". With 125 000 ns a count that is a straight line,
+ * known by one number: offset = T - N x 125 000. Two labels agree when their offsets are equal, to
+ * the ns; so does a label with the running one. All anchors are counts that begin a second
+ * (multiples of 8000) and whole TAI seconds.
  */
 #ifndef DAEMON_TIME_CLOCK_PRIVATE_H
 #define DAEMON_TIME_CLOCK_PRIVATE_H
@@ -41,7 +40,8 @@ enum clock_reject { CLOCK_REJECT_NONE, CLOCK_REJECT_EARLY, CLOCK_REJECT_FAR };
 
 struct clock {
 	struct clock_config config;
-	uint64_t now_ns; /* the latest monotonic time seen */
+	struct clock_view view; /* without what clock_get_view() computes */
+	uint64_t now_ns;	/* the latest monotonic time seen */
 	uint64_t created_ns;
 	bool emulated;
 	bool board_gone;
@@ -55,17 +55,13 @@ struct clock {
 	uint64_t confirmed_ns;
 	double base_ns;		/* uncertainty at confirmed_ns */
 	uint64_t unlabelled_ns; /* since when there is no label */
-	uint64_t state_since_ns;
 	char reason[240];
-	const char *action;
 	const char *void_reason; /* why the last label was given up; "" when one runs */
 
 	struct clock_track gpsd, floors, system;
 
-	bool gps_connected, gps_fix;
-	int satellites_used;
 	uint64_t connected_ns; /* since when gpsd answers */
-	uint64_t last_gps_ns, last_fix_ns, last_whole_ns;
+	uint64_t last_fix_ns, last_whole_ns;
 	uint64_t last_label_ns; /* one that met a PPS */
 	enum clock_reject reject;
 	uint64_t reject_ns;
@@ -73,23 +69,18 @@ struct clock {
 	double reject_by_s;
 	uint32_t contradictions; /* in a row */
 	uint64_t contradiction_ns, late_ns;
-	int64_t gps_minus_board_ns;
 	bool gps_leap_mismatch, word_leap_mismatch;
 
 	uint8_t word_quality;
 
 	bool pps_seen;
-	uint64_t last_pps_ns, pps_count, pps_number;
+	uint64_t pps_count;
 
-	bool board_seen, system_synced;
+	bool board_seen;
 	uint64_t board_count, board_ns;
-	int64_t realtime_ns; /* at board_ns */
-	int64_t system_minus_label_ns;
+	int64_t realtime_ns;	    /* at board_ns */
 	uint64_t system_differs_ns; /* since when the synchronised one is too far off; 0: not */
 	uint64_t system_sides_ns;   /* when it last named the label's second; 0: never */
-
-	struct clock_relabelling relabelled;
-	uint64_t relabels, rejects, voids, lates;
 
 	struct label taken; /* as clock_take_label() last gave it */
 	bool ever_taken;
@@ -137,7 +128,7 @@ static inline int64_t clock_label_offset(const struct clock *c)
 				  : CLOCK_NO_OFFSET;
 }
 
-/* ---- clock_track.c ---- */
+/* ---- clock_sources.c ---- */
 void clock_track_reset(struct clock_track *t);
 /* A label. `credit`: what a line that begins with it has in advance, because it agrees with the running label. A silent
  * line begins again. */
@@ -146,8 +137,6 @@ void clock_track_put(const struct clock *c, struct clock_track *t, uint64_t coun
 /* The strongest line that is not silent and was confirmed `confirm` times; NULL. With confirm 0: any line at all. */
 const struct clock_line *clock_track_best(const struct clock *c, const struct clock_track *t,
 					  uint32_t confirm);
-
-/* ---- clock_system.c ---- */
 /* How far the system clock may be from a label that it confirms, ns. */
 int64_t clock_side_ns(const struct clock *c);
 /* Why `offset` does not become the label, however long gpsd repeats it. */

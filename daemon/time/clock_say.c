@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "daemon/core/text.h"
 #include "daemon/time/clock_private.h"
 
 struct trouble {
@@ -34,14 +34,15 @@ const char *label_source_name(enum label_source source)
 /* Why gpsd labels nothing: the first cause that applies. {NULL} when it does. */
 static struct trouble gps_trouble(const struct clock *c)
 {
-	bool report = clock_heard(c, c->last_gps_ns), pps = clock_heard(c, c->last_pps_ns);
+	bool report = clock_heard(c, c->view.last_gps_ns),
+	     pps = clock_heard(c, c->view.last_pps_ns);
 	bool late = clock_heard(c, c->late_ns);
 	const struct {
 		bool is;
 		struct trouble trouble;
 	} causes[] = {
 		{clock_heard(c, c->last_label_ns) && pps && !late, {NULL, ""}},
-		{!c->gps_connected,
+		{!c->view.gps_connected,
 		 {"gpsd does not answer", "start gpsd, and see [clock] gpsd_host and gpsd_port"}},
 		{!report && clock_heard(c, c->connected_ns),
 		 {"gpsd has just answered", "wait some seconds"}},
@@ -80,30 +81,20 @@ __attribute__((format(printf, 3, 4))) static void say(struct clock *c, const cha
 	va_start(args, format);
 	vsnprintf(c->reason, sizeof(c->reason), format, args);
 	va_end(args);
-	c->action = action;
-}
-
-static void say_date(char *text, size_t size, int64_t utc_s)
-{
-	time_t t = (time_t)utc_s;
-	struct tm tm;
-
-	if (!gmtime_r(&t, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm)) {
-		snprintf(text, size, "a date out of range");
-	}
+	c->view.action = action;
 }
 
 /* Gpsd and the running label contradict each other: with whom is the system clock? */
 static const char *system_side(const struct clock *c)
 {
-	int64_t ahead_ns = c->system_minus_label_ns, side_ns = clock_side_ns(c);
+	int64_t ahead_ns = c->view.system_minus_label_ns, side_ns = clock_side_ns(c);
 	bool with_label, with_gpsd;
 
-	if (!c->system_synced || ahead_ns == INT64_MIN) {
+	if (!c->view.system_synced || ahead_ns == INT64_MIN) {
 		return "the system clock is not synchronised and proves nothing";
 	}
 	with_label = llabs(ahead_ns) <= side_ns;
-	with_gpsd = llabs(ahead_ns - c->gps_minus_board_ns) <= side_ns;
+	with_gpsd = llabs(ahead_ns - c->view.gps_minus_board_ns) <= side_ns;
 	if (with_label && with_gpsd) {
 		return "the synchronised system clock is within its tolerance of both";
 	}
@@ -118,7 +109,7 @@ static const char *system_side(const struct clock *c)
 
 static const char *contradiction_action(const struct clock *c)
 {
-	switch (clock_denies(c, clock_label_offset(c) + c->gps_minus_board_ns)) {
+	switch (clock_denies(c, clock_label_offset(c) + c->view.gps_minus_board_ns)) {
 	case CLOCK_DENIED_BY_SYSTEM:
 		return "find out with a third clock which is wrong; time is not relabelled while "
 		       "the system clock sides with it ([clock] system_tolerance_ms)";
@@ -126,8 +117,8 @@ static const char *contradiction_action(const struct clock *c)
 		return "gpsd's leap seconds are not the table's: wait for the receiver's almanac "
 		       "(12.5 min), apt-get install tzdata; time is not relabelled till then";
 	default:
-		return "check the receiver; if gpsd keeps to it for 10 x [clock] confirm "
-		       "seconds (30 by default), time is relabelled";
+		return "check the receiver; if gpsd keeps to it for 10 x [clock] confirm seconds "
+		       "(30 by default), time is relabelled";
 	}
 }
 
@@ -135,26 +126,26 @@ static void say_fault(struct clock *c)
 {
 	char date[40];
 
-	say_date(date, sizeof(date), c->reject_utc_s);
+	text_utc(date, sizeof(date), c->reject_utc_s * CLOCK_SECOND_NS);
 	if (c->reject == CLOCK_REJECT_EARLY) {
 		say(c,
-		    "restart receiver and gpsd, update the receiver's firmware; "
-		    "time goes on by the board's count meanwhile",
+		    "restart receiver and gpsd, update the receiver's firmware; time goes on by "
+		    "the board's count meanwhile",
 		    "gpsd says %s UTC, before the earliest date believed: a receiver that jumped "
 		    "1024 weeks?",
 		    date);
 	} else if (c->reject == CLOCK_REJECT_FAR) {
 		say(c,
-		    "find out which of the two is wrong; if it is the system clock, correct "
-		    "it or set [clock] far_s = 0",
+		    "find out which of the two is wrong; if it is the system clock, correct it or "
+		    "set [clock] far_s = 0",
 		    "gpsd says %s UTC, %.0f s %s the synchronised system clock", date,
 		    fabs(c->reject_by_s), c->reject_by_s < 0 ? "behind" : "ahead of");
 	} else {
 		say(c, contradiction_action(c),
 		    "gpsd names another second than the board's count: it is %lld s %s the time in "
 		    "use; %s",
-		    (long long)llabs(c->gps_minus_board_ns / CLOCK_SECOND_NS),
-		    c->gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
+		    (long long)llabs(c->view.gps_minus_board_ns / CLOCK_SECOND_NS),
+		    c->view.gps_minus_board_ns < 0 ? "behind" : "ahead of", system_side(c));
 	}
 }
 
@@ -162,8 +153,9 @@ static void say_no_time(struct clock *c, const struct trouble *t)
 {
 	say(c, t->what ? t->action : "wait some seconds", "%s%s%s%s",
 	    t->what ? t->what : "labels do not agree yet",
-	    c->config.system_clock && !c->system_synced ? "; the system clock is not synchronised"
-							: "",
+	    c->config.system_clock && !c->view.system_synced
+		    ? "; the system clock is not synchronised"
+		    : "",
 	    c->void_reason[0] ? "; " : "", c->void_reason);
 }
 
@@ -178,8 +170,8 @@ static bool say_denied(struct clock *c)
 	}
 	by_s = (double)clock_line_minus_system(c, line->offset) / 1e9;
 	say(c,
-	    "reports of the receiver that come a second late? Else find out which is wrong; "
-	    "if it is the system clock, correct it or set [clock] system_tolerance_ms = 0",
+	    "reports of the receiver that come a second late? Else find out which is wrong; if it "
+	    "is the system clock, correct it or set [clock] system_tolerance_ms = 0",
 	    "gpsd is %.0f s %s the synchronised system clock: as the first label that is not taken",
 	    fabs(by_s), by_s < 0 ? "behind" : "ahead of");
 	return true;
@@ -279,7 +271,7 @@ void clock_relabelled_words(const struct clock_relabelling *r, char *text, size_
 {
 	char date[40];
 
-	say_date(date, sizeof(date), r->utc_ns / CLOCK_SECOND_NS);
+	text_utc(date, sizeof(date), r->utc_ns);
 	snprintf(text, size,
 		 "time relabelled by %+.3f s at %s UTC (the new time), time epoch %u -> %u",
 		 (double)r->by_ns / 1e9, date, r->epoch - 1, r->epoch);

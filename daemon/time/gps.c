@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +29,8 @@
 static const char watch[] = "?WATCH={\"enable\":true,\"json\":true};\n";
 
 struct gps {
-	char *host, *port;
+	const char *host;
+	char port[32];
 	struct gaicb lookup; /* of a host's name, in the background */
 	bool looking_up;
 	struct addrinfo *addresses, *next; /* next to try */
@@ -45,15 +47,10 @@ struct gps *gps_create(const char *host, const char *port)
 {
 	struct gps *g = calloc(1, sizeof(*g));
 
-	if (!g) {
-		return NULL;
-	}
-	g->fd = -1;
-	g->host = strdup(host);
-	g->port = strdup(port);
-	if (!g->host || !g->port) {
-		gps_destroy(g);
-		return NULL;
+	if (g) {
+		g->fd = -1;
+		g->host = host;
+		snprintf(g->port, sizeof(g->port), "%s", port);
 	}
 	return g;
 }
@@ -95,8 +92,6 @@ void gps_destroy(struct gps *g)
 			freeaddrinfo(g->lookup.ar_result);
 		}
 	}
-	free(g->host);
-	free(g->port);
 	free(g);
 }
 
@@ -168,20 +163,14 @@ static int end_connect(struct gps *g)
 	if (n <= 0) {
 		return -EINPROGRESS;
 	}
-	if (getsockopt(g->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0) {
-		return -errno;
-	}
-	return -error;
+	return getsockopt(g->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? -errno : -error;
 }
 
 static int send_watch(struct gps *g)
 {
 	ssize_t n = send(g->fd, watch, sizeof(watch) - 1, MSG_NOSIGNAL);
 
-	if (n < 0) {
-		return -errno;
-	}
-	return (size_t)n == sizeof(watch) - 1 ? 0 : -EIO;
+	return n < 0 ? -errno : (size_t)n == sizeof(watch) - 1 ? 0 : -EIO;
 }
 
 int gps_connect(struct gps *g)
@@ -201,15 +190,11 @@ int gps_connect(struct gps *g)
 	}
 	for (;;) {
 		r = g->fd < 0 ? begin_connect(g) : -EINPROGRESS;
-		if (r == -EINPROGRESS) {
-			r = end_connect(g);
-		}
+		r = r == -EINPROGRESS ? end_connect(g) : r;
 		if (r == -EINPROGRESS && ++g->calls < CONNECT_CALLS) {
 			return r;
 		}
-		if (r == 0) {
-			r = send_watch(g);
-		}
+		r = r ? r : send_watch(g);
 		if (r == 0) {
 			memset(&g->data, 0, sizeof(g->data));
 			g->connected = true;
@@ -229,11 +214,6 @@ int gps_fd(const struct gps *g)
 }
 
 /* ------------------------------------------------------------------ reports */
-
-static int64_t ns_of(const timespec_t *t)
-{
-	return t->tv_sec * 1000000000ll + t->tv_nsec;
-}
 
 /* libgps takes any number for a fraction. */
 static bool time_sane(const timespec_t *t)
@@ -256,25 +236,19 @@ static void take_tpv(struct gps *g, struct clock_gps *ret_gps)
 			d->fix.mode >= 2 && !d->satellites_used ? -1 : d->satellites_used,
 	};
 	if (ret_gps->has_time) {
-		ret_gps->utc_ns = ns_of(&d->fix.time);
+		ret_gps->utc_ns = d->fix.time.tv_sec * 1000000000ll + d->fix.time.tv_nsec;
 	}
 }
 
-static bool is_class(const char *line, const char *class)
-{
-	static const char head[] = "{\"class\":\"";
-	size_t n = strlen(class);
-
-	return !strncmp(line, head, sizeof(head) - 1) &&
-	       !strncmp(line + sizeof(head) - 1, class, n) && line[sizeof(head) - 1 + n] == '"';
-}
+#define TPV_HEAD "{\"class\":\"TPV\""
+#define SKY_HEAD "{\"class\":\"SKY\""
 
 bool gps_take_line(struct gps *g, char *line, struct clock_gps *ret_gps)
 {
-	bool tpv = is_class(line, "TPV");
+	bool tpv = strncmp(line, TPV_HEAD, strlen(TPV_HEAD)) == 0;
 
 	/* Nothing else is of use; what a newer gpsd may say cannot trouble an older library then. */
-	if (!tpv && !is_class(line, "SKY")) {
+	if (!tpv && strncmp(line, SKY_HEAD, strlen(SKY_HEAD)) != 0) {
 		return false;
 	}
 	/* libgps goes on to the next class in a line, and where something broken is before it, for ever. */
@@ -286,13 +260,11 @@ bool gps_take_line(struct gps *g, char *line, struct clock_gps *ret_gps)
 		memset(&g->data.fix.time, 0, sizeof(g->data.fix.time));
 	}
 	g->data.set = 0;
-	if (gps_unpack(line, &g->data) < 0) {
+	if (gps_unpack(line, &g->data) < 0 || !tpv) {
 		return false;
 	}
-	if (tpv) {
-		take_tpv(g, ret_gps);
-	}
-	return tpv;
+	take_tpv(g, ret_gps);
+	return true;
 }
 
 /* The whole lines among what was read; the rest stays. */
@@ -331,7 +303,7 @@ int gps_read_reports(struct gps *g, void (*on_tpv)(void *context, const struct c
 		if (n < 0 && errno == EINTR) {
 			continue;
 		}
-		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+		if (n < 0 && errno == EAGAIN) {
 			return 0;
 		}
 		if (n <= 0) {

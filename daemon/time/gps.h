@@ -11,7 +11,8 @@
 
 struct gps;
 
-/* `host` and `port` as in gps_open(3). Does not connect yet. */
+/* `host` and `port` as in gps_open(3); the name of the host outlives the client. Does not
+ * connect yet. */
 struct gps *gps_create(const char *host, const char *port);
 void gps_destroy(struct gps *g);
 /* Try to connect and WATCH (JSON, pps). 0 or -errno; call again after a pause. It never waits

@@ -24,12 +24,10 @@ struct leaps {
 	int64_t asked_utc_s;
 	int64_t last_utc_s; /* entries must ascend */
 	int32_t last_tai_utc_s;
-	bool found;	   /* an entry at or before asked_utc_s */
-	int32_t tai_utc_s; /* of that entry */
-	bool next_found;
-	int64_t next_utc_s;
-	int32_t next_tai_utc_s;
-	int64_t expires_utc_s; /* 0: the file does not say */
+	int32_t tai_utc_s;	/* of the entry at or before asked_utc_s; 0: none */
+	int64_t next_utc_s;	/* of the one behind it */
+	int32_t next_tai_utc_s; /* 0: none */
+	int64_t expires_utc_s;	/* 0: the file does not say */
 };
 
 /* "3692217600 37 # ..." */
@@ -54,10 +52,8 @@ static int take_entry(struct leaps *l, const char *text)
 	l->last_utc_s = utc_s;
 	l->last_tai_utc_s = offset;
 	if (utc_s <= l->asked_utc_s) {
-		l->found = true;
 		l->tai_utc_s = offset;
-	} else if (!l->next_found) {
-		l->next_found = true;
+	} else if (!l->next_tai_utc_s) {
 		l->next_utc_s = utc_s;
 		l->next_tai_utc_s = offset;
 	}
@@ -116,19 +112,16 @@ int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
 	}
 	r = read_lines(&l, file);
 	fclose(file);
-	if (r < 0) {
-		return r;
+	if (r < 0 || !l.tai_utc_s) {
+		return r < 0 ? r : -EBADMSG;
 	}
-	if (!l.found) {
-		return -EBADMSG;
-	}
-	if (l.next_found && l.next_tai_utc_s != l.tai_utc_s + 1) {
+	if (l.next_tai_utc_s && l.next_tai_utc_s != l.tai_utc_s + 1) {
 		return -ENOTSUP;
 	}
 	*ret_tai_utc_s = l.tai_utc_s;
 	/* The new offset holds from next_utc_s on; the second before it, 23:59:60, begins at the
 	 * TAI that the old offset gives next_utc_s. */
-	*ret_leap_tai_ns = l.next_found ? (l.next_utc_s + l.tai_utc_s) * 1000000000 : INT64_MAX;
+	*ret_leap_tai_ns = l.next_tai_utc_s ? (l.next_utc_s + l.tai_utc_s) * 1000000000 : INT64_MAX;
 	*ret_expires_utc_s = l.expires_utc_s;
 	return 0;
 }

@@ -50,24 +50,24 @@ static struct alarm_object object_of(const char *code, unsigned link)
 	struct alarm_object o;
 
 	assert_non_null(k);
-	if (k->of & 1u << OF_LINK) {
+	if (k->of & OF_LINK) {
 		return object_link(link);
 	}
-	if (k->of & 1u << OF_FLOOR) {
+	if (k->of & OF_FLOOR) {
 		o = object_floor(1, (uint8_t)(link + 1), link);
 		o.modules = 1u << 2;
 		return o;
 	}
-	if (k->of & 1u << OF_GROUP) {
+	if (k->of & OF_GROUP) {
 		return object_group(link, link ? "acoustic" : "trigger");
 	}
-	if (k->of & 1u << OF_FEED) {
+	if (k->of & OF_FEED) {
 		return object_feed(1, (uint8_t)(link + 1), link, link);
 	}
-	if (k->of & 1u << OF_VALUE) {
+	if (k->of & OF_VALUE) {
 		return object_value(get(link ? "floor2.om2.current" : "floor1.om2.current"));
 	}
-	return k->of & 1u << OF_EPOCH ? object_epoch(link + 1) : object_thing(k->thing);
+	return k->of & OF_EPOCH ? object_epoch(link + 1) : object_thing(k->thing);
 }
 
 static struct observation seen(const char *code, struct alarm_object object, uint64_t since_ns)

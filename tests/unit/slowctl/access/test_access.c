@@ -21,7 +21,7 @@
 #include <cmocka.h>
 #include <zmq.h>
 
-#include "daemon/core/bucket.h"
+#include "daemon/core/limit.h"
 #include "slowctl/access/keyfile.h"
 
 static char directory[] = "/tmp/test_access.XXXXXX";

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What peers can cause at any rate is limited: a token bucket; a counter whose growth is
+ * reported at most once a minute. */
+#ifndef DAEMON_CORE_LIMIT_H
+#define DAEMON_CORE_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Limits a rate and a burst. Zero-initialised it is full. */
+struct bucket {
+	double used; /* tokens that are missing */
+	uint64_t at_ns;
+};
+
+/* `rate` tokens per second, at most `burst` (>= 1). False: there is no token, and nothing is
+ * taken. */
+static inline bool bucket_take(struct bucket *b, double rate, double burst, uint64_t now_ns)
+{
+	double back = (double)(now_ns - b->at_ns) / 1e9 * rate;
+
+	b->used = back < b->used ? b->used - back : 0;
+	b->at_ns = now_ns;
+	if (b->used + 1 > burst) {
+		return false;
+	}
+	b->used += 1;
+	return true;
+}
+
+#define TOLD_AGAIN_NS 60000000000ull
+
+struct told_count {
+	uint64_t count, at_ns; /* as last reported; 0: never */
+};
+
+/* By how much `count` has grown since the last report, if a report is allowed at `now_ns`
+ * (CLOCK_MONOTONIC); else 0. */
+static inline uint64_t told_news(struct told_count *t, uint64_t count, uint64_t now_ns)
+{
+	uint64_t more = count - t->count;
+
+	if (more == 0 || (t->at_ns && now_ns - t->at_ns < TOLD_AGAIN_NS)) {
+		return 0;
+	}
+	t->count = count;
+	t->at_ns = now_ns;
+	return more;
+}
+
+#endif

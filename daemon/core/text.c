@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Text put together piece by piece. See text.h. */
+#include "daemon/core/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void add(char *text, size_t size, const char *format, va_list ap)
+{
+	size_t used = strlen(text);
+
+	vsnprintf(text + used, size - used, format, ap);
+}
+
+void text_add(char *text, size_t size, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	add(text, size, format, ap);
+	va_end(ap);
+}
+
+void text_list(char *text, size_t size, const char *format, ...)
+{
+	va_list ap;
+
+	if (*text) {
+		text_add(text, size, ", ");
+	}
+	va_start(ap, format);
+	add(text, size, format, ap);
+	va_end(ap);
+}
+
+const char *text_bits(char *text, size_t size, const char *name, uint32_t bits)
+{
+	*text = '\0';
+	for (unsigned n = 0; n < 32; n++) {
+		if (bits & 1u << n) {
+			text_list(text, size, "%s%u", name, n);
+		}
+	}
+	return text;
+}
+
+const char *text_utc(char *text, size_t size, int64_t utc_ns)
+{
+	time_t utc_s = (time_t)(utc_ns / 1000000000);
+	struct tm tm;
+
+	if (!gmtime_r(&utc_s, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M:%S", &tm)) {
+		snprintf(text, size, "a date out of range");
+	}
+	return text;
+}
