@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "daemon/core/label.h"
 #include "schemas/fcm_data.h"
@@ -62,6 +63,7 @@ struct block_loan {
 	_Atomic uint64_t *bytes; /* of the group, counted down when the message is let go of */
 };
 
+STAILQ_HEAD(block_list, block);
 struct block {
 	struct fcm_block_header header; /* as it is sent */
 	uint8_t *payload;
@@ -69,10 +71,11 @@ struct block {
 	uint64_t order;	       /* of all blocks of this link, 0, 1, ...: settled in any order */
 	uint64_t end_count;    /* board count behind the last cell it was made from */
 	uint64_t monotonic_ns; /* when its last frame was handed over by the board */
-	uint8_t already[GROUPS_MAX]; /* capture: group had acknowledged it before a restart */
-	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
-	void *publisher;	     /* the publisher's own */
-	uint8_t holders;	     /* publisher: who has not settled it yet, groups and feed */
+	uint8_t already[GROUPS_MAX];  /* capture: group had acknowledged it before a restart */
+	uint8_t outcome[GROUPS_MAX];  /* publisher: enum outcome, all set when settled */
+	void *publisher;	      /* the publisher's own */
+	STAILQ_ENTRY(block) returned; /* publisher: settled, on its way back */
+	uint8_t holders;	      /* publisher: who has not settled it yet, groups and feed */
 	struct block_loan loan[GROUPS_MAX]; /* publisher: set before the first message */
 	struct block_pool *pool;
 	_Atomic int references;

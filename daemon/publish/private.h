@@ -41,9 +41,9 @@ struct publisher {
 	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
 	struct {
 		uint64_t blocks, frames;
-	} feed_full;				     /* that its queue had no place for */
-	struct peer peer[MEMBERS_MAX];		     /* by member number */
-	struct block *returned_head, *returned_tail; /* linked by block->publisher */
+	} feed_full;		       /* that its queue had no place for */
+	struct peer peer[MEMBERS_MAX]; /* by member number */
+	struct block_list returned;
 	uint64_t now_ns, next_tick_ns, next_second_ns, next_status_ns;
 	struct publisher_status counters; /* the next status */
 	uint64_t bad_messages;
@@ -59,9 +59,9 @@ bool publisher_receive(struct publisher *p);
 
 /* keys.c. Before a socket is bound. */
 int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
-/* zap_judge_fn of the monitors' socket. */
-const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
-					 const char *key);
+/* zap_judge_fn. */
+const char *publisher_keys_judge(void *context, const char *domain, const char *address,
+				 const char *key);
 /* Answer handshakes; take a new list. */
 void publisher_keys_serve(struct publisher *p);
 /* Whether its key is a consumer's; if not, it gets an ERROR and is disconnected. */
