@@ -23,13 +23,8 @@
 
 struct ack_tracker;
 
-struct ack_tracker_config {
-	uint8_t link;
-	struct owner_config owner;
-};
-
 /* NULL when out of memory. */
-struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config);
+struct ack_tracker *ack_tracker_create(uint8_t link, const struct owner_config *config);
 void ack_tracker_destroy(struct ack_tracker *s);
 
 /* The account, for the owner page and for restoring. */

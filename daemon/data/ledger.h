@@ -83,7 +83,8 @@ void ledger_identity(struct ledger *l, uint8_t tower, uint8_t floor);
 void ledger_cells(struct ledger *l, uint64_t count, uint64_t cells);
 /* `cells` cells of a second ended as `loss`. */
 void ledger_verdict(struct ledger *l, uint64_t second, enum tdm_loss loss, uint32_t cells);
-void ledger_partial(struct ledger *l, uint64_t second);
+/* Cells begin, end or jump at `count`: the second is partial, unless it begins there. */
+void ledger_cut(struct ledger *l, uint64_t count);
 void ledger_restarted(struct ledger *l, uint64_t second);
 /* A block of these frames goes to every group that takes the stream ... */
 void ledger_offer(struct ledger *l, unsigned stream, uint64_t first_frame, uint32_t frames);

@@ -587,7 +587,6 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		f->listener[link] = -1;
-		feed_line_init(&f->line[link]);
 	}
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_store(&f->oldest_ns, UINT64_MAX);

@@ -34,6 +34,7 @@ struct feed_entry {
 	uint8_t charged; /* enum outcome of a reader dropped before it; 0: none */
 };
 
+/* Begins all zero. */
 struct feed_line {
 	struct feed_entry entry[FEED_LINE_BLOCKS];
 	uint64_t oldest, newest; /* numbers of blocks: [oldest, newest) are in the line */
@@ -46,7 +47,6 @@ struct feed_place {
 	uint64_t bytes; /* of the line before the next byte to write */
 };
 
-void feed_line_init(struct feed_line *line);
 /* Bytes of hits in a block of stream pmt. */
 size_t feed_block_bytes(const struct block *b);
 

@@ -180,7 +180,7 @@ static void of_a_full_queue_only_what_comes_again_is_lost(void **state)
 	fill_the_queue();
 	report_align(l, true, 17);
 	report_identity(l, FIRST);
-	report_takeover(l, 1, 0);
+	report_takeover(l);
 	report_run(l, &change);
 	report_run_timed(l, FIRST, 7, &label);
 	report_reply(l, word, FIRST);

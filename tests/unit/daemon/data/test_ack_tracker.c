@@ -22,11 +22,10 @@
 #define SPANS  600u
 #define GROUPS 2u
 
-static const struct ack_tracker_config config = {
-	.link = 1,
-	.owner = {.groups = GROUPS,
-		  .group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
-				    7 /* there is no third group */}},
+static const struct owner_config config = {
+	.groups = GROUPS,
+	.group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
+			  7 /* there is no third group */},
 };
 
 static uint64_t dice;
@@ -38,7 +37,7 @@ static uint32_t roll(uint32_t n)
 
 static bool takes(unsigned stream, unsigned group)
 {
-	return config.owner.group_streams[group] & 1u << stream;
+	return config.group_streams[group] & 1u << stream;
 }
 
 /* Lengths of the blocks of a life's slices. */
@@ -152,7 +151,7 @@ static bool has_length(struct ack_tracker *s, const struct assembled *span)
 static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS][GROUPS],
 		 unsigned steps)
 {
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	uint8_t out[SPANS][FCM_STREAMS];
 	unsigned first = 0, next;
 	bool all;
@@ -285,7 +284,7 @@ static void test_change_of_length(void **state)
 static void test_before_the_first(void **state)
 {
 	struct owner_account account;
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span;
 
@@ -317,7 +316,7 @@ static void test_before_the_first(void **state)
 static void test_nonsense_outcome(void **state)
 {
 	struct owner_account account;
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_NOT_OFFERED, OUTCOMES};
 	struct assembled span = span_of(0);
 
@@ -390,7 +389,7 @@ static struct assembled cells_of(uint64_t first, uint64_t end, enum tdm_loss los
 
 static struct ack_tracker *started(void)
 {
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	struct owner_account account;
 
 	assert_non_null(s);
@@ -514,7 +513,7 @@ static void test_a_successor_takes_the_rows_and_no_more(void **state)
 		.stream_row = {{.second = 3, .offered = 80, .outcome = {80}, .stream = FCM_PMT},
 			       {.second = 2, .offered = 7, .outcome = {7}, .stream = FCM_PMT}},
 	};
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	const struct ledger *l = ack_tracker_ledger(s);
 
 	(void)state;
@@ -539,7 +538,7 @@ static void test_lists_of_impossible_length_are_dropped(void **state)
 		{OWNER_LABELS + 1, OWNER_RUNS, false},
 		{OWNER_LABELS, OWNER_RUNS + 1, false},
 	};
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -610,7 +609,7 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 		}
 		account = *ack_tracker_account(s);
 		ack_tracker_destroy(s);
-		s = ack_tracker_create(&config);
+		s = ack_tracker_create(1, &config);
 		ack_tracker_begin(s, 3, &account);
 	}
 	ack_tracker_destroy(s);
@@ -663,10 +662,9 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 /* More seconds and pairs than the account has places for: the oldest are in it. */
 static void test_the_account_holds_what_it_has_room_for(void **state)
 {
-	static const struct ack_tracker_config all = {
-		.owner = {.groups = GROUPS_MAX, .group_streams = {7, 7, 7, 7}},
-	};
-	struct ack_tracker *s = ack_tracker_create(&all);
+	static const struct owner_config all = {.groups = GROUPS_MAX,
+						.group_streams = {7, 7, 7, 7}};
+	struct ack_tracker *s = ack_tracker_create(0, &all);
 	const struct owner_account *a = ack_tracker_account(s);
 	struct owner_account fresh = {0};
 
@@ -702,7 +700,7 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 {
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
 	struct owner_account account = {.cursor = {.count = START, .frame = START}};
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	struct owner_account *a = ack_tracker_runs(s);
 	struct label label;
 

@@ -54,7 +54,7 @@ static void test_line(void **state)
 	enum outcome outcome = OUTCOME_NOT_OFFERED;
 
 	(void)state;
-	feed_line_init(&line);
+	memset(&line, 0, sizeof(line));
 	feed_line_join(&line, &quick);
 	feed_line_join(&line, &slow);
 	assert_int_equal(feed_line_look(&line, &quick, piece, 2), 0);
