@@ -57,7 +57,6 @@ unsigned watch_generation(const struct watch *w);
 /* Take all waiting events. */
 void watch_dispatch(struct watch *w);
 
-bool watch_present(const struct watch *w);
 const struct watch_board *watch_board(const struct watch *w);
 const struct watch_link *watch_link(const struct watch *w, unsigned link);
 const struct nanet3_info *watch_info(const struct watch *w); /* NULL while away */
