@@ -55,6 +55,25 @@ static inline struct block_drop block_drop(const struct fcm_block_header *h, enu
 				   h->first_frame, h->frames, now_ns};
 }
 
+/* How a group of reserved consumers stands, as the publisher's status has it; the feed is one, too. */
+struct publisher_group_status {
+	char name[32];
+	uint8_t streams;
+	unsigned members; /* alive */
+	enum fcm_policy policy;
+	uint64_t offered, acked, in_flight, waiting; /* blocks */
+	uint64_t acked_bytes;			     /* payload */
+	uint64_t in_flight_bytes, waiting_bytes;     /* memory */
+	uint64_t held_bytes, budget_bytes; /* memory: of both, and of dropped blocks still owed */
+	double blocks_per_s, bytes_per_s;  /* acknowledged, over the last second */
+	uint64_t dropped[OUTCOMES];	   /* blocks */
+	uint64_t dropped_frames[OUTCOMES];
+	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
+	uint64_t disconnected; /* members disconnected as too slow */
+	uint64_t oldest_ns;    /* age of the oldest unsettled block */
+	struct block_drop last_drop;
+};
+
 struct block_pool;
 
 /* The block as a message to a member of a group: what ZeroMQ's free hook gets (router.h). */

@@ -85,10 +85,10 @@ struct feed {
 
 static void count_drop(struct feed *f, const struct block *b, enum outcome outcome)
 {
-	struct feed_status *c = &f->counters;
+	struct publisher_group_status *c = &f->counters.group;
 
-	c->drops[outcome]++;
-	c->drop_frames[outcome] += b->header.frames;
+	c->dropped[outcome]++;
+	c->dropped_frames[outcome] += b->header.frames;
 	c->last_drop = block_drop(&b->header, outcome, f->now_ns);
 }
 
@@ -102,8 +102,8 @@ static bool give_back(struct feed *f, struct block *b, enum outcome outcome)
 		return false;
 	}
 	if (outcome == OUTCOME_ACKED) {
-		f->counters.acked++;
-		f->counters.acked_bytes += feed_block_bytes(b);
+		f->counters.group.acked++;
+		f->counters.group.acked_bytes += feed_block_bytes(b);
 	} else {
 		count_drop(f, b, outcome);
 	}
@@ -383,7 +383,7 @@ static bool take_blocks(struct feed *f)
 		if (!take_block(f, *place)) {
 			break;
 		}
-		f->counters.offered++;
+		f->counters.group.offered++;
 		queue_release(&f->offered);
 	}
 	return place != NULL;
@@ -391,14 +391,14 @@ static bool take_blocks(struct feed *f)
 
 static void measure_rates(struct feed *f)
 {
-	struct feed_status *c = &f->counters;
+	struct publisher_group_status *c = &f->counters.group;
 	double seconds = (double)(f->now_ns - f->second.ns) / 1e9;
 
 	if (seconds < 1) {
 		return;
 	}
-	c->acked_blocks_per_s = (double)(c->acked - f->second.blocks) / seconds;
-	c->acked_bytes_per_s = (double)(c->acked_bytes - f->second.bytes) / seconds;
+	c->blocks_per_s = (double)(c->acked - f->second.blocks) / seconds;
+	c->bytes_per_s = (double)(c->acked_bytes - f->second.bytes) / seconds;
 	f->second.ns = f->now_ns;
 	f->second.blocks = c->acked;
 	f->second.bytes = c->acked_bytes;
@@ -407,6 +407,7 @@ static void measure_rates(struct feed *f)
 static void publish_status(struct feed *f)
 {
 	struct feed_status *c = &f->counters;
+	struct publisher_group_status *g = &c->group;
 	uint64_t oldest = atomic_load_explicit(&f->oldest_ns, memory_order_relaxed);
 
 	c->readers = 0;
@@ -422,13 +423,16 @@ static void publish_status(struct feed *f)
 		s->behind_bytes = feed_line_behind_bytes(&f->line[r->link], &r->place);
 		s->behind_frames = feed_line_behind_frames(&f->line[r->link], &r->place);
 	}
-	c->held = c->held_bytes = 0;
+	g->members = c->readers;
+	g->disconnected = c->dropped;
+	g->in_flight = g->in_flight_bytes = 0;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c->held += f->line[link].newest - f->line[link].oldest;
-		c->held_bytes += feed_line_held_bytes(&f->line[link]);
+		g->in_flight += f->line[link].newest - f->line[link].oldest;
+		g->in_flight_bytes += feed_line_held_bytes(&f->line[link]);
 	}
+	g->held_bytes = g->in_flight_bytes;
 	measure_rates(f);
-	c->oldest_ns = oldest < f->now_ns ? f->now_ns - oldest : 0;
+	g->oldest_ns = oldest < f->now_ns ? f->now_ns - oldest : 0;
 	pthread_mutex_lock(&f->lock);
 	f->status = *c;
 	pthread_mutex_unlock(&f->lock);
@@ -581,7 +585,12 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 		return -ENOMEM;
 	}
 	f->config = *config;
-	f->counters.budget_bytes = config->budget_bytes;
+	f->counters.group = (struct publisher_group_status){
+		.name = FEED_GROUP,
+		.streams = 1u << FCM_PMT,
+		.policy = FCM_DISCONNECT,
+		.budget_bytes = config->budget_bytes,
+	};
 	for (unsigned i = 0; i < FEED_READERS; i++) {
 		f->reader[i].fd = -1;
 	}

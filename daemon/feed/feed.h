@@ -68,14 +68,8 @@ struct feed_status {
 	uint64_t heard_bytes;			 /* sent by readers, ignored */
 	struct feed_gone_status gone[FEED_GONE]; /* the n-th that was dropped is at n % FEED_GONE */
 	struct feed_gone_status last_gone[NANET3_LINKS];
-	/* blocks */
-	uint64_t offered, acked, held;
-	uint64_t acked_bytes, held_bytes;	      /* hits of them */
-	double acked_blocks_per_s, acked_bytes_per_s; /* over the last second */
-	uint64_t drops[OUTCOMES], drop_frames[OUTCOMES];
-	uint64_t oldest_ns; /* age of the oldest held */
-	struct block_drop last_drop;
-	uint64_t budget_bytes; /* of each reader */
+	/* Its members are the readers, its bytes those of hits, its budget each reader's. */
+	struct publisher_group_status group;
 };
 
 struct feed;

@@ -226,26 +226,7 @@ static void add_feed_status(struct publisher *p)
 	struct publisher_group_status *g = &p->counters.group[p->counters.groups++];
 
 	feed_get_status(p->feed, f);
-	*g = (struct publisher_group_status){
-		.name = FEED_GROUP,
-		.streams = 1u << FCM_PMT,
-		.members = f->readers,
-		.offered = f->offered,
-		.acked = f->acked,
-		.policy = FCM_DISCONNECT,
-		.disconnected = f->dropped,
-		.in_flight = f->held,
-		.in_flight_bytes = f->held_bytes,
-		.held_bytes = f->held_bytes,
-		.budget_bytes = f->budget_bytes,
-		.acked_bytes = f->acked_bytes,
-		.blocks_per_s = f->acked_blocks_per_s,
-		.bytes_per_s = f->acked_bytes_per_s,
-		.oldest_ns = f->oldest_ns,
-		.last_drop = f->last_drop,
-	};
-	memcpy(g->dropped, f->drops, sizeof(g->dropped));
-	memcpy(g->dropped_frames, f->drop_frames, sizeof(g->dropped_frames));
+	*g = f->group;
 	g->offered += p->feed_full.blocks;
 	g->dropped[OUTCOME_DROP_SLOW] += p->feed_full.blocks;
 	g->dropped_frames[OUTCOME_DROP_SLOW] += p->feed_full.frames;
