@@ -90,7 +90,7 @@ static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
 	memset(links, 0, NANET3_LINKS * sizeof(*links));
 	for (struct link *l = NULL; (l = next_claimed(c, l));) {
 		links[l->number] = (struct run_link){
-			.account = ack_tracker_runs(l->settle),
+			.account = ack_tracker_change(l->settle),
 			.front = link_front(l),
 			.read = link_is_read(l),
 			.kept = l->kept,
@@ -245,7 +245,8 @@ static void set_label(struct capture *c, const struct label *label)
 	c->label = *label;
 	c->label_known = true;
 	for (struct link *l = NULL; (l = next_claimed(c, l));) {
-		ack_tracker_add_label(l->settle, assemble_frontier(l->assembler), label);
+		account_add_label(ack_tracker_change(l->settle), assemble_frontier(l->assembler),
+				  label);
 		l->dirty = true;
 	}
 }

@@ -225,7 +225,7 @@ static bool span_begin(struct link *l, const struct assembled *span)
 {
 	const unsigned all = (1u << FCM_STREAMS) - 1;
 
-	if (!ack_tracker_room(l->settle) ||
+	if (ack_tracker_out(l->settle) == SETTLE_SPANS ||
 	    (span->frames > 0 &&
 	     !ledger_room(&l->live, span->first_frame / TDM_FRAMES_PER_SECOND))) {
 		return false;

@@ -58,7 +58,7 @@ const struct owner_account *ack_tracker_account(const struct ack_tracker *s)
 	return &s->account;
 }
 
-struct owner_account *ack_tracker_runs(struct ack_tracker *s)
+struct owner_account *ack_tracker_change(struct ack_tracker *s)
 {
 	return &s->account;
 }
@@ -66,16 +66,6 @@ struct owner_account *ack_tracker_runs(struct ack_tracker *s)
 const struct label *ack_tracker_label(const struct ack_tracker *s, uint64_t frame)
 {
 	return account_label(&s->account, frame);
-}
-
-void ack_tracker_add_label(struct ack_tracker *s, uint64_t frame, const struct label *label)
-{
-	account_add_label(&s->account, frame, label);
-}
-
-bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t block_frames)
-{
-	return account_change_length(&s->account, frame, block_frames);
 }
 
 struct ledger *ack_tracker_ledger(struct ack_tracker *s)
@@ -197,11 +187,6 @@ static void shift_acked(struct ack_tracker *s, uint64_t blocks)
 
 /* --------------------------------------------------------------------------------- out and back */
 
-bool ack_tracker_room(const struct ack_tracker *s)
-{
-	return s->end - s->first < SETTLE_SPANS;
-}
-
 uint64_t ack_tracker_out(const struct ack_tracker *s)
 {
 	return s->end - s->first;
@@ -211,7 +196,7 @@ uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *from, u
 {
 	struct span *span = &s->spans[s->end % SETTLE_SPANS];
 
-	assert(ack_tracker_room(s));
+	assert(ack_tracker_out(s) < SETTLE_SPANS);
 	*span = (struct span){*from, .streams = (uint8_t)streams, .out = (uint8_t)streams};
 	span->of.in = NULL;
 	span->of.after = NULL;

@@ -30,21 +30,17 @@ void ack_tracker_destroy(struct ack_tracker *s);
 /* The account, for the owner page and for restoring. */
 const struct owner_account *ack_tracker_account(const struct ack_tracker *s);
 struct ledger *ack_tracker_ledger(struct ack_tracker *s);
-/* account_label(), account_add_label() and account_change_length() of it. */
+/* For account_add_label(), account_change_length() and run_border.h, which change nothing else. */
+struct owner_account *ack_tracker_change(struct ack_tracker *s);
+/* account_label() of it. */
 const struct label *ack_tracker_label(const struct ack_tracker *s, uint64_t frame);
-void ack_tracker_add_label(struct ack_tracker *s, uint64_t frame, const struct label *label);
-bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t block_frames);
-/* For run_border.h, which changes the runs in it and nothing else. */
-struct owner_account *ack_tracker_runs(struct ack_tracker *s);
 
 /* A DMA epoch begins, fresh or behind the previous daemon's account (then its second counts a
  * restart). Spans of the epoch before must be settled. */
 void ack_tracker_begin(struct ack_tracker *s, uint32_t dma_epoch,
 		       const struct owner_account *account);
 
-/* Whether ack_tracker_push() has a place for one span more. */
-bool ack_tracker_room(const struct ack_tracker *s);
-/* A span goes out. `streams`: bit mask of the streams that will come back by ack_tracker_block(). Returns
+/* A span goes out: fewer than SETTLE_SPANS are. `streams`: bit mask of the streams that will come back by ack_tracker_block(). Returns
  * its number: 0, 1, 2, ... in the life of the link. */
 uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *span, unsigned streams);
 /* Whether group `group` had acknowledged this block when the previous daemon was killed. */

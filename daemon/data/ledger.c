@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/param.h>
 
 void ledger_init(struct ledger *l, uint8_t link, uint8_t groups, const uint8_t *group_streams,
 		 uint32_t dma_epoch)
@@ -204,7 +205,5 @@ void ledger_close(struct ledger *l, uint64_t second, const struct ledger_sink *s
 	if (l->begun && l->first == l->end) {
 		l->begun = false;
 	}
-	if (second > l->closed_below) {
-		l->closed_below = second;
-	}
+	l->closed_below = MAX(l->closed_below, second);
 }
