@@ -13,8 +13,7 @@
  * restart everything behind its cursor is read again: blocks that were sent before are flagged
  * RESENT, acknowledged ones are not sent again.
  */
-#ifndef DAEMON_CAPTURE_CAPTURE_H
-#define DAEMON_CAPTURE_CAPTURE_H
+#pragma once
 
 #include "daemon/data/block.h"
 #include "daemon/data/ledger.h"
@@ -199,5 +198,3 @@ void capture_grant(struct capture *c, uint64_t handle);
 void capture_attend(struct capture *c);
 /* Any thread. */
 void capture_get_status(struct capture *c, struct capture_status *ret_status);
-
-#endif

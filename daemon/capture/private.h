@@ -19,8 +19,7 @@
  * Everything behind the cursor is in the settled ledger and the owner page; everything before it is
  * still in the ring. So a kill of the daemon loses nothing.
  */
-#ifndef DAEMON_CAPTURE_PRIVATE_H
-#define DAEMON_CAPTURE_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -217,5 +216,3 @@ uint64_t out_frames(const struct link *l);
 bool out_unhurried(const struct link *l);
 /* Spans not settled, all epochs. */
 uint64_t out_waiting(const struct link *l);
-
-#endif

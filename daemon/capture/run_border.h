@@ -14,8 +14,7 @@
  * Without a ring that has been read there is no border: a change takes effect with the next data,
  * because every new account starts with the last run.
  */
-#ifndef DAEMON_CAPTURE_RUN_BORDER_H
-#define DAEMON_CAPTURE_RUN_BORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ void run_border_tell_rest(struct run_border *r, const struct owner_account *acco
 			  run_border_tell_fn tell, void *context);
 /* The journal has the change of this number. */
 void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number);
-
-#endif

@@ -9,8 +9,7 @@
  * A client is answered within RUN_ANSWER_NS, if necessary with what is known then; the change continues. A change that
  * took effect is put into the journal again until it is written; until then capture keeps it in the owner pages.
  */
-#ifndef DAEMON_CAPTURE_RUN_STATE_H
-#define DAEMON_CAPTURE_RUN_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -110,5 +109,3 @@ void run_state_restore(struct run_state *s, uint32_t last, bool open, bool endin
 void run_state_tick(struct run_state *s, uint64_t now_ns);
 /* The daemon stops: answer the client that waits. */
 void run_state_close(struct run_state *s);
-
-#endif

@@ -7,8 +7,7 @@
  * When the board goes away, watch_poll() says -ENODEV until it is back, and tries to open it twice a
  * second.
  */
-#ifndef DAEMON_CAPTURE_WATCH_H
-#define DAEMON_CAPTURE_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ const struct nanet3_info *watch_info(const struct watch *w); /* NULL while away 
  * program owns it. */
 int watch_send(struct watch *w, const struct nanet3_tx *tx);
 int watch_link_command(struct watch *w, unsigned link, uint32_t command);
-
-#endif

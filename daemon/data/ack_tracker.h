@@ -11,8 +11,7 @@
  * outcomes enter the settled ledger and the account: both are always as of the same moment, as the
  * owner page needs. Acknowledgements beyond the cursor are kept as bits.
  */
-#ifndef DAEMON_DATA_ACK_TRACKER_H
-#define DAEMON_DATA_ACK_TRACKER_H
+#pragma once
 
 #include "daemon/data/assemble.h"
 #include "daemon/data/ledger.h"
@@ -83,5 +82,3 @@ bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint
  * whether the next block is the first of its time epoch; and, for each run change that is not in
  * the journal yet, the run before it and the label of its border. */
 void account_forget(struct owner_account *a);
-
-#endif

@@ -11,8 +11,7 @@
  * block_put() may be called on any thread (ZeroMQ's free hook); everything else of a block belongs
  * to the thread that holds it. The pool outlives the ZeroMQ context.
  */
-#ifndef DAEMON_DATA_BLOCK_H
-#define DAEMON_DATA_BLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -145,5 +144,3 @@ void block_build(struct block *b, const struct block_plan *plan);
 
 /* The floor's slice of a UTC time: ms since 2000-01-01 00:00 / 200, leap seconds ignored. */
 uint64_t slice_of_utc_ns(int64_t utc_ns);
-
-#endif

@@ -9,8 +9,7 @@
  * line; the floor's number is what blocks are made of, so a stream row is keyed by
  * first_frame / 8000). A row closes when its second has passed and nothing of it is in flight.
  */
-#ifndef DAEMON_DATA_LEDGER_H
-#define DAEMON_DATA_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ void ledger_each_open(const struct ledger *l, const struct ledger_sink *sink);
 /* Seconds below `second` have passed and nothing of them is in flight: close, report, remove. A
  * NULL sink only removes. */
 void ledger_close(struct ledger *l, uint64_t second, const struct ledger_sink *sink);
-
-#endif

@@ -18,8 +18,7 @@
  * - Blocks without a label are withheld (NO_TIME): a hit without time is no TriDAS data frame.
  * - Bytes from readers are ignored, and not read at all after FEED_HEARD bytes.
  */
-#ifndef DAEMON_FEED_FEED_H
-#define DAEMON_FEED_FEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -103,5 +102,3 @@ uint64_t feed_oldest_ns(const struct feed *f);
 void feed_pool_empty(struct feed *f);
 
 void feed_get_status(struct feed *f, struct feed_status *ret_status); /* any thread */
-
-#endif

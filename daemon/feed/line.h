@@ -14,8 +14,7 @@
  * OUTCOME_DROP_SLOW, _POOL a reader was dropped that had not got it, whatever others got
  * OUTCOME_DROP_NO_MEMBER no reader was connected, or all went before they had it
  */
-#ifndef DAEMON_FEED_LINE_H
-#define DAEMON_FEED_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed
 uint64_t feed_line_held_bytes(const struct feed_line *line);
 /* Whether only the newest block is left: it is always waited for, however large. */
 bool feed_line_at_newest(const struct feed_line *line, const struct feed_place *place);
-
-#endif

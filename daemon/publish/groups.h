@@ -24,8 +24,7 @@
  * - The blocks that a group holds, or has not acknowledged, have at most budget_bytes, or one block more.
  *   The unacknowledged ones have at most 3/4 of it: no more are sent until some are acknowledged.
  */
-#ifndef DAEMON_PUBLISH_GROUPS_H
-#define DAEMON_PUBLISH_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,5 +111,3 @@ const struct publisher_group_config *groups_config_of(const struct groups *g, un
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
 void groups_get_status(const struct groups *g, uint64_t now_ns,
 		       struct publisher_status *ret_status);
-
-#endif

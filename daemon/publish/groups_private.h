@@ -14,8 +14,7 @@
  *   group->busy        nothing waits, blocks are in flight
  *   group->idle        nothing held; remembered, so that a late floor's blocks find the same member
  */
-#ifndef DAEMON_PUBLISH_GROUPS_PRIVATE_H
-#define DAEMON_PUBLISH_GROUPS_PRIVATE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -160,5 +159,3 @@ void groups_spare(struct group *group);
 
 /* groups_status.c: how much is acknowledged a second; at each tick. */
 void groups_measure(struct groups *g, uint64_t now_ns);
-
-#endif

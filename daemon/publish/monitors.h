@@ -8,8 +8,7 @@
  * separate ZeroMQ context. The publisher's thread, which never waits for this one, checks its
  * connections and how much they send.
  */
-#ifndef DAEMON_PUBLISH_MONITORS_H
-#define DAEMON_PUBLISH_MONITORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void monitors_watch(struct monitors *m, bool second, uint64_t now_ns);
 /* ZeroMQ sockets to wait for: at most two. */
 unsigned monitors_wait_for(struct monitors *m, void *ret_sockets[2]);
 void monitors_get_status(struct monitors *m, struct monitors_status *ret_status);
-
-#endif

@@ -3,8 +3,7 @@
  * Inside the publisher: its thread and sockets (publisher.c), messages from members (members.c),
  * keys of consumers and monitors (keys.c).
  */
-#ifndef DAEMON_PUBLISH_PRIVATE_H
-#define DAEMON_PUBLISH_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -69,5 +68,3 @@ bool publisher_keys_admit(struct publisher *p, const struct peer *from);
 /* NULL: the key allows this member; else the owner of the key, as text. */
 const char *publisher_keys_forbid(const struct publisher *p, const char *key, const char *name,
 				  const char *group, char *text, size_t size);
-
-#endif

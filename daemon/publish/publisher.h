@@ -5,8 +5,7 @@
  * acknowledged it or the group's policy dropped it. It copies the block to the monitors and returns
  * it settled. groups.h has the limits of a group. A dead or slow consumer affects no other.
  */
-#ifndef DAEMON_PUBLISH_PUBLISHER_H
-#define DAEMON_PUBLISH_PUBLISHER_H
+#pragma once
 
 #include "daemon/data/block.h"
 #include "daemon/net/door.h"
@@ -114,5 +113,3 @@ void publisher_get_status(struct publisher *p,
 /* Where it is bound, a wildcard port resolved. The monitors' is "" when there is none. */
 const char *publisher_reserved_endpoint(const struct publisher *p);
 const char *publisher_monitor_endpoint(const struct publisher *p);
-
-#endif

@@ -4,8 +4,7 @@
  * block's message points into its payload and holds a reference (block_hold), which ZeroMQ's free
  * hook drops on any thread. Never blocks. Belongs to the publisher thread.
  */
-#ifndef DAEMON_PUBLISH_ROUTER_H
-#define DAEMON_PUBLISH_ROUTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void router_lend(struct router_loans *loans, struct block *b);
  * the group has reached its limit; -ENOMEM. */
 int router_block(void *router, const struct peer *peer, const struct router_loans *loans,
 		 unsigned group, struct block *b, bool resent);
-
-#endif
