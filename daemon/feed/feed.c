@@ -279,24 +279,19 @@ static void welcome(struct feed *f, unsigned link, int fd, const struct sockaddr
 		    socklen_t length)
 {
 	struct reader *r = free_place(f, link);
+	struct feed_reader_status status = {.link = (uint8_t)link, .since_ns = f->now_ns};
 
+	feed_socket_name(from, length, status.address, sizeof(status.address));
+	f->next_status_ns = 0;
 	if (!r) {
-		struct feed_reader_status *last = &f->counters.refused_last;
-
 		f->counters.refused++;
-		last->link = (uint8_t)link;
-		feed_socket_name(from, length, last->address, sizeof(last->address));
-		f->next_status_ns = 0;
+		f->counters.refused_last = status;
 		close(fd);
 		return;
 	}
 	feed_socket_tune(fd);
-	*r = (struct reader){.fd = fd, .link = (uint8_t)link};
-	r->status.link = (uint8_t)link;
-	r->status.since_ns = f->now_ns;
-	feed_socket_name(from, length, r->status.address, sizeof(r->status.address));
+	*r = (struct reader){.fd = fd, .link = (uint8_t)link, .status = status};
 	feed_line_join(&f->line[link], &r->place);
-	f->next_status_ns = 0;
 	f->counters.connects++;
 }
 
