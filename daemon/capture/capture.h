@@ -70,6 +70,16 @@ struct capture_command {
 	struct label label; /* LABEL */
 };
 
+/* A change of the run that has taken effect, or is planned. */
+struct capture_run {
+	uint32_t run, ended; /* ended: the run before; run 0: `ended` has ended */
+	uint32_t change;     /* its number */
+	/* An owner page keeps it until RUN_SAVED; else it takes effect with the next data. */
+	bool bordered;
+	bool resumed;	   /* without a request: the journal's run continues */
+	uint64_t slice_id; /* of the border; 0: there is no border or no time */
+};
+
 /* capture -> main */
 enum capture_report_type {
 	CAPTURE_REPLY = 1,     /* word: a slow-control reply */
@@ -104,15 +114,7 @@ struct capture_report {
 			uint8_t aligned;
 			uint32_t offset;
 		} align;
-		struct {
-			uint32_t run, ended; /* ended: the run before */
-			uint32_t change;     /* its number */
-			/* An owner page keeps it until RUN_SAVED; else it takes effect with the
-			 * next data. */
-			bool bordered;
-			bool resumed;	   /* without a request: the journal's run continues */
-			uint64_t slice_id; /* of the border; 0: there is no border or no time */
-		} run;
+		struct capture_run run;
 		struct {
 			uint8_t taken_over; /* 0 fresh, 1 yes, 2 the ring, but its page was of no use */
 			uint32_t run;

@@ -32,14 +32,6 @@ enum run_answer {
 
 enum run_step { RUN_AT_REST, RUN_JOURNALING, RUN_BORDER, RUN_SAVING };
 
-/* A change that has taken effect. */
-struct run_effect {
-	uint32_t run, ended; /* run 0: `ended` has ended */
-	uint64_t slice;	     /* 0: none can be named */
-	bool bordered;	     /* at a border that had no time; else there was no board */
-	bool resumed;	     /* without a request: no event */
-};
-
 /* Rows and commands: 0, or negative errno; they are tried again. `cookie`: passed to
  * run_state_written(). */
 struct run_ops {
@@ -50,7 +42,7 @@ struct run_ops {
 	int (*put_slice)(void *context, uint32_t run, uint64_t slice, bool exact, uint64_t cookie);
 	int (*put_end)(void *context, uint32_t run, uint64_t slice, uint64_t cookie);
 	int (*command)(void *context, enum capture_command_type type, uint32_t number);
-	void (*effect)(void *context, const struct run_effect *effect);
+	void (*effect)(void *context, const struct capture_run *effect);
 	/* `error`: of RUN_NOT_JOURNALED. */
 	void (*answer)(void *context, enum run_answer answer, uint32_t run, uint64_t slice,
 		       int error);
@@ -73,15 +65,14 @@ struct run_state {
 	uint32_t wanted; /* JOURNALING, BORDER: the next run number, 0 ends the run */
 	bool asked;	 /* a client waits */
 	uint64_t deadline_ns;
-	struct run_effect awaited; /* SAVING: the end that is being saved */
-	uint32_t awaited_change;
-	bool restored;	/* the journal has been read */
-	bool untold;	/* capture does not know yet which run is open there */
-	uint32_t open;	/* that */
-	bool ending;	/* its end was planned */
-	uint32_t past;	/* the last number that predecessors gave out */
-	uint32_t told;	/* number of the newest change reported */
-	uint32_t ended; /* the last run whose end was reported */
+	struct capture_run awaited; /* SAVING: the end that is being saved */
+	bool restored;		    /* the journal has been read */
+	bool untold;		    /* capture does not know yet which run is open there */
+	uint32_t open;		    /* that */
+	bool ending;		    /* its end was planned */
+	uint32_t past;		    /* the last number that predecessors gave out */
+	uint32_t told;		    /* number of the newest change reported */
+	uint32_t ended;		    /* the last run whose end was reported */
 	uint64_t cookies;
 	struct run_owed owed[RUN_OWED];
 };

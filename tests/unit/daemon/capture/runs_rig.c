@@ -241,7 +241,7 @@ static int command(void *context, enum capture_command_type type, uint32_t numbe
 	return 0;
 }
 
-static void on_effect(void *context, const struct run_effect *e)
+static void on_effect(void *context, const struct capture_run *e)
 {
 	(void)e;
 	point(context);
