@@ -341,7 +341,8 @@ void link_end(struct link *l)
 		out_spans(l);
 	}
 	l->capture->dropping = dropping;
-	run_border_tell_rest(&l->capture->runs, ack_tracker_account(l->settle), report_run, l);
+	run_border_tell(&l->capture->runs, ack_tracker_account(l->settle), RUN_BORDER_NEVER,
+			report_run, l);
 	losses_tick(&l->losses, l->head, false);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;
@@ -459,14 +460,6 @@ static enum tdm_loss gap_loss(const struct nanet3_event *e)
 	return e->reason >= NANET3_GAP_LINK_DOWN && e->reason <= NANET3_GAP_RING_FULL
 		       ? (enum tdm_loss)e->reason
 		       : TDM_LOSS_BOARD_FIFO;
-}
-
-/* The epoch's first cell: its second has no beginning, unless a page says otherwise. */
-static void first_cell(struct link *l, uint64_t count)
-{
-	l->next_verdict = count;
-	ledger_cut(&l->live, count);
-	ledger_cut(ack_tracker_ledger(l->settle), count);
 }
 
 /* What lies below a predecessor's cursor enters no account, and its seconds may be closed. */
@@ -608,8 +601,11 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 			l->blocked = true;
 			return false;
 		}
+		/* The epoch's first cell: its second has no beginning, unless a page says otherwise. */
 		if (!l->reading && l->skip_below == 0) {
-			first_cell(l, from);
+			l->next_verdict = from;
+			ledger_cut(&l->live, from);
+			ledger_cut(ack_tracker_ledger(l->settle), from);
 		}
 		give(l, e, from, n, data);
 		if (!out_spans(l) || (!data && held_back(l))) {
