@@ -198,18 +198,14 @@ static struct member *member_row(struct groups *g, const char *name)
 	return row;
 }
 
-static bool credit_legal(uint32_t credit)
-{
-	return credit > 0 && credit <= GROUPS_CREDIT_MAX;
-}
-
 int groups_hello(struct groups *g, const char *name, const char *group, uint32_t credit,
 		 uint64_t now_ns, unsigned *ret_member)
 {
 	unsigned index = 0;
 	struct member *m;
 
-	if (!name[0] || strlen(name) >= sizeof(m->status.name) || !credit_legal(credit)) {
+	if (!name[0] || strlen(name) >= sizeof(m->status.name) || credit == 0 ||
+	    credit > GROUPS_CREDIT_MAX) {
 		return -EINVAL;
 	}
 	while (index < g->count && strcmp(g->group[index].config.name, group) != 0) {

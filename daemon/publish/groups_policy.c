@@ -35,11 +35,6 @@ static bool bytes_over(const struct group *group, uint64_t bytes)
 	return group->config.budget_bytes && held_bytes(group) > bytes;
 }
 
-static uint64_t share_bytes(const struct group *group)
-{
-	return group->config.budget_bytes / 4 * 3;
-}
-
 static enum outcome reason(const struct group *group)
 {
 	return group->counts.members > 0 ? OUTCOME_DROP_SLOW : OUTCOME_DROP_NO_MEMBER;
@@ -142,7 +137,7 @@ static void apply_policy(struct groups *g, struct group *group, struct entry *ne
 			 enum fcm_policy policy)
 {
 	const struct lane *lane = lane_of(group, newest);
-	uint64_t frames = group->config.hold_frames, bytes = share_bytes(group);
+	uint64_t frames = group->config.hold_frames, bytes = group->config.budget_bytes / 4 * 3;
 
 	if (policy == FCM_WAIT || (!frames_over(lane, frames) && !bytes_over(group, bytes))) {
 		return;

@@ -26,15 +26,6 @@ const char *publisher_keys_judge(void *context, const char *domain, const char *
 	return why;
 }
 
-int publisher_keys_open(struct publisher *p, const struct publisher_config *config)
-{
-	if (!config->secret) {
-		return 0;
-	}
-	p->access = *config->access;
-	return zap_open(p->context, publisher_keys_judge, p, &p->zap);
-}
-
 bool publisher_keys_admit(struct publisher *p, const struct peer *from)
 {
 	if (!p->zap || access_list_find(&p->access, ACCESS_CONSUMER, from->key)) {

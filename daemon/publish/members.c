@@ -209,15 +209,6 @@ static bool more(void *socket)
 	return zmq_getsockopt(socket, ZMQ_RCVMORE, &value, &size) == 0 && value;
 }
 
-/* Which connection has sent this message, and with which key. */
-static void name_peer(zmq_msg_t *message, struct peer *from)
-{
-	const char *key = zmq_msg_gets(message, "User-Id");
-
-	from->fd = zmq_msg_get(message, ZMQ_SRCFD);
-	snprintf(from->key, sizeof(from->key), "%s", key ? key : "");
-}
-
 /* Take one message off the ROUTER, whatever it is made of. */
 bool publisher_receive(struct publisher *p)
 {
@@ -225,6 +216,7 @@ bool publisher_receive(struct publisher *p)
 	int n = zmq_recv(p->router, from.id, sizeof(from.id), ZMQ_DONTWAIT);
 	zmq_msg_t part[2], rest;
 	unsigned parts = 0;
+	const char *key;
 	bool named = n <= (int)sizeof(from.id); /* a longer one is cut: it would be another's */
 
 	if (n < 0) {
@@ -242,7 +234,9 @@ bool publisher_receive(struct publisher *p)
 		}
 		parts++;
 	}
-	name_peer(&part[0], &from);
+	from.fd = zmq_msg_get(&part[0], ZMQ_SRCFD);
+	key = zmq_msg_gets(&part[0], "User-Id");
+	snprintf(from.key, sizeof(from.key), "%s", key ? key : "");
 	if (named) {
 		on_message(p, &from, parts, part);
 		door_heard(p->door, from.fd, find_member(p, &from) >= 0);

@@ -56,9 +56,7 @@ struct publisher {
 /* members.c: handle one message of the ROUTER. False: there is none. */
 bool publisher_receive(struct publisher *p);
 
-/* keys.c. Before a socket is bound. */
-int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
-/* zap_judge_fn. */
+/* keys.c: zap_judge_fn. */
 const char *publisher_keys_judge(void *context, const char *domain, const char *address,
 				 const char *key);
 /* Answer handshakes; take a new list. */

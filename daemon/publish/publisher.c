@@ -456,13 +456,16 @@ static int start_monitors(struct publisher *p, const struct publisher_config *co
 
 static int open_sockets(struct publisher *p, const struct publisher_config *config)
 {
-	int r;
+	int r = 0;
 
 	p->context = zmq_ctx_new();
 	if (!p->context) {
 		return zmq_error();
 	}
-	r = publisher_keys_open(p, config);
+	if (config->secret) {
+		p->access = *config->access;
+		r = zap_open(p->context, publisher_keys_judge, p, &p->zap);
+	}
 	r = r ? r : open_reserved(p, config);
 	return r ? r : start_monitors(p, config);
 }
