@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/data/rate.h"
 #include "daemon/feed/line.h"
 #include "daemon/feed/socket.h"
 #include "daemon/net/address.h"
@@ -72,9 +73,7 @@ struct feed {
 	bool settled_waits; /* the queue back is full */
 	bool given;	    /* it has something and the publisher was not woken */
 	uint64_t now_ns, next_status_ns, next_open_ns, rest_until_ns;
-	struct {
-		uint64_t ns, blocks, bytes;
-	} second;		     /* as the last one began */
+	struct rate rate;
 	struct feed_status counters; /* the next status */
 
 	pthread_mutex_t lock;
@@ -384,21 +383,6 @@ static bool take_blocks(struct feed *f)
 	return place != NULL;
 }
 
-static void measure_rates(struct feed *f)
-{
-	struct publisher_group_status *c = &f->counters.group;
-	double seconds = (double)(f->now_ns - f->second.ns) / 1e9;
-
-	if (seconds < 1) {
-		return;
-	}
-	c->blocks_per_s = (double)(c->acked - f->second.blocks) / seconds;
-	c->bytes_per_s = (double)(c->acked_bytes - f->second.bytes) / seconds;
-	f->second.ns = f->now_ns;
-	f->second.blocks = c->acked;
-	f->second.bytes = c->acked_bytes;
-}
-
 static void publish_status(struct feed *f)
 {
 	struct feed_status *c = &f->counters;
@@ -426,7 +410,9 @@ static void publish_status(struct feed *f)
 		g->in_flight_bytes += feed_line_held_bytes(&f->line[link]);
 	}
 	g->held_bytes = g->in_flight_bytes;
-	measure_rates(f);
+	rate_step(&f->rate, g->acked, g->acked_bytes, f->now_ns);
+	g->blocks_per_s = f->rate.blocks_per_s;
+	g->bytes_per_s = f->rate.bytes_per_s;
 	g->oldest_ns = oldest < f->now_ns ? f->now_ns - oldest : 0;
 	pthread_mutex_lock(&f->lock);
 	f->status = *c;
@@ -600,7 +586,7 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 	r = r ? r : queue_init(&f->settled, sizeof(struct settled), QUEUE_BLOCKS, 1);
 	r = r ? r : open_listeners(f, ret_port);
 	if (r == 0) {
-		f->now_ns = f->second.ns = now_mono_ns();
+		f->now_ns = now_mono_ns();
 		publish_status(f);
 		r = thread_start(&f->thread, "feed", feed_main, f);
 		f->started = r == 0;

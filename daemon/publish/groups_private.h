@@ -18,6 +18,7 @@
 
 #include <sys/queue.h>
 
+#include "daemon/data/rate.h"
 #include "daemon/publish/groups.h"
 #include "driver/nanet3.h"
 
@@ -67,12 +68,6 @@ struct slice {
 };
 TAILQ_HEAD(slice_list, slice);
 LIST_HEAD(slice_chain, slice);
-
-/* Of acknowledged blocks, over the last second. */
-struct rate {
-	uint64_t since_ns, blocks, bytes; /* as they stood then; since 0: not yet */
-	double blocks_per_s, bytes_per_s;
-};
 
 struct member {
 	struct publisher_member_status status; /* what changes with events; the rest when asked */

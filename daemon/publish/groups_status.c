@@ -4,8 +4,6 @@
 
 #include "daemon/publish/groups_private.h"
 
-#define RATE_S 1.0
-
 static void group_status(const struct group *group, uint64_t now_ns,
 			 struct publisher_group_status *ret)
 {
@@ -73,22 +71,6 @@ void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher
 		s->bytes_per_s = m->rate.bytes_per_s;
 		memcpy(s->group, g->group[m->group].config.name, sizeof(s->group));
 	}
-}
-
-static void rate_step(struct rate *r, uint64_t blocks, uint64_t bytes, uint64_t now_ns)
-{
-	double seconds = (double)(now_ns - r->since_ns) / 1e9;
-
-	if (r->since_ns && seconds < RATE_S) {
-		return;
-	}
-	if (r->since_ns) {
-		r->blocks_per_s = (double)(blocks - r->blocks) / seconds;
-		r->bytes_per_s = (double)(bytes - r->bytes) / seconds;
-	}
-	r->since_ns = now_ns;
-	r->blocks = blocks;
-	r->bytes = bytes;
 }
 
 void groups_measure(struct groups *g, uint64_t now_ns)
