@@ -49,6 +49,17 @@ static void close_board(struct capture *c)
 	c->board = NULL;
 }
 
+/* The claimed link behind `l`; NULL: the first; NULL at the end. */
+static struct link *next_claimed(struct capture *c, const struct link *l)
+{
+	for (unsigned i = l ? l->number + 1u : 0; i < NANET3_LINKS; i++) {
+		if (c->links[i].claimed) {
+			return &c->links[i];
+		}
+	}
+	return NULL;
+}
+
 /* Its owner replaces a handle that has been closed meanwhile. */
 static void grant_links(struct capture *c)
 {
@@ -57,10 +68,8 @@ static void grant_links(struct capture *c)
 	if (!c->board || handle == c->granted) {
 		return;
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (c->links[i].claimed) {
-			(void)nanet3_grant(c->board, i, handle);
-		}
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
+		(void)nanet3_grant(c->board, l->number, handle);
 	}
 	c->granted = handle;
 }
@@ -78,28 +87,23 @@ static bool links_ready(const struct capture *c)
 /* The links as runs see them. */
 static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
 {
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct link *l = &c->links[i];
-
-		links[i] = (struct run_link){.account = NULL};
-		if (l->claimed) {
-			links[i].account = ack_tracker_runs(l->settle);
-			links[i].front = link_front(l);
-			links[i].read = link_is_read(l);
-			links[i].kept = l->kept;
-		}
+	memset(links, 0, NANET3_LINKS * sizeof(*links));
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
+		links[l->number] = (struct run_link){
+			.account = ack_tracker_change(l->settle),
+			.front = link_front(l),
+			.read = link_is_read(l),
+			.kept = l->kept,
+		};
 	}
 }
 
 /* For reports that belong to no link. */
 static struct link *a_link(struct capture *c)
 {
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (c->links[i].claimed) {
-			return &c->links[i];
-		}
-	}
-	return &c->links[0];
+	struct link *first = next_claimed(c, NULL);
+
+	return first ? first : &c->links[0];
 }
 
 static void runs_changed(struct capture *c, const struct run_link links[NANET3_LINKS])
@@ -240,13 +244,10 @@ static void set_label(struct capture *c, const struct label *label)
 {
 	c->label = *label;
 	c->label_known = true;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		struct link *l = &c->links[i];
-
-		if (l->claimed) {
-			ack_tracker_add_label(l->settle, assemble_frontier(l->assembler), label);
-			l->dirty = true;
-		}
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
+		account_add_label(ack_tracker_change(l->settle), assemble_frontier(l->assembler),
+				  label);
+		l->dirty = true;
 	}
 }
 
@@ -320,13 +321,9 @@ static void report_rows(struct capture *c, bool now)
 	if (rows) {
 		c->next_open_rows_ns = c->now_ns + OPEN_ROWS_NS;
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		struct link *l = &c->links[i];
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
 		struct ledger_sink sink = report_sink(l);
 
-		if (!l->claimed) {
-			continue;
-		}
 		losses_tick(&l->losses, l->next_verdict, rows);
 		if (rows) {
 			ledger_each_open(&l->live, &sink);
@@ -347,6 +344,7 @@ static void publish_status(struct capture *c)
 		const struct link *l = &c->links[i];
 
 		s->links[i] = l->status;
+		s->links[i].claimed = l->claimed;
 		s->links[i].tower = l->tower;
 		s->links[i].floor = l->floor;
 		s->links[i].dma_epoch = l->dma_epoch;
@@ -365,13 +363,13 @@ static void publish_status(struct capture *c)
 
 /* The first data of new rings carry the run that continues, if the journal is not too slow. The
  * owner page of a ring that a predecessor has read has its run. */
-static bool awaits_journal(const struct capture *c)
+static bool awaits_journal(struct capture *c)
 {
 	if (c->runs.known || c->now_ns >= c->journal_by_ns) {
 		return false;
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (c->links[i].claimed && link_is_read(&c->links[i])) {
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
+		if (link_is_read(l)) {
 			return false;
 		}
 	}
@@ -449,13 +447,11 @@ static uint64_t blocks_out(const struct capture *c)
 }
 
 /* A ring must have room for what the board brings until a successor reads it. */
-static bool rings_have_room(const struct capture *c)
+static bool rings_have_room(struct capture *c)
 {
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct link *l = &c->links[i];
-
-		if (l->claimed && !out_unhurried(l) &&
-		    (nanet3_write_position(c->board, i) - l->release_position) * 8 >
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
+		if (!out_unhurried(l) &&
+		    (nanet3_write_position(c->board, l->number) - l->release_position) * 8 >
 			    (uint64_t)l->depth * 5) {
 			return false;
 		}

@@ -13,8 +13,7 @@
  * restart everything behind its cursor is read again: blocks that were sent before are flagged
  * RESENT, acknowledged ones are not sent again.
  */
-#ifndef DAEMON_CAPTURE_CAPTURE_H
-#define DAEMON_CAPTURE_CAPTURE_H
+#pragma once
 
 #include "daemon/data/block.h"
 #include "daemon/data/ledger.h"
@@ -71,6 +70,16 @@ struct capture_command {
 	struct label label; /* LABEL */
 };
 
+/* A change of the run that has taken effect, or is planned. */
+struct capture_run {
+	uint32_t run, ended; /* ended: the run before; run 0: `ended` has ended */
+	uint32_t change;     /* its number */
+	/* An owner page keeps it until RUN_SAVED; else it takes effect with the next data. */
+	bool bordered;
+	bool resumed;	   /* without a request: the journal's run continues */
+	uint64_t slice_id; /* of the border; 0: there is no border or no time */
+};
+
 /* capture -> main */
 enum capture_report_type {
 	CAPTURE_REPLY = 1,     /* word: a slow-control reply */
@@ -105,15 +114,7 @@ struct capture_report {
 			uint8_t aligned;
 			uint32_t offset;
 		} align;
-		struct {
-			uint32_t run, ended; /* ended: the run before */
-			uint32_t change;     /* its number */
-			/* An owner page keeps it until RUN_SAVED; else it takes effect with the
-			 * next data. */
-			bool bordered;
-			bool resumed;	   /* without a request: the journal's run continues */
-			uint64_t slice_id; /* of the border; 0: there is no border or no time */
-		} run;
+		struct capture_run run;
 		struct {
 			uint8_t taken_over; /* 0 fresh, 1 yes, 2 the ring, but its page was of no use */
 			uint32_t run;
@@ -199,5 +200,3 @@ void capture_grant(struct capture *c, uint64_t handle);
 void capture_attend(struct capture *c);
 /* Any thread. */
 void capture_get_status(struct capture *c, struct capture_status *ret_status);
-
-#endif

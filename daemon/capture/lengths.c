@@ -33,7 +33,7 @@ void link_change_length(struct link *l)
 		from = in_flight * wanted / (wanted - now);
 	}
 	from = (from + ASSEMBLE_SLICE - 1) / ASSEMBLE_SLICE * ASSEMBLE_SLICE;
-	if (ack_tracker_change_length(l->settle, from, wanted)) {
+	if (account_change_length(ack_tracker_change(l->settle), from, wanted)) {
 		assemble_change(l->assembler, from, wanted, link_gap_frames(l, wanted));
 	}
 }

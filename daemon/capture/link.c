@@ -60,20 +60,27 @@ bool link_is_read(const struct link *l)
 	       ack_tracker_account(l->settle)->cursor.count > 0;
 }
 
+/* Behind the last frame of the ring: a predecessor whose page is unusable may have sent all of
+ * them. */
+static uint64_t frames_that_came(const struct link *l)
+{
+	uint64_t write = nanet3_write_position(l->capture->board, l->number);
+	const struct nanet3_event *last =
+		write > l->release_position
+			? nanet3_completion(l->capture->board, l->number, write - 1)
+			: NULL;
+
+	return last && last->dma_epoch == l->dma_epoch && last->frame_count < COUNT_LIMIT
+		       ? last->frame_count + last->frames
+		       : 0;
+}
+
 uint64_t link_front(const struct link *l)
 {
 	uint64_t front = l->head > l->sent ? l->head : l->sent;
-	uint64_t write = nanet3_write_position(l->capture->board, l->number);
-	const struct nanet3_event *e;
+	uint64_t came = frames_that_came(l);
 
-	if (write == l->release_position) {
-		return front;
-	}
-	e = nanet3_completion(l->capture->board, l->number, write - 1);
-	return e->dma_epoch == l->dma_epoch && e->frame_count < COUNT_LIMIT &&
-			       e->frame_count + e->frames > front
-		       ? e->frame_count + e->frames
-		       : front;
+	return came > front ? came : front;
 }
 
 static int make_machines(struct link *l, const struct owner_account *a)
@@ -87,7 +94,6 @@ static int make_machines(struct link *l, const struct owner_account *a)
 		.tower = config->expected[l->number].tower,
 		.floor = config->expected[l->number].floor,
 	};
-	struct ack_tracker_config settle = {.link = l->number, .owner = l->owner};
 
 	longest = block > longest ? block : longest;
 	longest = next > longest ? next : longest;
@@ -95,7 +101,7 @@ static int make_machines(struct link *l, const struct owner_account *a)
 	 * while the link is blocked for the rest of a push. */
 	l->deframe = tdm_deframe_create(longest + ASSEMBLE_LATE + 2 * l->frames_per_buffer + 64);
 	l->assembler = assemble_create(&assemble);
-	l->settle = ack_tracker_create(&settle);
+	l->settle = ack_tracker_create(l->number, &l->owner);
 	if (!l->deframe || !l->assembler || !l->settle) {
 		drop_machines(l);
 		return -ENOMEM;
@@ -115,35 +121,18 @@ static void read_geometry(struct link *l)
 	l->release_position = nanet3_release_position(l->capture->board, l->number);
 	l->read_position = l->release_position;
 	l->looked = l->read_position;
-	l->patient_until_ns = 0;
-	l->in_step = false;
 	l->owner = (struct owner_config){.groups = config->groups};
 	memcpy(l->owner.group_streams, config->group_streams, sizeof(l->owner.group_streams));
 }
 
+/* Nothing of the epoch before is left but what outlives it. */
 static void reset_state(struct link *l)
 {
-	l->head = 0;
-	l->skip_below = 0;
-	l->reading = false;
-	l->renew = false;
-	memset(l->recent, 0, sizeof(l->recent));
-	l->downlink.known = false;
-	l->pushed = false;
-	l->blocked = false;
-	l->dirty = false;
-	l->release_waits = false;
+	memset(&l->claimed, 0, sizeof(*l) - offsetof(struct link, claimed));
 	l->lost_ns = l->capture->now_ns;
-	l->suspect_at = 0;
 	l->moved_ns = l->capture->now_ns;
-	l->sent = 0;
-	l->resent_below = 0;
-	memset(&l->catch_up, 0, sizeof(l->catch_up));
-	l->locks = 0;
-	l->unlocks = 0;
 	l->told_second = UINT64_MAX;
-	memset(l->loss_of_place, 0, sizeof(l->loss_of_place));
-	l->next_verdict = 0;
+	l->downlink.known = false;
 	l->number_base = l->next_number;
 }
 
@@ -240,27 +229,19 @@ static void report_kept(struct link *l)
 	}
 }
 
-bool link_can_begin(const struct link *l)
+static unsigned free_place(const struct link *l)
 {
-	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
-		if (!l->retired[i].settle) {
-			return true;
-		}
+	unsigned i = 0;
+
+	while (i < CAPTURE_RETIRED && l->retired[i].settle) {
+		i++;
 	}
-	return false;
+	return i;
 }
 
-/* Behind the last frame of the ring: a predecessor whose page is unusable may have sent all of
- * them. */
-static uint64_t frames_that_came(const struct link *l)
+bool link_can_begin(const struct link *l)
 {
-	uint64_t write = nanet3_write_position(l->capture->board, l->number);
-	const struct nanet3_event *last =
-		write > l->release_position
-			? nanet3_completion(l->capture->board, l->number, write - 1)
-			: NULL;
-
-	return last && last->dma_epoch == l->dma_epoch ? last->frame_count + last->frames : 0;
+	return free_place(l) < CAPTURE_RETIRED;
 }
 
 /* An account of cells that have not come cannot be right: they would never be read. */
@@ -288,6 +269,7 @@ int link_begin(struct link *l, bool taken_over)
 	struct owner_account account;
 	int r, loaded;
 
+	reset_state(l);
 	read_geometry(l);
 	loaded = taken_over ? load_account(l, &account) : -ENODATA;
 	if (loaded < 0) {
@@ -297,7 +279,6 @@ int link_begin(struct link *l, bool taken_over)
 	if (r < 0) {
 		return r;
 	}
-	reset_state(l);
 	l->telling = ++l->begun;
 	losses_init(&l->losses, l->number, l->dma_epoch, report_loss, l);
 	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
@@ -326,26 +307,19 @@ int link_begin(struct link *l, bool taken_over)
 	ack_tracker_pack(l->settle);
 	owner_commit(l->page, ack_tracker_account(l->settle));
 	l->claimed = true;
-	report_takeover(l,
-			!taken_over   ? 0
-			: loaded == 0 ? 1
-				      : 2,
-			nanet3_write_position(l->capture->board, l->number));
-	report_kept(l);
-	l->status.claimed = true;
 	l->status.taken_over = taken_over;
+	report_takeover(l);
+	report_kept(l);
 	return 0;
 }
 
 static void retire(struct link *l)
 {
-	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
-		if (!l->retired[i].settle) {
-			l->retired[i] =
-				(struct retired){l->settle, l->losses, l->begun, l->number_base};
-			l->settle = NULL;
-			return;
-		}
+	unsigned i = free_place(l);
+
+	if (i < CAPTURE_RETIRED) {
+		l->retired[i] = (struct retired){l->settle, l->losses, l->begun, l->number_base};
+		l->settle = NULL;
 	}
 }
 
@@ -367,7 +341,8 @@ void link_end(struct link *l)
 		out_spans(l);
 	}
 	l->capture->dropping = dropping;
-	run_border_tell_rest(&l->capture->runs, ack_tracker_account(l->settle), report_run, l);
+	run_border_tell(&l->capture->runs, ack_tracker_account(l->settle), RUN_BORDER_NEVER,
+			report_run, l);
 	losses_tick(&l->losses, l->head, false);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;
@@ -376,8 +351,6 @@ void link_end(struct link *l)
 	l->claimed = false;
 	l->page = NULL;
 	l->ring = NULL;
-	l->identity_known = false;
-	l->status.claimed = false;
 }
 
 /* -------------------------------------------------------------------------------- verdicts */
@@ -417,17 +390,6 @@ static void good_frame(struct link *l, const struct tdm_verdict *v)
 	}
 }
 
-/* The count was moved: by a PPS. */
-static void note_jump(struct link *l, uint64_t from, uint64_t to)
-{
-	if (from % TDM_FRAMES_PER_SECOND != 0) {
-		ledger_partial(&l->live, from / TDM_FRAMES_PER_SECOND);
-	}
-	if (to % TDM_FRAMES_PER_SECOND != 0) {
-		ledger_partial(&l->live, to / TDM_FRAMES_PER_SECOND);
-	}
-}
-
 /* The first loss after a calm, on a link that has had good frames. That the ring was full is our own doing,
  * and no time for a black box. */
 static void note_loss(struct link *l, uint64_t count, enum tdm_loss loss)
@@ -450,8 +412,9 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 	if (v->count < l->skip_below) {
 		return;
 	}
-	if (v->count != l->next_verdict) {
-		note_jump(l, l->next_verdict, v->count);
+	if (v->count != l->next_verdict) { /* a PPS has moved it */
+		ledger_cut(&l->live, l->next_verdict);
+		ledger_cut(&l->live, v->count);
 	}
 	l->next_verdict = v->count + 1;
 	if (v->loss == TDM_GOOD) {
@@ -497,16 +460,6 @@ static enum tdm_loss gap_loss(const struct nanet3_event *e)
 	return e->reason >= NANET3_GAP_LINK_DOWN && e->reason <= NANET3_GAP_RING_FULL
 		       ? (enum tdm_loss)e->reason
 		       : TDM_LOSS_BOARD_FIFO;
-}
-
-/* The epoch's first cell: its second has no beginning, unless a page says otherwise. */
-static void first_cell(struct link *l, uint64_t count)
-{
-	l->next_verdict = count;
-	if (count % TDM_FRAMES_PER_SECOND != 0) {
-		ledger_partial(&l->live, count / TDM_FRAMES_PER_SECOND);
-		ledger_partial(ack_tracker_ledger(l->settle), count / TDM_FRAMES_PER_SECOND);
-	}
 }
 
 /* What lies below a predecessor's cursor enters no account, and its seconds may be closed. */
@@ -648,8 +601,11 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 			l->blocked = true;
 			return false;
 		}
+		/* The epoch's first cell: its second has no beginning, unless a page says otherwise. */
 		if (!l->reading && l->skip_below == 0) {
-			first_cell(l, from);
+			l->next_verdict = from;
+			ledger_cut(&l->live, from);
+			ledger_cut(ack_tracker_ledger(l->settle), from);
 		}
 		give(l, e, from, n, data);
 		if (!out_spans(l) || (!data && held_back(l))) {

@@ -225,7 +225,7 @@ static bool span_begin(struct link *l, const struct assembled *span)
 {
 	const unsigned all = (1u << FCM_STREAMS) - 1;
 
-	if (!ack_tracker_room(l->settle) ||
+	if (ack_tracker_out(l->settle) == SETTLE_SPANS ||
 	    (span->frames > 0 &&
 	     !ledger_room(&l->live, span->first_frame / TDM_FRAMES_PER_SECOND))) {
 		return false;
@@ -320,22 +320,19 @@ void out_settled(struct link *l, const struct block *b)
 
 /* ------------------------------------------------------------------------------------ the cursor */
 
-struct drops {
-	struct link *link;
-	struct losses *losses;
-};
-
+/* `context`: the losses of the block's epoch. */
 static void on_outcome(void *context, const struct label *label, unsigned stream, unsigned group,
 		       uint64_t first_frame, uint32_t frames, enum outcome outcome)
 {
-	struct drops *d = context;
+	struct losses *losses = context;
+	struct link *l = losses->context;
 	const struct ledger_loss *loss;
 
-	losses_block(d->losses, stream, group, first_frame, frames, outcome, label);
-	loss = losses_drop(d->losses, stream, group);
+	losses_block(losses, stream, group, first_frame, frames, outcome, label);
+	loss = losses_drop(losses, stream, group);
 	/* Before the commit that has the block behind the cursor. */
-	if (outcome > OUTCOME_ACKED && d->losses == &d->link->losses && loss) {
-		report_keep_loss(d->link, loss);
+	if (outcome > OUTCOME_ACKED && losses == &l->losses && loss) {
+		report_keep_loss(l, loss);
 	}
 }
 
@@ -393,8 +390,7 @@ static void release(struct link *l)
 void out_advance(struct link *l)
 {
 	struct ledger_sink keep = {keep_stream, keep_link, l};
-	struct drops drops = {l, &l->losses};
-	bool moved = ack_tracker_advance(l->settle, on_outcome, &drops);
+	bool moved = ack_tracker_advance(l->settle, on_outcome, &l->losses);
 
 	if (moved) {
 		l->moved_ns = l->capture->now_ns;
@@ -419,13 +415,12 @@ bool out_retired(struct link *l)
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
 		struct retired *r = &l->retired[i];
 		struct ledger_sink report = report_sink(l);
-		struct drops drops = {l, &r->losses};
 
 		if (!r->settle) {
 			continue;
 		}
 		l->telling = r->begun;
-		ack_tracker_advance(r->settle, on_outcome, &drops);
+		ack_tracker_advance(r->settle, on_outcome, &r->losses);
 		if (ack_tracker_out(r->settle) > 0) {
 			none = false;
 			continue;

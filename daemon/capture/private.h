@@ -19,8 +19,7 @@
  * Everything behind the cursor is in the settled ledger and the owner page; everything before it is
  * still in the ring. So a kill of the daemon loses nothing.
  */
-#ifndef DAEMON_CAPTURE_PRIVATE_H
-#define DAEMON_CAPTURE_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -55,11 +54,19 @@ struct retired {
 struct link {
 	struct capture *capture;
 	uint8_t number;
-	bool claimed;
-	bool kept; /* the account is the previous daemon's */
+	uint8_t tower, floor;
 	/* Its beginnings so far, and the one whose rows and losses are being reported: numbers of
 	 * DMA epochs repeat. */
 	uint32_t begun, telling;
+	struct retired retired[CAPTURE_RETIRED];
+	uint64_t next_number; /* of the spans of all epochs, to tell their blocks apart */
+	uint64_t loss_number; /* of the last loss to report when saved */
+	struct downlink downlink;
+	struct capture_link_status status;
+
+	/* From here on: of this DMA epoch, and cleared when one begins. */
+	bool claimed;
+	bool kept; /* the account is the previous daemon's */
 	/* the ring */
 	const struct nanet3_ring *ring;
 	void *page;
@@ -81,10 +88,7 @@ struct link {
 	struct ack_tracker *settle;
 	struct ledger live;
 	struct losses losses;
-	struct downlink downlink;
 	struct owner_config owner;
-	struct retired retired[CAPTURE_RETIRED];
-	uint64_t next_number; /* of the spans of all epochs, to tell their blocks apart */
 	uint64_t number_base; /* of this epoch's settle */
 	/* the span on its way out */
 	bool pushed;
@@ -108,12 +112,9 @@ struct link {
 	/* what was reported */
 	uint64_t locks, unlocks;
 	bool identity_known;
-	uint8_t tower, floor;
 	uint64_t told_second;
-	uint64_t loss_number;		      /* of the last loss to report when saved */
 	uint64_t loss_of_place[OWNER_LOSSES]; /* UINT64_MAX: more is there than was reported */
 	uint64_t next_verdict;
-	struct capture_link_status status;
 };
 
 struct capture {
@@ -165,7 +166,7 @@ unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss);
 void report_losses_saved(struct link *l, uint64_t number);
 void report_align(struct link *l, bool aligned, uint32_t offset);
 void report_identity(struct link *l, uint64_t count);
-void report_takeover(struct link *l, unsigned taken_over, uint64_t write_position);
+void report_takeover(struct link *l);
 void report_run(void *link, const struct run_change *change);
 /* Nothing while the label has no time. */
 void report_run_timed(struct link *l, uint64_t frame, uint32_t run, const struct label *label);
@@ -215,5 +216,3 @@ uint64_t out_frames(const struct link *l);
 bool out_unhurried(const struct link *l);
 /* Spans not settled, all epochs. */
 uint64_t out_waiting(const struct link *l);
-
-#endif

@@ -189,16 +189,16 @@ void report_identity(struct link *l, uint64_t count)
 	outbox_send(&l->capture->outbox, &r, true);
 }
 
-void report_takeover(struct link *l, unsigned taken_over, uint64_t write_position)
+void report_takeover(struct link *l)
 {
 	const struct owner_account *a = ack_tracker_account(l->settle);
 	struct capture_report r = report_of(l, CAPTURE_TAKEOVER, l->head);
 
-	r.takeover.taken_over = (uint8_t)taken_over;
+	r.takeover.taken_over = l->kept ? 1 : l->status.taken_over ? 2 : 0;
 	r.takeover.run = account_run(a, UINT64_MAX);
 	r.takeover.label = *account_label(a, UINT64_MAX);
 	r.takeover.release_position = l->release_position;
-	r.takeover.write_position = write_position;
+	r.takeover.write_position = nanet3_write_position(l->capture->board, l->number);
 	r.takeover.depth = l->depth;
 	outbox_send(&l->capture->outbox, &r, true);
 }

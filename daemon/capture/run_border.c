@@ -89,13 +89,13 @@ static struct run_change change_of(const struct run_border *r, const struct owne
 	};
 }
 
-static void tell_up_to(struct run_border *r, const struct owner_account *a, uint64_t frame,
-		       bool bordered, run_border_tell_fn tell, void *context)
+void run_border_tell(struct run_border *r, const struct owner_account *a, uint64_t frame,
+		     run_border_tell_fn tell, void *context)
 {
 	for (unsigned i = 0; i < a->runs && a->run[i].from_frame <= frame; i++) {
 		struct run_change change = change_of(r, a, i);
 
-		change.bordered = bordered && change.frame > 0;
+		change.bordered = frame != RUN_BORDER_NEVER && change.frame > 0;
 		if (change.number && !change.bordered) {
 			r->unsaved = change.number;
 			r->before = change.ended;
@@ -105,18 +105,6 @@ static void tell_up_to(struct run_border *r, const struct owner_account *a, uint
 			tell(context, &change);
 		}
 	}
-}
-
-void run_border_tell(struct run_border *r, const struct owner_account *account, uint64_t frame,
-		     run_border_tell_fn tell, void *context)
-{
-	tell_up_to(r, account, frame, true, tell, context);
-}
-
-void run_border_tell_rest(struct run_border *r, const struct owner_account *account,
-			  run_border_tell_fn tell, void *context)
-{
-	tell_up_to(r, account, UINT64_MAX, false, tell, context);
 }
 
 void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number)

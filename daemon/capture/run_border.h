@@ -9,13 +9,12 @@
  *
  *   main: RUN --change()--> planned, in all accounts --a span at the border, tell()--> reported
  *   --main: RUN_SAVED, saved()--> number 0
- *                              '--the ring ends before it, tell_rest()--> reported, without a border
+ *                              '--the ring ends before it, tell()--> reported, without a border
  *
  * Without a ring that has been read there is no border: a change takes effect with the next data,
  * because every new account starts with the last run.
  */
-#ifndef DAEMON_CAPTURE_RUN_BORDER_H
-#define DAEMON_CAPTURE_RUN_BORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,13 +76,9 @@ void run_border_journal(struct run_border *r, struct run_link links[NANET3_LINKS
 void run_border_ending(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
 		       run_border_tell_fn tell, void *context);
 /* Report the changes that take effect at or before this frame: once, by the first link that gets
- * there. */
+ * there. RUN_BORDER_NEVER: the ring ends, all others take effect without a border. */
+#define RUN_BORDER_NEVER UINT64_MAX
 void run_border_tell(struct run_border *r, const struct owner_account *account, uint64_t frame,
 		     run_border_tell_fn tell, void *context);
-/* The ring ends: changes that were not reported take effect without a border. */
-void run_border_tell_rest(struct run_border *r, const struct owner_account *account,
-			  run_border_tell_fn tell, void *context);
 /* The journal has the change of this number. */
 void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number);
-
-#endif

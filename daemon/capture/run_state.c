@@ -46,9 +46,9 @@ static uint32_t subject(const struct run_state *s)
 
 static void saved(struct run_state *s, struct run_owed *o)
 {
-	if (s->step == RUN_SAVING && o->change == s->awaited_change) {
+	if (s->step == RUN_SAVING && o->change == s->awaited.change) {
 		s->step = RUN_AT_REST;
-		answer(s, RUN_DONE, s->awaited.ended, s->awaited.slice, 0);
+		answer(s, RUN_DONE, s->awaited.ended, s->awaited.slice_id, 0);
 	}
 	if (o->change == 0 || s->ops->command(s->context, CAPTURE_RUN_SAVED, o->change) == 0) {
 		o->step = OWED_NONE;
@@ -102,13 +102,13 @@ static struct run_owed *place_of(struct run_state *s, uint32_t change)
 	return place;
 }
 
-static void owe(struct run_state *s, uint32_t change, const struct run_effect *e)
+static void owe(struct run_state *s, const struct capture_run *e)
 {
-	struct run_owed *o = place_of(s, change);
+	struct run_owed *o = place_of(s, e->change);
 
 	o->run = e->run;
 	o->ended = e->ended;
-	o->slice = e->slice ? e->slice : o->slice;
+	o->slice = e->slice_id ? e->slice_id : o->slice;
 	o->exact = !e->resumed;
 	/* The begin of a run is in the journal already, except its slice. */
 	o->step = (o->run ? o->slice != 0 : o->ended != 0) ? OWED_TO_PUT : OWED_WRITTEN;
@@ -167,7 +167,7 @@ void run_state_start(struct run_state *s, uint64_t now_ns)
 
 void run_state_journaled(struct run_state *s, int result)
 {
-	const struct run_effect given_up = {.ended = s->wanted};
+	const struct capture_run given_up = {.ended = s->wanted};
 
 	if (s->step != RUN_JOURNALING) {
 		return;
@@ -179,9 +179,9 @@ void run_state_journaled(struct run_state *s, int result)
 	if (result < 0) {
 		answer(s, RUN_NOT_JOURNALED, s->wanted, 0, result);
 	} else if (!s->asked) {
-		owe(s, 0, &given_up); /* its client got the answer that it did not begin */
+		owe(s, &given_up); /* its client got the answer that it did not begin */
 	} else if (s->ops->command(s->context, CAPTURE_RUN, s->wanted) < 0) {
-		owe(s, 0, &given_up);
+		owe(s, &given_up);
 		answer(s, RUN_BUSY, s->wanted, 0, 0);
 	} else {
 		s->step = RUN_BORDER;
@@ -203,23 +203,20 @@ void run_state_stop(struct run_state *s, uint64_t now_ns)
 /* ------------------------------------------------------------------------------------ capture */
 
 /* What the step BORDER waits for. */
-static bool awaited(const struct run_state *s, const struct capture_report *r, uint32_t before)
+static bool awaited(const struct run_state *s, const struct capture_run *e, uint32_t before)
 {
-	return s->step == RUN_BORDER && r->run.run == s->wanted &&
-	       (s->wanted || r->run.ended == before);
+	return s->step == RUN_BORDER && e->run == s->wanted && (s->wanted || e->ended == before);
 }
 
 /* An end is answered when it is saved. */
-static void arrive(struct run_state *s, const struct run_effect *e, uint32_t change,
-		   uint64_t now_ns)
+static void arrive(struct run_state *s, const struct capture_run *e, uint64_t now_ns)
 {
 	s->step = RUN_AT_REST;
 	if (e->run) {
-		answer(s, RUN_DONE, e->run, e->slice, 0);
+		answer(s, RUN_DONE, e->run, e->slice_id, 0);
 	} else if (s->asked) {
 		s->step = RUN_SAVING;
 		s->awaited = *e;
-		s->awaited_change = change;
 		if (e->bordered && now_ns + RUN_SAVED_NS < s->deadline_ns) {
 			s->deadline_ns = now_ns + RUN_SAVED_NS;
 		}
@@ -236,10 +233,10 @@ static bool is_past(const struct run_state *s, uint32_t run)
 }
 
 /* A repeated report: of a ring that was taken over, or of a predecessor's earlier change. */
-static bool is_old(const struct run_state *s, const struct capture_report *r)
+static bool is_old(const struct run_state *s, const struct capture_run *e)
 {
-	return r->run.change <= s->told || is_past(s, r->run.run) ||
-	       (r->run.run == 0 && s->number && r->run.ended != s->number);
+	return e->change <= s->told || is_past(s, e->run) ||
+	       (e->run == 0 && s->number && e->ended != s->number);
 }
 
 /* A number that rings know is not given out, also where the journal does not have it: its file is another one. */
@@ -250,25 +247,21 @@ static void note_number(struct run_state *s, uint32_t run)
 
 void run_state_effect(struct run_state *s, const struct capture_report *r, uint64_t now_ns)
 {
-	struct run_effect effect = {.run = r->run.run,
-				    .ended = r->run.ended,
-				    .slice = r->run.slice_id,
-				    .bordered = r->run.bordered,
-				    .resumed = r->run.resumed};
+	const struct capture_run *effect = &r->run;
 	uint32_t before = s->number;
 
-	if (!is_old(s, r)) { /* else it is only for the journal */
-		s->told = r->run.change;
-		s->number = r->run.run;
-		note_number(s, r->run.run);
-		note_number(s, r->run.ended);
-		s->ended = r->run.ended > s->ended ? r->run.ended : s->ended;
-		s->ops->effect(s->context, &effect);
-		if (awaited(s, r, before)) {
-			arrive(s, &effect, r->run.change, now_ns);
+	if (!is_old(s, effect)) { /* else it is only for the journal */
+		s->told = effect->change;
+		s->number = effect->run;
+		note_number(s, effect->run);
+		note_number(s, effect->ended);
+		s->ended = effect->ended > s->ended ? effect->ended : s->ended;
+		s->ops->effect(s->context, effect);
+		if (awaited(s, effect, before)) {
+			arrive(s, effect, now_ns);
 		}
 	}
-	owe(s, r->run.change, &effect);
+	owe(s, effect);
 }
 
 void run_state_carried(struct run_state *s, uint32_t run)
@@ -317,7 +310,7 @@ static void answer_late(struct run_state *s)
 	case RUN_SAVING:
 		s->step = RUN_AT_REST;
 		answer(s, s->awaited.bordered ? RUN_DONE : RUN_END_UNSAVED, s->awaited.ended,
-		       s->awaited.slice, 0);
+		       s->awaited.slice_id, 0);
 		break;
 	case RUN_AT_REST:
 		break;

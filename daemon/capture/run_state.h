@@ -9,8 +9,7 @@
  * A client is answered within RUN_ANSWER_NS, if necessary with what is known then; the change continues. A change that
  * took effect is put into the journal again until it is written; until then capture keeps it in the owner pages.
  */
-#ifndef DAEMON_CAPTURE_RUN_STATE_H
-#define DAEMON_CAPTURE_RUN_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,14 +32,6 @@ enum run_answer {
 
 enum run_step { RUN_AT_REST, RUN_JOURNALING, RUN_BORDER, RUN_SAVING };
 
-/* A change that has taken effect. */
-struct run_effect {
-	uint32_t run, ended; /* run 0: `ended` has ended */
-	uint64_t slice;	     /* 0: none can be named */
-	bool bordered;	     /* at a border that had no time; else there was no board */
-	bool resumed;	     /* without a request: no event */
-};
-
 /* Rows and commands: 0, or negative errno; they are tried again. `cookie`: passed to
  * run_state_written(). */
 struct run_ops {
@@ -51,7 +42,7 @@ struct run_ops {
 	int (*put_slice)(void *context, uint32_t run, uint64_t slice, bool exact, uint64_t cookie);
 	int (*put_end)(void *context, uint32_t run, uint64_t slice, uint64_t cookie);
 	int (*command)(void *context, enum capture_command_type type, uint32_t number);
-	void (*effect)(void *context, const struct run_effect *effect);
+	void (*effect)(void *context, const struct capture_run *effect);
 	/* `error`: of RUN_NOT_JOURNALED. */
 	void (*answer)(void *context, enum run_answer answer, uint32_t run, uint64_t slice,
 		       int error);
@@ -74,15 +65,14 @@ struct run_state {
 	uint32_t wanted; /* JOURNALING, BORDER: the next run number, 0 ends the run */
 	bool asked;	 /* a client waits */
 	uint64_t deadline_ns;
-	struct run_effect awaited; /* SAVING: the end that is being saved */
-	uint32_t awaited_change;
-	bool restored;	/* the journal has been read */
-	bool untold;	/* capture does not know yet which run is open there */
-	uint32_t open;	/* that */
-	bool ending;	/* its end was planned */
-	uint32_t past;	/* the last number that predecessors gave out */
-	uint32_t told;	/* number of the newest change reported */
-	uint32_t ended; /* the last run whose end was reported */
+	struct capture_run awaited; /* SAVING: the end that is being saved */
+	bool restored;		    /* the journal has been read */
+	bool untold;		    /* capture does not know yet which run is open there */
+	uint32_t open;		    /* that */
+	bool ending;		    /* its end was planned */
+	uint32_t past;		    /* the last number that predecessors gave out */
+	uint32_t told;		    /* number of the newest change reported */
+	uint32_t ended;		    /* the last run whose end was reported */
 	uint64_t cookies;
 	struct run_owed owed[RUN_OWED];
 };
@@ -110,5 +100,3 @@ void run_state_restore(struct run_state *s, uint32_t last, bool open, bool endin
 void run_state_tick(struct run_state *s, uint64_t now_ns);
 /* The daemon stops: answer the client that waits. */
 void run_state_close(struct run_state *s);
-
-#endif

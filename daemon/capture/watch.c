@@ -75,13 +75,11 @@ static int try_open(struct watch *w, uint64_t now_ns)
 	}
 	r = nanet3_open(w->where, &w->board);
 	w->tried_ns = now_mono_ns(); /* it may have taken its time */
-	if (r < 0) {
-		w->board = NULL;
-		return r;
+	if (r == 0) { /* without its events no command would ever be known to have left */
+		r = nanet3_subscribe(w->board, 1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
+						       1u << NANET3_EVENT_ERROR);
 	}
-	r = nanet3_subscribe(w->board, 1u << NANET3_EVENT_LINK | 1u << NANET3_EVENT_PPS |
-					       1u << NANET3_EVENT_ERROR);
-	if (r < 0) { /* without its events no command would ever be known to have left */
+	if (r < 0) {
 		nanet3_close(w->board);
 		w->board = NULL;
 		return r;
@@ -211,11 +209,6 @@ void watch_dispatch(struct watch *w)
 	while (w->board && nanet3_next_event(w->board, &event) > 0) {
 		w->events.on_event(&event, w->events.context);
 	}
-}
-
-bool watch_present(const struct watch *w)
-{
-	return w->board != NULL;
 }
 
 const struct watch_board *watch_board(const struct watch *w)

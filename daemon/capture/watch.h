@@ -7,8 +7,7 @@
  * When the board goes away, watch_poll() says -ENODEV until it is back, and tries to open it twice a
  * second.
  */
-#ifndef DAEMON_CAPTURE_WATCH_H
-#define DAEMON_CAPTURE_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,7 +56,6 @@ unsigned watch_generation(const struct watch *w);
 /* Take all waiting events. */
 void watch_dispatch(struct watch *w);
 
-bool watch_present(const struct watch *w);
 const struct watch_board *watch_board(const struct watch *w);
 const struct watch_link *watch_link(const struct watch *w, unsigned link);
 const struct nanet3_info *watch_info(const struct watch *w); /* NULL while away */
@@ -67,5 +65,3 @@ const struct nanet3_info *watch_info(const struct watch *w); /* NULL while away 
  * program owns it. */
 int watch_send(struct watch *w, const struct nanet3_tx *tx);
 int watch_link_command(struct watch *w, unsigned link, uint32_t command);
-
-#endif

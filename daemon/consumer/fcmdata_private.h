@@ -9,8 +9,7 @@
  *   member.c   the words of a member: HELLO, WELCOME, ERROR, ACK, ALIVE, BYE
  *   receive.c  messages in
  */
-#ifndef FCMDATA_PRIVATE_H
-#define FCMDATA_PRIVATE_H
+#pragma once
 
 #include <sys/queue.h>
 #include <zmq.h>
@@ -92,5 +91,3 @@ void libfcmdata_put(struct fcmdata *h, struct received *r);
 int libfcmdata_events(void *socket);
 /* Before a call returns: is the descriptor to be readable? */
 void libfcmdata_settle_fd(struct fcmdata *h);
-
-#endif

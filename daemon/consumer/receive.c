@@ -128,16 +128,11 @@ static int on_block(struct fcmdata *h, zmq_msg_t part[3], struct received **ret_
 
 static int on_message(struct fcmdata *h, struct message *m, struct received **ret_block)
 {
-	if (h->mode == FCMDATA_MONITOR) {
-		if (m->parts == 3) {
-			return on_block(h, &m->part[0], ret_block);
-		}
-		h->stats.strangers++;
-		return 0;
-	}
-	if (is(&m->part[0], "BLOCK")) {
-		if (m->parts == 4) {
-			return on_block(h, &m->part[1], ret_block);
+	unsigned verbs = h->mode == FCMDATA_MONITOR ? 0 : 1;
+
+	if (verbs == 0 || is(&m->part[0], "BLOCK")) {
+		if (m->parts == verbs + 3) {
+			return on_block(h, &m->part[verbs], ret_block);
 		}
 		h->hello_again = true; /* whatever it was, it takes a credit */
 		h->stats.strangers++;

@@ -19,7 +19,8 @@ struct span {
 };
 
 struct ack_tracker {
-	struct ack_tracker_config config;
+	uint8_t link;
+	struct owner_config config;
 	struct owner_account account;
 	struct ledger ledger;
 	uint8_t pairs;
@@ -28,17 +29,18 @@ struct ack_tracker {
 	struct span spans[SETTLE_SPANS];
 };
 
-struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config)
+struct ack_tracker *ack_tracker_create(uint8_t link, const struct owner_config *config)
 {
 	struct ack_tracker *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		return NULL;
 	}
+	s->link = link;
 	s->config = *config;
 	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
-		for (unsigned g = 0; g < config->owner.groups; g++) {
-			if (config->owner.group_streams[g] & 1u << stream) {
+		for (unsigned g = 0; g < config->groups; g++) {
+			if (config->group_streams[g] & 1u << stream) {
 				s->pair_of[stream][g] = s->pairs++;
 			}
 		}
@@ -56,7 +58,7 @@ const struct owner_account *ack_tracker_account(const struct ack_tracker *s)
 	return &s->account;
 }
 
-struct owner_account *ack_tracker_runs(struct ack_tracker *s)
+struct owner_account *ack_tracker_change(struct ack_tracker *s)
 {
 	return &s->account;
 }
@@ -64,16 +66,6 @@ struct owner_account *ack_tracker_runs(struct ack_tracker *s)
 const struct label *ack_tracker_label(const struct ack_tracker *s, uint64_t frame)
 {
 	return account_label(&s->account, frame);
-}
-
-void ack_tracker_add_label(struct ack_tracker *s, uint64_t frame, const struct label *label)
-{
-	account_add_label(&s->account, frame, label);
-}
-
-bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t block_frames)
-{
-	return account_change_length(&s->account, frame, block_frames);
 }
 
 struct ledger *ack_tracker_ledger(struct ack_tracker *s)
@@ -88,7 +80,7 @@ static void restore_rows(struct ack_tracker *s)
 	for (unsigned i = 0; i < a->link_rows && i < OWNER_LINK_ROWS; i++) {
 		struct ledger_link_row row;
 
-		owner_unpack_link(&a->link_row[i], s->ledger.dma_epoch, s->config.link, &row);
+		owner_unpack_link(&a->link_row[i], s->ledger.dma_epoch, s->link, &row);
 		if (ledger_room(&s->ledger, row.second)) {
 			ledger_restore_link(&s->ledger, &row);
 		}
@@ -96,7 +88,7 @@ static void restore_rows(struct ack_tracker *s)
 	for (unsigned i = 0; i < a->stream_rows && i < 2 * OWNER_PAIRS; i++) {
 		struct ledger_stream_row row;
 
-		owner_unpack_stream(&a->stream_row[i], s->ledger.dma_epoch, s->config.link, &row);
+		owner_unpack_stream(&a->stream_row[i], s->ledger.dma_epoch, s->link, &row);
 		if (ledger_takes(&s->ledger, row.group, row.stream) &&
 		    ledger_room(&s->ledger, row.second)) {
 			ledger_restore_stream(&s->ledger, &row);
@@ -112,8 +104,7 @@ void ack_tracker_begin(struct ack_tracker *s, uint32_t dma_epoch,
 		       const struct owner_account *account)
 {
 	assert(s->first == s->end);
-	ledger_init(&s->ledger, s->config.link, s->config.owner.groups,
-		    s->config.owner.group_streams, dma_epoch);
+	ledger_init(&s->ledger, s->link, s->config.groups, s->config.group_streams, dma_epoch);
 	s->account = *account;
 	if (s->account.labels > OWNER_LABELS || s->account.runs > OWNER_RUNS) {
 		s->account.labels = 0;
@@ -196,11 +187,6 @@ static void shift_acked(struct ack_tracker *s, uint64_t blocks)
 
 /* --------------------------------------------------------------------------------- out and back */
 
-bool ack_tracker_room(const struct ack_tracker *s)
-{
-	return s->end - s->first < SETTLE_SPANS;
-}
-
 uint64_t ack_tracker_out(const struct ack_tracker *s)
 {
 	return s->end - s->first;
@@ -210,7 +196,7 @@ uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *from, u
 {
 	struct span *span = &s->spans[s->end % SETTLE_SPANS];
 
-	assert(ack_tracker_room(s));
+	assert(ack_tracker_out(s) < SETTLE_SPANS);
 	*span = (struct span){*from, .streams = (uint8_t)streams, .out = (uint8_t)streams};
 	span->of.in = NULL;
 	span->of.after = NULL;
@@ -226,7 +212,7 @@ void ack_tracker_block(struct ack_tracker *s, uint64_t number, unsigned stream,
 		return; /* settled twice: the first word counts */
 	}
 	span->out &= (uint8_t) ~(1u << stream);
-	for (unsigned g = 0; g < s->config.owner.groups; g++) {
+	for (unsigned g = 0; g < s->config.groups; g++) {
 		if (!ledger_takes(&s->ledger, g, stream)) {
 			continue;
 		}
@@ -254,11 +240,9 @@ static void enter_cells(struct ack_tracker *s, const struct assembled *span)
 			}
 		}
 	}
-	if (span->hole && span->end_count % PER_SECOND != 0) {
-		ledger_partial(&s->ledger, span->end_count / PER_SECOND);
-	}
-	if (span->hole && span->behind.count % PER_SECOND != 0) {
-		ledger_partial(&s->ledger, span->behind.count / PER_SECOND);
+	if (span->hole) {
+		ledger_cut(&s->ledger, span->end_count);
+		ledger_cut(&s->ledger, span->behind.count);
 	}
 }
 
@@ -273,7 +257,7 @@ static void enter_outcomes(struct ack_tracker *s, const struct span *out,
 			continue;
 		}
 		ledger_offer(&s->ledger, stream, span->first_frame, span->frames);
-		for (unsigned g = 0; g < s->config.owner.groups; g++) {
+		for (unsigned g = 0; g < s->config.groups; g++) {
 			enum outcome outcome = (enum outcome)out->outcome[stream][g];
 
 			if (!ledger_takes(&s->ledger, g, stream)) {

@@ -11,8 +11,7 @@
  * outcomes enter the settled ledger and the account: both are always as of the same moment, as the
  * owner page needs. Acknowledgements beyond the cursor are kept as bits.
  */
-#ifndef DAEMON_DATA_ACK_TRACKER_H
-#define DAEMON_DATA_ACK_TRACKER_H
+#pragma once
 
 #include "daemon/data/assemble.h"
 #include "daemon/data/ledger.h"
@@ -23,33 +22,24 @@
 
 struct ack_tracker;
 
-struct ack_tracker_config {
-	uint8_t link;
-	struct owner_config owner;
-};
-
 /* NULL when out of memory. */
-struct ack_tracker *ack_tracker_create(const struct ack_tracker_config *config);
+struct ack_tracker *ack_tracker_create(uint8_t link, const struct owner_config *config);
 void ack_tracker_destroy(struct ack_tracker *s);
 
 /* The account, for the owner page and for restoring. */
 const struct owner_account *ack_tracker_account(const struct ack_tracker *s);
 struct ledger *ack_tracker_ledger(struct ack_tracker *s);
-/* account_label(), account_add_label() and account_change_length() of it. */
+/* For account_add_label(), account_change_length() and run_border.h, which change nothing else. */
+struct owner_account *ack_tracker_change(struct ack_tracker *s);
+/* account_label() of it. */
 const struct label *ack_tracker_label(const struct ack_tracker *s, uint64_t frame);
-void ack_tracker_add_label(struct ack_tracker *s, uint64_t frame, const struct label *label);
-bool ack_tracker_change_length(struct ack_tracker *s, uint64_t frame, uint32_t block_frames);
-/* For run_border.h, which changes the runs in it and nothing else. */
-struct owner_account *ack_tracker_runs(struct ack_tracker *s);
 
 /* A DMA epoch begins, fresh or behind the previous daemon's account (then its second counts a
  * restart). Spans of the epoch before must be settled. */
 void ack_tracker_begin(struct ack_tracker *s, uint32_t dma_epoch,
 		       const struct owner_account *account);
 
-/* Whether ack_tracker_push() has a place for one span more. */
-bool ack_tracker_room(const struct ack_tracker *s);
-/* A span goes out. `streams`: bit mask of the streams that will come back by ack_tracker_block(). Returns
+/* A span goes out: fewer than SETTLE_SPANS are. `streams`: bit mask of the streams that will come back by ack_tracker_block(). Returns
  * its number: 0, 1, 2, ... in the life of the link. */
 uint64_t ack_tracker_push(struct ack_tracker *s, const struct assembled *span, unsigned streams);
 /* Whether group `group` had acknowledged this block when the previous daemon was killed. */
@@ -92,5 +82,3 @@ bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint
  * whether the next block is the first of its time epoch; and, for each run change that is not in
  * the journal yet, the run before it and the label of its border. */
 void account_forget(struct owner_account *a);
-
-#endif

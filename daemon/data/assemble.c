@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "tdm/le.h"
 
@@ -185,12 +186,12 @@ static void place(struct assembler *a, uint64_t frame, const struct tdm_verdict 
 		s->identity = (uint16_t)(v->header.tower << 8 | v->header.floor);
 		s->offset = v->offset;
 		a->in[frame % WINDOW].header_flags = v->header.flags;
-		a->good = frame + 1 > a->good ? frame + 1 : a->good;
+		a->good = MAX(a->good, frame + 1);
 	}
 	if (state != GUESS) {
-		a->sure = frame + 1 > a->sure ? frame + 1 : a->sure;
+		a->sure = MAX(a->sure, frame + 1);
 	}
-	a->top = frame + 1 > a->top ? frame + 1 : a->top;
+	a->top = MAX(a->top, frame + 1);
 }
 
 /* The first frame of all, or one of before it while nothing has been given out. */
@@ -258,17 +259,13 @@ enum tdm_loss assemble_cell(struct assembler *a, const struct tdm_verdict *v)
 		lost_cell(a, v);
 	}
 	a->log[v->count % LOG] = (uint8_t)loss;
-	if (a->head < a->next) {
-		a->head = a->next;
-	}
+	assemble_clock(a, a->next);
 	return loss;
 }
 
 void assemble_clock(struct assembler *a, uint64_t count)
 {
-	if (a->head < count) {
-		a->head = count;
-	}
+	a->head = MAX(a->head, count);
 }
 
 void assemble_end(struct assembler *a)
@@ -336,9 +333,7 @@ static bool choose(struct assembler *a, uint64_t *ret_end, bool *ret_gap)
 	}
 	*ret_end = end;
 	*ret_gap = false;
-	if (a->cut && slice_end > a->cut_frame) {
-		slice_end = a->cut_frame;
-	}
+	slice_end = a->cut ? MIN(slice_end, a->cut_frame) : slice_end;
 	if (a->at.slice_good || a->split || any_good(a, base, slice_end)) {
 		return true;
 	}
@@ -418,8 +413,8 @@ static void survey(struct assembler *a, struct assembled *s)
 			last_frame = in->frame;
 			s->step |= slot->step;
 		}
-		if (slot->placed && slot->count >= s->end_count) {
-			s->end_count = slot->count + 1;
+		if (slot->placed) {
+			s->end_count = MAX(s->end_count, slot->count + 1);
 		}
 	}
 	if (last) {
@@ -539,9 +534,7 @@ const struct assembled *assemble_next(struct assembler *a)
 		return NULL;
 	}
 	a->current = true;
-	if (a->low < a->at.frame + s->frames) {
-		a->low = a->at.frame + s->frames;
-	}
+	a->low = MAX(a->low, a->at.frame + s->frames);
 	return s;
 }
 
@@ -580,12 +573,8 @@ void assemble_take(struct assembler *a)
 	}
 	if (s->hole) {
 		a->cut = false;
-		if (s->behind.frame > a->top) {
-			a->top = s->behind.frame;
-		}
-		if (a->low < s->behind.frame) {
-			a->low = s->behind.frame;
-		}
+		a->top = MAX(a->top, s->behind.frame);
+		a->low = MAX(a->low, s->behind.frame);
 	}
 	a->at = s->behind;
 }
@@ -606,8 +595,6 @@ uint64_t assemble_border(const struct assembler *a)
 {
 	uint64_t from = assemble_frontier(a);
 
-	if (a->cut && from < a->resume_frame) {
-		from = a->resume_frame; /* found by the old lengths */
-	}
+	from = a->cut ? MAX(from, a->resume_frame) : from; /* found by the old lengths */
 	return down(from + ASSEMBLE_SLICE - 1, ASSEMBLE_SLICE);
 }

@@ -25,8 +25,7 @@
  * partial block, or the slice ends and is one GAP. A good frame that comes too late, or twice, is a
  * time fault: the assembler decides the final verdict of a cell.
  */
-#ifndef DAEMON_DATA_ASSEMBLE_H
-#define DAEMON_DATA_ASSEMBLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ uint64_t assemble_due(const struct assembler *a);
 uint64_t assemble_frontier(const struct assembler *a);
 /* The next slice's first frame: where blocks may get another length. */
 uint64_t assemble_border(const struct assembler *a);
-
-#endif

@@ -11,13 +11,13 @@
  * block_put() may be called on any thread (ZeroMQ's free hook); everything else of a block belongs
  * to the thread that holds it. The pool outlives the ZeroMQ context.
  */
-#ifndef DAEMON_DATA_BLOCK_H
-#define DAEMON_DATA_BLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "daemon/core/label.h"
 #include "schemas/fcm_data.h"
@@ -54,6 +54,25 @@ static inline struct block_drop block_drop(const struct fcm_block_header *h, enu
 				   h->first_frame, h->frames, now_ns};
 }
 
+/* How a group of reserved consumers stands, as the publisher's status has it; the feed is one, too. */
+struct publisher_group_status {
+	char name[32];
+	uint8_t streams;
+	unsigned members; /* alive */
+	enum fcm_policy policy;
+	uint64_t offered, acked, in_flight, waiting; /* blocks */
+	uint64_t acked_bytes;			     /* payload */
+	uint64_t in_flight_bytes, waiting_bytes;     /* memory */
+	uint64_t held_bytes, budget_bytes; /* memory: of both, and of dropped blocks still owed */
+	double blocks_per_s, bytes_per_s;  /* acknowledged, over the last second */
+	uint64_t dropped[OUTCOMES];	   /* blocks */
+	uint64_t dropped_frames[OUTCOMES];
+	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
+	uint64_t disconnected; /* members disconnected as too slow */
+	uint64_t oldest_ns;    /* age of the oldest unsettled block */
+	struct block_drop last_drop;
+};
+
 struct block_pool;
 
 /* The block as a message to a member of a group: what ZeroMQ's free hook gets (router.h). */
@@ -62,6 +81,7 @@ struct block_loan {
 	_Atomic uint64_t *bytes; /* of the group, counted down when the message is let go of */
 };
 
+STAILQ_HEAD(block_list, block);
 struct block {
 	struct fcm_block_header header; /* as it is sent */
 	uint8_t *payload;
@@ -69,10 +89,11 @@ struct block {
 	uint64_t order;	       /* of all blocks of this link, 0, 1, ...: settled in any order */
 	uint64_t end_count;    /* board count behind the last cell it was made from */
 	uint64_t monotonic_ns; /* when its last frame was handed over by the board */
-	uint8_t already[GROUPS_MAX]; /* capture: group had acknowledged it before a restart */
-	uint8_t outcome[GROUPS_MAX]; /* publisher: enum outcome, all set when settled */
-	void *publisher;	     /* the publisher's own */
-	uint8_t holders;	     /* publisher: who has not settled it yet, groups and feed */
+	uint8_t already[GROUPS_MAX];  /* capture: group had acknowledged it before a restart */
+	uint8_t outcome[GROUPS_MAX];  /* publisher: enum outcome, all set when settled */
+	void *publisher;	      /* the publisher's own */
+	STAILQ_ENTRY(block) returned; /* publisher: settled, on its way back */
+	uint8_t holders;	      /* publisher: who has not settled it yet, groups and feed */
 	struct block_loan loan[GROUPS_MAX]; /* publisher: set before the first message */
 	struct block_pool *pool;
 	_Atomic int references;
@@ -123,5 +144,3 @@ void block_build(struct block *b, const struct block_plan *plan);
 
 /* The floor's slice of a UTC time: ms since 2000-01-01 00:00 / 200, leap seconds ignored. */
 uint64_t slice_of_utc_ns(int64_t utc_ns);
-
-#endif

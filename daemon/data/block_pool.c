@@ -42,6 +42,17 @@ static size_t class_bytes(unsigned rank)
 	return rank % 2 ? base + base / 2 : base;
 }
 
+/* Of the smallest class that has so many bytes; CLASSES: none has. */
+static unsigned rank_of(size_t bytes)
+{
+	unsigned rank = 0;
+
+	while (rank < CLASSES && class_bytes(rank) < bytes) {
+		rank++;
+	}
+	return rank;
+}
+
 struct block_pool *block_pool_create(size_t bytes)
 {
 	struct block_pool *p = calloc(1, sizeof(*p));
@@ -109,11 +120,10 @@ static struct block *block_new(struct block_pool *p, size_t capacity)
 {
 	struct block *b = calloc(1, sizeof(*b));
 
-	if (!b) {
-		return NULL;
+	if (b) {
+		b->payload = malloc(capacity);
 	}
-	b->payload = malloc(capacity);
-	if (!b->payload) {
+	if (!b || !b->payload) {
 		free(b);
 		return NULL;
 	}
@@ -139,11 +149,8 @@ static bool make_room(struct block_pool *p, size_t bytes)
 struct block *block_get(struct block_pool *p, size_t capacity)
 {
 	struct block *b = NULL;
-	unsigned rank = 0;
+	unsigned rank = rank_of(capacity);
 
-	while (rank < CLASSES && class_bytes(rank) < capacity) {
-		rank++;
-	}
 	if (rank == CLASSES) {
 		return NULL;
 	}
@@ -166,16 +173,6 @@ void block_hold(struct block *b)
 	atomic_fetch_add_explicit(&b->references, 1, memory_order_relaxed);
 }
 
-static struct size_class *class_of(struct block *b)
-{
-	unsigned rank = 0;
-
-	while (class_bytes(rank) < b->capacity) {
-		rank++;
-	}
-	return &b->pool->classes[rank];
-}
-
 void block_put(struct block *b)
 {
 	struct size_class *c;
@@ -184,7 +181,7 @@ void block_put(struct block *b)
 	if (atomic_fetch_sub_explicit(&b->references, 1, memory_order_acq_rel) != 1) {
 		return;
 	}
-	c = class_of(b);
+	c = &b->pool->classes[rank_of(b->capacity)];
 	atomic_fetch_sub_explicit(&b->pool->in_use, block_cost(b), memory_order_relaxed);
 	head = atomic_load_explicit(&c->inbox, memory_order_relaxed);
 	do {

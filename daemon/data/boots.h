@@ -4,8 +4,7 @@
  * from the count that an earlier daemon knew. Counts belong to floors, not to links: fibres may be
  * swapped. Pure.
  */
-#ifndef DAEMON_DATA_BOOTS_H
-#define DAEMON_DATA_BOOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ static inline void boots_read(struct boots *b, const char *text)
 		length = 0;
 	}
 }
-
-#endif

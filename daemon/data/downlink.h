@@ -4,8 +4,7 @@
  * the floor: 8 bits, wrapping, 0 at the FCM's boot. Its counts while no frame of the floor came are
  * unknown. Pure.
  */
-#ifndef DAEMON_DATA_DOWNLINK_H
-#define DAEMON_DATA_DOWNLINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ static inline void downlink_block(struct downlink *d, uint8_t tower, uint8_t flo
 	}
 	d->known = heard && d->known;
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The ledger of a link: counts events into rows by second. See ledger.h. See ledger.h; who feeds
- * it: capture/link.c (live) and ack_tracker.c (settled).
+ * The ledger of a link: counts events into rows by second. See ledger.h; who feeds it:
+ * capture/link.c (live) and ack_tracker.c (settled).
  *
  * Rows lie in a ring by second modulo LEDGER_SECONDS; a row is cleared when its second is opened.
  */
@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/param.h>
 
 void ledger_init(struct ledger *l, uint8_t link, uint8_t groups, const uint8_t *group_streams,
 		 uint32_t dma_epoch)
@@ -113,9 +114,11 @@ void ledger_verdict(struct ledger *l, uint64_t second, enum tdm_loss loss, uint3
 	link_row(l, second)->verdicts[loss] += cells;
 }
 
-void ledger_partial(struct ledger *l, uint64_t second)
+void ledger_cut(struct ledger *l, uint64_t count)
 {
-	link_row(l, second)->partial = 1;
+	if (count % TDM_FRAMES_PER_SECOND != 0) {
+		link_row(l, count / TDM_FRAMES_PER_SECOND)->partial = 1;
+	}
 }
 
 void ledger_restarted(struct ledger *l, uint64_t second)
@@ -202,7 +205,5 @@ void ledger_close(struct ledger *l, uint64_t second, const struct ledger_sink *s
 	if (l->begun && l->first == l->end) {
 		l->begun = false;
 	}
-	if (second > l->closed_below) {
-		l->closed_below = second;
-	}
+	l->closed_below = MAX(l->closed_below, second);
 }

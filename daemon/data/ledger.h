@@ -9,8 +9,7 @@
  * line; the floor's number is what blocks are made of, so a stream row is keyed by
  * first_frame / 8000). A row closes when its second has passed and nothing of it is in flight.
  */
-#ifndef DAEMON_DATA_LEDGER_H
-#define DAEMON_DATA_LEDGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,7 +82,8 @@ void ledger_identity(struct ledger *l, uint8_t tower, uint8_t floor);
 void ledger_cells(struct ledger *l, uint64_t count, uint64_t cells);
 /* `cells` cells of a second ended as `loss`. */
 void ledger_verdict(struct ledger *l, uint64_t second, enum tdm_loss loss, uint32_t cells);
-void ledger_partial(struct ledger *l, uint64_t second);
+/* Cells begin, end or jump at `count`: the second is partial, unless it begins there. */
+void ledger_cut(struct ledger *l, uint64_t count);
 void ledger_restarted(struct ledger *l, uint64_t second);
 /* A block of these frames goes to every group that takes the stream ... */
 void ledger_offer(struct ledger *l, unsigned stream, uint64_t first_frame, uint32_t frames);
@@ -106,5 +106,3 @@ void ledger_each_open(const struct ledger *l, const struct ledger_sink *sink);
 /* Seconds below `second` have passed and nothing of them is in flight: close, report, remove. A
  * NULL sink only removes. */
 void ledger_close(struct ledger *l, uint64_t second, const struct ledger_sink *sink);
-
-#endif

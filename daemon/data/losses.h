@@ -10,8 +10,7 @@
  *
  * A run of cells that ends inside a tick is reported once, closed; a longer one is reported open first.
  */
-#ifndef DAEMON_DATA_LOSSES_H
-#define DAEMON_DATA_LOSSES_H
+#pragma once
 
 #include "daemon/data/ledger.h"
 
@@ -53,5 +52,3 @@ const struct ledger_loss *losses_drop(const struct losses *l, unsigned stream, u
 void losses_tick(struct losses *l, uint64_t head, bool all);
 /* Close all runs: the DMA epoch has ended. */
 void losses_end(struct losses *l);
-
-#endif

@@ -19,8 +19,7 @@
  * A run of losses that ends, and each block that a group drops, goes to `lost` before the commit that has it
  * behind the cursor. A run that continues is in the account (cells) or starts again (drops).
  */
-#ifndef DAEMON_DATA_OWNER_PAGE_H
-#define DAEMON_DATA_OWNER_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -137,5 +136,3 @@ void owner_unpack_link(const struct owner_link_row *row, uint32_t dma_epoch, uin
 void owner_pack_stream(const struct ledger_stream_row *row, struct owner_stream_row *ret_row);
 void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch, uint8_t link,
 			 struct ledger_stream_row *ret_row);
-
-#endif

@@ -17,8 +17,7 @@
  * A place in a ring is a ticket: the number of the link's claim and the position in its ring. So tickets
  * only grow, even when the board restarts.
  */
-#ifndef DAEMON_DATA_TAP_H
-#define DAEMON_DATA_TAP_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -134,5 +133,3 @@ bool tap_lend(struct tap *t, const struct tap_entry *e);
 void tap_return(struct tap *t, const struct tap_entry *e);
 /* Finished with the entry. */
 void tap_done(struct tap *t, const struct tap_entry *e);
-
-#endif

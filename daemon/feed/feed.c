@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/data/rate.h"
 #include "daemon/feed/line.h"
 #include "daemon/feed/socket.h"
 #include "daemon/net/address.h"
@@ -72,9 +73,7 @@ struct feed {
 	bool settled_waits; /* the queue back is full */
 	bool given;	    /* it has something and the publisher was not woken */
 	uint64_t now_ns, next_status_ns, next_open_ns, rest_until_ns;
-	struct {
-		uint64_t ns, blocks, bytes;
-	} second;		     /* as the last one began */
+	struct rate rate;
 	struct feed_status counters; /* the next status */
 
 	pthread_mutex_t lock;
@@ -85,10 +84,10 @@ struct feed {
 
 static void count_drop(struct feed *f, const struct block *b, enum outcome outcome)
 {
-	struct feed_status *c = &f->counters;
+	struct publisher_group_status *c = &f->counters.group;
 
-	c->drops[outcome]++;
-	c->drop_frames[outcome] += b->header.frames;
+	c->dropped[outcome]++;
+	c->dropped_frames[outcome] += b->header.frames;
 	c->last_drop = block_drop(&b->header, outcome, f->now_ns);
 }
 
@@ -102,8 +101,8 @@ static bool give_back(struct feed *f, struct block *b, enum outcome outcome)
 		return false;
 	}
 	if (outcome == OUTCOME_ACKED) {
-		f->counters.acked++;
-		f->counters.acked_bytes += feed_block_bytes(b);
+		f->counters.group.acked++;
+		f->counters.group.acked_bytes += feed_block_bytes(b);
 	} else {
 		count_drop(f, b, outcome);
 	}
@@ -279,24 +278,19 @@ static void welcome(struct feed *f, unsigned link, int fd, const struct sockaddr
 		    socklen_t length)
 {
 	struct reader *r = free_place(f, link);
+	struct feed_reader_status status = {.link = (uint8_t)link, .since_ns = f->now_ns};
 
+	feed_socket_name(from, length, status.address, sizeof(status.address));
+	f->next_status_ns = 0;
 	if (!r) {
-		struct feed_reader_status *last = &f->counters.refused_last;
-
 		f->counters.refused++;
-		last->link = (uint8_t)link;
-		feed_socket_name(from, length, last->address, sizeof(last->address));
-		f->next_status_ns = 0;
+		f->counters.refused_last = status;
 		close(fd);
 		return;
 	}
 	feed_socket_tune(fd);
-	*r = (struct reader){.fd = fd, .link = (uint8_t)link};
-	r->status.link = (uint8_t)link;
-	r->status.since_ns = f->now_ns;
-	feed_socket_name(from, length, r->status.address, sizeof(r->status.address));
+	*r = (struct reader){.fd = fd, .link = (uint8_t)link, .status = status};
 	feed_line_join(&f->line[link], &r->place);
-	f->next_status_ns = 0;
 	f->counters.connects++;
 }
 
@@ -383,30 +377,16 @@ static bool take_blocks(struct feed *f)
 		if (!take_block(f, *place)) {
 			break;
 		}
-		f->counters.offered++;
+		f->counters.group.offered++;
 		queue_release(&f->offered);
 	}
 	return place != NULL;
 }
 
-static void measure_rates(struct feed *f)
-{
-	struct feed_status *c = &f->counters;
-	double seconds = (double)(f->now_ns - f->second.ns) / 1e9;
-
-	if (seconds < 1) {
-		return;
-	}
-	c->acked_blocks_per_s = (double)(c->acked - f->second.blocks) / seconds;
-	c->acked_bytes_per_s = (double)(c->acked_bytes - f->second.bytes) / seconds;
-	f->second.ns = f->now_ns;
-	f->second.blocks = c->acked;
-	f->second.bytes = c->acked_bytes;
-}
-
 static void publish_status(struct feed *f)
 {
 	struct feed_status *c = &f->counters;
+	struct publisher_group_status *g = &c->group;
 	uint64_t oldest = atomic_load_explicit(&f->oldest_ns, memory_order_relaxed);
 
 	c->readers = 0;
@@ -422,13 +402,18 @@ static void publish_status(struct feed *f)
 		s->behind_bytes = feed_line_behind_bytes(&f->line[r->link], &r->place);
 		s->behind_frames = feed_line_behind_frames(&f->line[r->link], &r->place);
 	}
-	c->held = c->held_bytes = 0;
+	g->members = c->readers;
+	g->disconnected = c->dropped;
+	g->in_flight = g->in_flight_bytes = 0;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c->held += f->line[link].newest - f->line[link].oldest;
-		c->held_bytes += feed_line_held_bytes(&f->line[link]);
+		g->in_flight += f->line[link].newest - f->line[link].oldest;
+		g->in_flight_bytes += feed_line_held_bytes(&f->line[link]);
 	}
-	measure_rates(f);
-	c->oldest_ns = oldest < f->now_ns ? f->now_ns - oldest : 0;
+	g->held_bytes = g->in_flight_bytes;
+	rate_step(&f->rate, g->acked, g->acked_bytes, f->now_ns);
+	g->blocks_per_s = f->rate.blocks_per_s;
+	g->bytes_per_s = f->rate.bytes_per_s;
+	g->oldest_ns = oldest < f->now_ns ? f->now_ns - oldest : 0;
 	pthread_mutex_lock(&f->lock);
 	f->status = *c;
 	pthread_mutex_unlock(&f->lock);
@@ -581,13 +566,17 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 		return -ENOMEM;
 	}
 	f->config = *config;
-	f->counters.budget_bytes = config->budget_bytes;
+	f->counters.group = (struct publisher_group_status){
+		.name = FEED_GROUP,
+		.streams = 1u << FCM_PMT,
+		.policy = FCM_DISCONNECT,
+		.budget_bytes = config->budget_bytes,
+	};
 	for (unsigned i = 0; i < FEED_READERS; i++) {
 		f->reader[i].fd = -1;
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		f->listener[link] = -1;
-		feed_line_init(&f->line[link]);
 	}
 	pthread_mutex_init(&f->lock, NULL);
 	atomic_store(&f->oldest_ns, UINT64_MAX);
@@ -597,7 +586,7 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 	r = r ? r : queue_init(&f->settled, sizeof(struct settled), QUEUE_BLOCKS, 1);
 	r = r ? r : open_listeners(f, ret_port);
 	if (r == 0) {
-		f->now_ns = f->second.ns = now_mono_ns();
+		f->now_ns = now_mono_ns();
 		publish_status(f);
 		r = thread_start(&f->thread, "feed", feed_main, f);
 		f->started = r == 0;

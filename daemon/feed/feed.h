@@ -18,8 +18,7 @@
  * - Blocks without a label are withheld (NO_TIME): a hit without time is no TriDAS data frame.
  * - Bytes from readers are ignored, and not read at all after FEED_HEARD bytes.
  */
-#ifndef DAEMON_FEED_FEED_H
-#define DAEMON_FEED_FEED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,14 +67,8 @@ struct feed_status {
 	uint64_t heard_bytes;			 /* sent by readers, ignored */
 	struct feed_gone_status gone[FEED_GONE]; /* the n-th that was dropped is at n % FEED_GONE */
 	struct feed_gone_status last_gone[NANET3_LINKS];
-	/* blocks */
-	uint64_t offered, acked, held;
-	uint64_t acked_bytes, held_bytes;	      /* hits of them */
-	double acked_blocks_per_s, acked_bytes_per_s; /* over the last second */
-	uint64_t drops[OUTCOMES], drop_frames[OUTCOMES];
-	uint64_t oldest_ns; /* age of the oldest held */
-	struct block_drop last_drop;
-	uint64_t budget_bytes; /* of each reader */
+	/* Its members are the readers, its bytes those of hits, its budget each reader's. */
+	struct publisher_group_status group;
 };
 
 struct feed;
@@ -109,5 +102,3 @@ uint64_t feed_oldest_ns(const struct feed *f);
 void feed_pool_empty(struct feed *f);
 
 void feed_get_status(struct feed *f, struct feed_status *ret_status); /* any thread */
-
-#endif

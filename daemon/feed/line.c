@@ -3,14 +3,8 @@
 #include "daemon/feed/line.h"
 
 #include <assert.h>
-#include <string.h>
 
 _Static_assert((FEED_LINE_BLOCKS & (FEED_LINE_BLOCKS - 1)) == 0, "a power of two");
-
-void feed_line_init(struct feed_line *line)
-{
-	memset(line, 0, sizeof(*line));
-}
 
 /* The channels' data lie one behind the other, whole hits each. */
 size_t feed_block_bytes(const struct block *b)

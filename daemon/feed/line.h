@@ -14,8 +14,7 @@
  * OUTCOME_DROP_SLOW, _POOL a reader was dropped that had not got it, whatever others got
  * OUTCOME_DROP_NO_MEMBER no reader was connected, or all went before they had it
  */
-#ifndef DAEMON_FEED_LINE_H
-#define DAEMON_FEED_LINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +33,7 @@ struct feed_entry {
 	uint8_t charged; /* enum outcome of a reader dropped before it; 0: none */
 };
 
+/* Begins all zero. */
 struct feed_line {
 	struct feed_entry entry[FEED_LINE_BLOCKS];
 	uint64_t oldest, newest; /* numbers of blocks: [oldest, newest) are in the line */
@@ -46,7 +46,6 @@ struct feed_place {
 	uint64_t bytes; /* of the line before the next byte to write */
 };
 
-void feed_line_init(struct feed_line *line);
 /* Bytes of hits in a block of stream pmt. */
 size_t feed_block_bytes(const struct block *b);
 
@@ -77,5 +76,3 @@ uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed
 uint64_t feed_line_held_bytes(const struct feed_line *line);
 /* Whether only the newest block is left: it is always waited for, however large. */
 bool feed_line_at_newest(const struct feed_line *line, const struct feed_place *place);
-
-#endif

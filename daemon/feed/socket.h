@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sockets of the TriDAS feed: listening, names, options. No state. */
-#ifndef DAEMON_FEED_SOCKET_H
-#define DAEMON_FEED_SOCKET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ int feed_socket_listen(const char *name, const char *address, uint16_t port);
 void feed_socket_tune(int fd);
 /* "127.0.0.1:40712", "[::1]:40712" */
 void feed_socket_name(const struct sockaddr_storage *a, socklen_t length, char *text, size_t size);
-
-#endif

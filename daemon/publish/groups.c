@@ -149,32 +149,13 @@ no_memory:
 	return -ENOMEM;
 }
 
-/* Any block that anybody still holds: the oldest of a link and stream. */
-static struct tracked *any_held(const struct groups *g)
-{
-	for (unsigned i = 0; i < g->count; i++) {
-		for (unsigned k = 0; k < LANES; k++) {
-			const struct entry *e = TAILQ_FIRST(&g->group[i].lane[k].held);
-
-			if (e) {
-				return e->of;
-			}
-		}
-	}
-	return NULL;
-}
-
 void groups_shutdown(struct groups *g)
 {
-	struct tracked *t;
+	struct entry *e;
 
-	while ((t = any_held(g))) {
-		for (unsigned i = 0; i < g->count; i++) {
-			struct entry *e = &t->entry[i];
-
-			if (e->state == WAITING || e->state == FLIGHT) {
-				groups_drop_entry(g, e, OUTCOME_DROP_SHUTDOWN);
-			}
+	for (unsigned i = 0; i < g->count; i++) {
+		while ((e = groups_oldest(&g->group[i]))) {
+			groups_drop_entry(g, e, OUTCOME_DROP_SHUTDOWN);
 		}
 	}
 }
@@ -199,7 +180,7 @@ static struct member *member_row(struct groups *g, const char *name)
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];
 
-		if (m->used && strcmp(m->name, name) == 0) {
+		if (m->used && strcmp(m->status.name, name) == 0) {
 			return m;
 		}
 	}
@@ -209,16 +190,12 @@ static struct member *member_row(struct groups *g, const char *name)
 		if (!m->used) {
 			return m;
 		}
-		if (m->state != MEMBER_ALIVE && (!row || m->last_seen_ns < row->last_seen_ns)) {
+		if (m->status.state != MEMBER_ALIVE &&
+		    (!row || m->status.last_seen_ns < row->status.last_seen_ns)) {
 			row = m;
 		}
 	}
 	return row;
-}
-
-static bool credit_legal(uint32_t credit)
-{
-	return credit > 0 && credit <= GROUPS_CREDIT_MAX;
 }
 
 int groups_hello(struct groups *g, const char *name, const char *group, uint32_t credit,
@@ -227,7 +204,8 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 	unsigned index = 0;
 	struct member *m;
 
-	if (!name[0] || strlen(name) >= sizeof(m->name) || !credit_legal(credit)) {
+	if (!name[0] || strlen(name) >= sizeof(m->status.name) || credit == 0 ||
+	    credit > GROUPS_CREDIT_MAX) {
 		return -EINVAL;
 	}
 	while (index < g->count && strcmp(g->group[index].config.name, group) != 0) {
@@ -241,19 +219,19 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 		return -EUSERS;
 	}
 	groups_leave(g, (unsigned)(m - g->member));
-	if (strcmp(m->name, name) != 0) {
-		m->delivered = m->delivered_bytes = m->redelivered = 0;
-		memcpy(m->name, name, strlen(name) + 1);
+	if (strcmp(m->status.name, name) != 0) {
+		m->status.delivered = m->status.delivered_bytes = m->status.redelivered = 0;
+		memcpy(m->status.name, name, strlen(name) + 1);
 	}
 	g->to_expel -= m->to_expel;
 	m->used = true;
-	m->state = MEMBER_ALIVE;
+	m->status.state = MEMBER_ALIVE;
 	m->blocked = m->to_expel = false;
 	m->rate = (struct rate){0};
 	m->group = (uint8_t)index;
-	m->credit = credit;
+	m->status.credit = credit;
 	m->assigned = g->turns++;
-	m->last_seen_ns = now_ns;
+	m->status.last_seen_ns = now_ns;
 	g->group[index].counts.members++;
 	groups_spare(&g->group[index]);
 	*ret_member = (unsigned)(m - g->member);
@@ -262,27 +240,22 @@ int groups_hello(struct groups *g, const char *name, const char *group, uint32_t
 
 void groups_seen(struct groups *g, unsigned member, uint64_t now_ns)
 {
-	g->member[member].last_seen_ns = now_ns;
+	g->member[member].status.last_seen_ns = now_ns;
 }
 
 bool groups_alive(const struct groups *g, unsigned member)
 {
-	return member < MEMBERS_MAX && g->member[member].state == MEMBER_ALIVE;
+	return member < MEMBERS_MAX && g->member[member].status.state == MEMBER_ALIVE;
 }
 
 const char *groups_member_name(const struct groups *g, unsigned member)
 {
-	return g->member[member].name;
+	return g->member[member].status.name;
 }
 
 const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member)
 {
 	return &g->group[g->member[member].group].config;
-}
-
-unsigned groups_number_of(const struct groups *g, unsigned member)
-{
-	return g->member[member].group;
 }
 
 static struct entry *find_flight(struct groups *g, unsigned member, const struct fcm_ack *ack)
@@ -316,8 +289,8 @@ enum groups_ack_result groups_ack(struct groups *g, unsigned member, const struc
 		return GROUPS_ACK_LATE;
 	}
 	entry_land(g, e);
-	m->delivered++;
-	m->delivered_bytes += e->of->block->header.payload_bytes;
+	m->status.delivered++;
+	m->status.delivered_bytes += e->of->block->header.payload_bytes;
 	entry_group(g, e)->counts.acked++;
 	entry_group(g, e)->counts.acked_bytes += e->of->block->header.payload_bytes;
 	entry_settle(g, e, OUTCOME_ACKED);
@@ -332,8 +305,8 @@ void groups_tick(struct groups *g, uint64_t now_ns)
 		struct member *m = &g->member[i];
 
 		m->blocked = false;
-		if (groups_alive(g, i) && now_ns > m->last_seen_ns &&
-		    now_ns - m->last_seen_ns > g->dead_ns) {
+		if (groups_alive(g, i) && now_ns > m->status.last_seen_ns &&
+		    now_ns - m->status.last_seen_ns > g->dead_ns) {
 			member_end(g, i, MEMBER_SILENT);
 		}
 	}
@@ -347,16 +320,17 @@ static bool owes_too_much(const struct group *group, const struct member *m)
 {
 	uint64_t budget = group->config.budget_bytes;
 
-	return budget && (m->owing_bytes >= budget / 2 / group->counts.members ||
+	return budget && (m->status.in_flight_bytes >= budget / 2 / group->counts.members ||
 			  group->counts.in_flight_bytes + group->owed_bytes >= budget / 4 * 3);
 }
 
 static uint32_t free_credit(const struct groups *g, const struct member *m)
 {
-	return m->state != MEMBER_ALIVE || m->blocked || m->owing >= m->credit ||
-			       (m->owing > 0 && owes_too_much(&g->group[m->group], m))
+	return m->status.state != MEMBER_ALIVE || m->blocked ||
+			       m->status.in_flight >= m->status.credit ||
+			       (m->status.in_flight > 0 && owes_too_much(&g->group[m->group], m))
 		       ? 0
-		       : m->credit - m->owing;
+		       : m->status.credit - m->status.in_flight;
 }
 
 /* Give the group's oldest unassigned slice to the member with the most free credit. */
@@ -441,10 +415,11 @@ bool groups_next(struct groups *g, struct groups_action *ret_action)
 		.type = GROUPS_SEND,
 		.block = e->of->block,
 		.member = (unsigned)(m - g->member),
+		.group = m->group,
 		.resent = e->sent,
 	};
 	entry_fly(g, e, (uint8_t)ret_action->member);
-	m->redelivered += e->sent;
+	m->status.redelivered += e->sent;
 	e->sent = true;
 	return true;
 }
@@ -457,7 +432,7 @@ void groups_unsent(struct groups *g, const struct groups_action *send)
 
 	assert(e->state == FLIGHT && e->member == send->member);
 	entry_land(g, e);
-	m->redelivered -= send->resent;
+	m->status.redelivered -= send->resent;
 	e->sent = send->resent;
 	entry_wait(g, e, true);
 	m->blocked = true;

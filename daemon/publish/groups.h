@@ -24,8 +24,7 @@
  * - The blocks that a group holds, or has not acknowledged, have at most budget_bytes, or one block more.
  *   The unacknowledged ones have at most 3/4 of it: no more are sent until some are acknowledged.
  */
-#ifndef DAEMON_PUBLISH_GROUPS_H
-#define DAEMON_PUBLISH_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,8 +50,8 @@ enum groups_action_type {
 struct groups_action {
 	enum groups_action_type type;
 	struct block *block;
-	unsigned member;
-	bool resent; /* it may have been received before */
+	unsigned member, group; /* SEND: its number, and its group's */
+	bool resent;		/* it may have been received before */
 };
 
 enum groups_ack_result {
@@ -109,9 +108,6 @@ void groups_unsent(struct groups *g, const struct groups_action *send);
 /* Blocks that are not settled. */
 uint64_t groups_held(const struct groups *g);
 const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
-unsigned groups_number_of(const struct groups *g, unsigned member); /* its group's */
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
 void groups_get_status(const struct groups *g, uint64_t now_ns,
 		       struct publisher_status *ret_status);
-
-#endif

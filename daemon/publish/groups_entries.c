@@ -183,8 +183,8 @@ void entry_fly(struct groups *g, struct entry *e, uint8_t member)
 	e->state = FLIGHT;
 	e->member = member;
 	TAILQ_INSERT_TAIL(&g->member[member].flights, e, next);
-	g->member[member].owing++;
-	g->member[member].owing_bytes += e->of->bytes;
+	g->member[member].status.in_flight++;
+	g->member[member].status.in_flight_bytes += e->of->bytes;
 }
 
 void entry_land(struct groups *g, struct entry *e)
@@ -193,8 +193,8 @@ void entry_land(struct groups *g, struct entry *e)
 	struct group *group = entry_group(g, e);
 
 	TAILQ_REMOVE(&m->flights, e, next);
-	m->owing--;
-	m->owing_bytes -= e->of->bytes;
+	m->status.in_flight--;
+	m->status.in_flight_bytes -= e->of->bytes;
 	m->blocked = false;
 	if (e->state == ZOMBIE) {
 		group->owed_bytes -= e->of->bytes;
@@ -278,10 +278,10 @@ void member_end(struct groups *g, unsigned member, enum member_state why)
 	struct member *m = &g->member[member];
 	struct entry *e;
 
-	if (m->state != MEMBER_ALIVE) {
+	if (m->status.state != MEMBER_ALIVE) {
 		return;
 	}
-	m->state = why;
+	m->status.state = why;
 	m->rate = (struct rate){0};
 	g->group[m->group].counts.members--;
 	abandon_slices(g, &g->group[m->group], member);

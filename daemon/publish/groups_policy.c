@@ -35,11 +35,6 @@ static bool bytes_over(const struct group *group, uint64_t bytes)
 	return group->config.budget_bytes && held_bytes(group) > bytes;
 }
 
-static uint64_t share_bytes(const struct group *group)
-{
-	return group->config.budget_bytes / 4 * 3;
-}
-
 static enum outcome reason(const struct group *group)
 {
 	return group->counts.members > 0 ? OUTCOME_DROP_SLOW : OUTCOME_DROP_NO_MEMBER;
@@ -91,16 +86,16 @@ static struct member *holder_of(struct groups *g, struct group *group, const str
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];
 
-		if (m->state == MEMBER_ALIVE && &g->group[m->group] == group && m->owing > 0 &&
-		    (!most || m->owing > most->owing)) {
+		if (m->status.state == MEMBER_ALIVE && &g->group[m->group] == group &&
+		    m->status.in_flight > 0 &&
+		    (!most || m->status.in_flight > most->status.in_flight)) {
 			most = m;
 		}
 	}
 	return most;
 }
 
-/* The oldest block of the group that is not settled. */
-static struct entry *oldest_of(struct group *group)
+struct entry *groups_oldest(const struct group *group)
 {
 	struct entry *oldest = NULL;
 
@@ -127,7 +122,7 @@ void groups_spare(struct group *group)
 static void disconnect(struct groups *g, struct group *group, const struct lane *lane)
 {
 	struct entry *e = frames_over(lane, group->config.hold_frames) ? TAILQ_FIRST(&lane->held)
-								       : oldest_of(group);
+								       : groups_oldest(group);
 	struct member *m = e ? holder_of(g, group, e) : NULL;
 
 	if (!m || lane->position < lane->spared_until) {
@@ -142,7 +137,7 @@ static void apply_policy(struct groups *g, struct group *group, struct entry *ne
 			 enum fcm_policy policy)
 {
 	const struct lane *lane = lane_of(group, newest);
-	uint64_t frames = group->config.hold_frames, bytes = share_bytes(group);
+	uint64_t frames = group->config.hold_frames, bytes = group->config.budget_bytes / 4 * 3;
 
 	if (policy == FCM_WAIT || (!frames_over(lane, frames) && !bytes_over(group, bytes))) {
 		return;
@@ -205,7 +200,7 @@ static struct entry *pool_payer(struct groups *g)
 		struct entry *e = oldest_waiting(g, group);
 
 		waiting = older(e, waiting) ? e : waiting;
-		e = oldest_of(group);
+		e = groups_oldest(group);
 		flight = older(e, flight) && outlived_limit(g, group, e) ? e : flight;
 	}
 	return waiting ? waiting : flight;

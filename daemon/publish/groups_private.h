@@ -14,11 +14,11 @@
  *   group->busy        nothing waits, blocks are in flight
  *   group->idle        nothing held; remembered, so that a late floor's blocks find the same member
  */
-#ifndef DAEMON_PUBLISH_GROUPS_PRIVATE_H
-#define DAEMON_PUBLISH_GROUPS_PRIVATE_H
+#pragma once
 
 #include <sys/queue.h>
 
+#include "daemon/data/rate.h"
 #include "daemon/publish/groups.h"
 #include "driver/nanet3.h"
 
@@ -69,24 +69,13 @@ struct slice {
 TAILQ_HEAD(slice_list, slice);
 LIST_HEAD(slice_chain, slice);
 
-/* Of acknowledged blocks, over the last second. */
-struct rate {
-	uint64_t since_ns, blocks, bytes; /* as they stood then; since 0: not yet */
-	double blocks_per_s, bytes_per_s;
-};
-
 struct member {
-	char name[48];
+	struct publisher_member_status status; /* what changes with events; the rest when asked */
 	bool used;
-	enum member_state state;
 	bool blocked;  /* its pipe was full */
 	bool to_expel; /* ERROR too-slow is to be sent */
 	uint8_t group;
-	uint32_t credit, owing; /* blocks; owing: FLIGHT and ZOMBIE entries */
-	uint64_t owing_bytes;	/* memory */
-	uint64_t assigned;	/* when it last got a new slice: for taking turns */
-	uint64_t last_seen_ns;
-	uint64_t delivered, delivered_bytes, redelivered;
+	uint64_t assigned; /* when it last got a new slice: for taking turns */
 	struct rate rate;
 	struct entry_list flights;
 	struct slice_list ready;
@@ -158,10 +147,10 @@ void groups_expel(struct groups *g, struct member *m);
 
 /* groups_policy.c: a block was offered to the group: is it within its share? */
 void groups_judge(struct groups *g, struct group *group, struct entry *newest);
+/* groups_policy.c: the oldest block of the group that is not settled. NULL: none. */
+struct entry *groups_oldest(const struct group *group);
 /* groups_policy.c: no member is disconnected before hold_frames more have come. */
 void groups_spare(struct group *group);
 
 /* groups_status.c: how much is acknowledged a second; at each tick. */
 void groups_measure(struct groups *g, uint64_t now_ns);
-
-#endif

@@ -4,20 +4,11 @@
 
 #include "daemon/publish/groups_private.h"
 
-#define RATE_S 1.0
-
 static void group_status(const struct group *group, uint64_t now_ns,
 			 struct publisher_group_status *ret)
 {
-	uint64_t oldest = now_ns;
+	const struct entry *oldest = groups_oldest(group);
 
-	for (unsigned k = 0; k < LANES; k++) {
-		const struct entry *e = TAILQ_FIRST(&group->lane[k].held);
-
-		if (e && e->of->block->monotonic_ns < oldest) {
-			oldest = e->of->block->monotonic_ns;
-		}
-	}
 	*ret = group->counts;
 	memcpy(ret->name, group->config.name, sizeof(ret->name));
 	ret->streams = group->config.streams;
@@ -26,7 +17,9 @@ static void group_status(const struct group *group, uint64_t now_ns,
 	ret->budget_bytes = group->config.budget_bytes;
 	ret->blocks_per_s = group->rate.blocks_per_s;
 	ret->bytes_per_s = group->rate.bytes_per_s;
-	ret->oldest_ns = now_ns - oldest;
+	ret->oldest_ns = oldest && oldest->of->block->monotonic_ns < now_ns
+				 ? now_ns - oldest->of->block->monotonic_ns
+				 : 0;
 }
 
 /* It got them in the order of slices, not of age. */
@@ -72,38 +65,12 @@ void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher
 			continue;
 		}
 		s = &ret_status->member[ret_status->members++];
-		*s = (struct publisher_member_status){
-			.state = m->state,
-			.credit = m->credit,
-			.in_flight = m->owing,
-			.in_flight_bytes = m->owing_bytes,
-			.oldest_ns = oldest_flight_ns(m, now_ns),
-			.blocks_per_s = m->rate.blocks_per_s,
-			.bytes_per_s = m->rate.bytes_per_s,
-			.delivered = m->delivered,
-			.delivered_bytes = m->delivered_bytes,
-			.redelivered = m->redelivered,
-			.last_seen_ns = m->last_seen_ns,
-		};
-		memcpy(s->name, m->name, sizeof(s->name));
+		*s = m->status;
+		s->oldest_ns = oldest_flight_ns(m, now_ns);
+		s->blocks_per_s = m->rate.blocks_per_s;
+		s->bytes_per_s = m->rate.bytes_per_s;
 		memcpy(s->group, g->group[m->group].config.name, sizeof(s->group));
 	}
-}
-
-static void rate_step(struct rate *r, uint64_t blocks, uint64_t bytes, uint64_t now_ns)
-{
-	double seconds = (double)(now_ns - r->since_ns) / 1e9;
-
-	if (r->since_ns && seconds < RATE_S) {
-		return;
-	}
-	if (r->since_ns) {
-		r->blocks_per_s = (double)(blocks - r->blocks) / seconds;
-		r->bytes_per_s = (double)(bytes - r->bytes) / seconds;
-	}
-	r->since_ns = now_ns;
-	r->blocks = blocks;
-	r->bytes = bytes;
 }
 
 void groups_measure(struct groups *g, uint64_t now_ns)
@@ -116,8 +83,8 @@ void groups_measure(struct groups *g, uint64_t now_ns)
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		struct member *m = &g->member[i];
 
-		if (m->state == MEMBER_ALIVE) {
-			rate_step(&m->rate, m->delivered, m->delivered_bytes, now_ns);
+		if (m->status.state == MEMBER_ALIVE) {
+			rate_step(&m->rate, m->status.delivered, m->status.delivered_bytes, now_ns);
 		}
 	}
 }

@@ -3,8 +3,7 @@
  * The texts of the consumer protocol (schemas/fcm_data.h): HELLO in, WELCOME and ERROR out. No
  * socket. The input may come from any host of the network and is not trusted.
  */
-#ifndef DAEMON_PUBLISH_HELLO_H
-#define DAEMON_PUBLISH_HELLO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ size_t hello_welcome(unsigned board, const char *group, uint8_t streams, enum fc
 /* `retry_ms`: HELLO may succeed within so long; 0: it does not. */
 size_t hello_error(const char *error, const char *hint, uint32_t retry_ms,
 		   char text[HELLO_TEXT_MAX]);
-
-#endif

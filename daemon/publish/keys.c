@@ -9,47 +9,21 @@
 
 #include "daemon/publish/private.h"
 
-/* NULL: the key is in the list, for this door. */
-static const char *judge(struct publisher *p, enum access_door right, struct door *door,
-			 const char *address, const char *key)
+const char *publisher_keys_judge(void *context, const char *domain, const char *address,
+				 const char *key)
 {
+	struct publisher *p = context;
+	bool monitor = strcmp(domain, MONITORS_DOMAIN) == 0;
 	const char *why;
 
-	if (access_list_find(&p->access, right, key)) {
+	if (access_list_find(&p->access, monitor ? ACCESS_MONITOR : ACCESS_CONSUMER, key)) {
 		return NULL;
 	}
-	why = !*key			? "it does not encrypt (no CURVE)"
-	      : right == ACCESS_MONITOR ? "its key is no monitor's in the allow list"
-					: "its key is no consumer's in the allow list";
-	door_refused(door, address, key, why);
+	why = !*key	? "it does not encrypt (no CURVE)"
+	      : monitor ? "its key is no monitor's in the allow list"
+			: "its key is no consumer's in the allow list";
+	door_refused(monitor ? monitors_door(p->monitors) : p->door, address, key, why);
 	return why;
-}
-
-static const char *judge_consumer(void *context, const char *domain, const char *address,
-				  const char *key)
-{
-	struct publisher *p = context;
-
-	(void)domain;
-	return judge(p, ACCESS_CONSUMER, p->door, address, key);
-}
-
-const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
-					 const char *key)
-{
-	struct publisher *p = context;
-
-	(void)domain;
-	return judge(p, ACCESS_MONITOR, monitors_door(p->monitors), address, key);
-}
-
-int publisher_keys_open(struct publisher *p, const struct publisher_config *config)
-{
-	if (!config->secret) {
-		return 0;
-	}
-	p->access = *config->access;
-	return zap_open(p->context, judge_consumer, p, &p->zap);
 }
 
 bool publisher_keys_admit(struct publisher *p, const struct peer *from)
@@ -59,7 +33,7 @@ bool publisher_keys_admit(struct publisher *p, const struct peer *from)
 	}
 	p->bad_messages++;
 	router_error(p->router, from, "key-refused",
-		     "this key is no consumer's in the daemon's allow list any more");
+		     "this key is no consumer's in the daemon's allow list any more", 0);
 	door_cut(p->door, from->fd);
 	return false;
 }
@@ -103,7 +77,7 @@ static void expel(struct publisher *p)
 		    publisher_keys_forbid(p, peer->key, groups_member_name(p->groups, i),
 					  groups_config_of(p->groups, i)->name, hint,
 					  sizeof(hint))) {
-			router_error(p->router, peer, "key-refused", hint);
+			router_error(p->router, peer, "key-refused", hint, 0);
 			groups_leave(p->groups, i);
 		}
 	}

@@ -28,6 +28,13 @@ static int find_member(const struct publisher *p, const struct peer *from)
 	return -1;
 }
 
+static void refuse(struct publisher *p, const struct peer *from, const char *error,
+		   const char *hint, uint32_t retry_ms)
+{
+	p->counters.refused_hellos++;
+	router_error(p->router, from, error, hint, retry_ms);
+}
+
 static void refuse_hello(struct publisher *p, const struct peer *from, int error)
 {
 	char hint[256] = "";
@@ -41,17 +48,16 @@ static void refuse_hello(struct publisher *p, const struct peer *from, int error
 			snprintf(hint + used, sizeof(hint) - used, " %.32s",
 				 p->counters.group[i].name);
 		}
-		router_error(p->router, from, "no-such-group", hint);
+		refuse(p, from, "no-such-group", hint, 0);
 		break;
 	case -EUSERS:
 		snprintf(hint, sizeof(hint), "%u members are there: end one first", MEMBERS_MAX);
-		router_error(p->router, from, "too-many-members", hint);
+		refuse(p, from, "too-many-members", hint, 0);
 		break;
 	default:
-		router_error(p->router, from, "bad-hello", strerror(-error));
+		refuse(p, from, "bad-hello", strerror(-error), 0);
 		break;
 	}
-	p->counters.refused_hellos++;
 }
 
 /* The live member of this name on another connection, -1: none. One whose connection has ended does not count. */
@@ -80,13 +86,12 @@ static void refuse_namesake(struct publisher *p, const struct peer *from, const 
 	snprintf(hint, sizeof(hint),
 		 "%s at %s is a member under this name: end that process, or choose another name",
 		 hello->name, p->peer[member].address);
-	router_not_yet(p->router, from, "name-taken", hint, p->dead_ms);
+	refuse(p, from, "name-taken", hint, p->dead_ms);
 	n->count++;
 	memcpy(n->name, hello->name, sizeof(n->name));
 	memcpy(n->group, hello->group, sizeof(n->group));
 	memcpy(n->member, p->peer[member].address, sizeof(n->member));
 	memcpy(n->refused, from->address, sizeof(n->refused));
-	p->counters.refused_hellos++;
 }
 
 static void on_hello(struct publisher *p, const struct peer *from, const uint8_t *body,
@@ -104,13 +109,11 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 		groups_leave(p->groups, (unsigned)known);
 	}
 	if (r < 0) {
-		p->counters.refused_hellos++;
-		router_error(p->router, from, "bad-hello", hint);
+		refuse(p, from, "bad-hello", hint, 0);
 		return;
 	}
 	if (publisher_keys_forbid(p, from->key, hello.name, hello.group, hint, sizeof(hint))) {
-		p->counters.refused_hellos++;
-		router_error(p->router, from, "not-your-name", hint);
+		refuse(p, from, "not-your-name", hint, 0);
 		return;
 	}
 	namesake = find_namesake(p, from, hello.name);
@@ -185,7 +188,7 @@ static void on_message(struct publisher *p, struct peer *from, unsigned parts, z
 	member = find_member(p, from);
 	if (member < 0) {
 		if (verb != VERB_BYE) {
-			router_error(p->router, from, "unknown-member", "say HELLO");
+			router_error(p->router, from, "unknown-member", "say HELLO", 0);
 		}
 		p->stray_acks += verb == VERB_ACK;
 		return;
@@ -206,15 +209,6 @@ static bool more(void *socket)
 	return zmq_getsockopt(socket, ZMQ_RCVMORE, &value, &size) == 0 && value;
 }
 
-/* Which connection has sent this message, and with which key. */
-static void name_peer(zmq_msg_t *message, struct peer *from)
-{
-	const char *key = zmq_msg_gets(message, "User-Id");
-
-	from->fd = zmq_msg_get(message, ZMQ_SRCFD);
-	snprintf(from->key, sizeof(from->key), "%s", key ? key : "");
-}
-
 /* Take one message off the ROUTER, whatever it is made of. */
 bool publisher_receive(struct publisher *p)
 {
@@ -222,6 +216,7 @@ bool publisher_receive(struct publisher *p)
 	int n = zmq_recv(p->router, from.id, sizeof(from.id), ZMQ_DONTWAIT);
 	zmq_msg_t part[2], rest;
 	unsigned parts = 0;
+	const char *key;
 	bool named = n <= (int)sizeof(from.id); /* a longer one is cut: it would be another's */
 
 	if (n < 0) {
@@ -239,7 +234,9 @@ bool publisher_receive(struct publisher *p)
 		}
 		parts++;
 	}
-	name_peer(&part[0], &from);
+	from.fd = zmq_msg_get(&part[0], ZMQ_SRCFD);
+	key = zmq_msg_gets(&part[0], "User-Id");
+	snprintf(from.key, sizeof(from.key), "%s", key ? key : "");
 	if (named) {
 		on_message(p, &from, parts, part);
 		door_heard(p->door, from.fd, find_member(p, &from) >= 0);

@@ -13,7 +13,6 @@
 #include "daemon/core/thread.h"
 #include "daemon/net/zmq_error.h"
 
-#define DOMAIN		"monitors"
 #define COPIES		128u /* blocks on their way to the thread */
 #define MESSAGES_A_TURN 256u
 #define KEEPALIVE_S	3 /* of silence, then the kernel asks */
@@ -277,7 +276,7 @@ static int set_options(void *xpub, const struct monitors_config *config)
 	int r = zmq_set_numbers(xpub, options, sizeof(options) / sizeof(options[0]),
 				config->secret ? CURVE_MAX : PLAIN_MAX);
 
-	return r || !config->secret ? r : zap_guard(xpub, DOMAIN, config->secret);
+	return r || !config->secret ? r : zap_guard(xpub, MONITORS_DOMAIN, config->secret);
 }
 
 static int open_socket(struct monitors *m, const struct monitors_config *config)

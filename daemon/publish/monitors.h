@@ -8,8 +8,7 @@
  * separate ZeroMQ context. The publisher's thread, which never waits for this one, checks its
  * connections and how much they send.
  */
-#ifndef DAEMON_PUBLISH_MONITORS_H
-#define DAEMON_PUBLISH_MONITORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +17,7 @@
 #include "daemon/net/door.h"
 #include "daemon/net/zap.h"
 
+#define MONITORS_DOMAIN	   "monitors" /* of its ZAP questions */
 #define MONITORS_TOPICS	   64u /* of all monitors that are looked for; with more, all is copied */
 #define MONITORS_TOPIC_MAX 32u /* bytes; longer than any topic */
 #define MONITORS_WORDS	   (16u << 10) /* bytes of a monitor in its life: some hundred topics */
@@ -53,5 +53,3 @@ void monitors_watch(struct monitors *m, bool second, uint64_t now_ns);
 /* ZeroMQ sockets to wait for: at most two. */
 unsigned monitors_wait_for(struct monitors *m, void *ret_sockets[2]);
 void monitors_get_status(struct monitors *m, struct monitors_status *ret_status);
-
-#endif

@@ -3,8 +3,7 @@
  * Inside the publisher: its thread and sockets (publisher.c), messages from members (members.c),
  * keys of consumers and monitors (keys.c).
  */
-#ifndef DAEMON_PUBLISH_PRIVATE_H
-#define DAEMON_PUBLISH_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 
@@ -41,9 +40,9 @@ struct publisher {
 	struct feed *feed; /* its thread's; NULL: none. Its group is the one behind the reserved */
 	struct {
 		uint64_t blocks, frames;
-	} feed_full;				     /* that its queue had no place for */
-	struct peer peer[MEMBERS_MAX];		     /* by member number */
-	struct block *returned_head, *returned_tail; /* linked by block->publisher */
+	} feed_full;		       /* that its queue had no place for */
+	struct peer peer[MEMBERS_MAX]; /* by member number */
+	struct block_list returned;
 	uint64_t now_ns, next_tick_ns, next_second_ns, next_status_ns;
 	struct publisher_status counters; /* the next status */
 	uint64_t bad_messages;
@@ -57,11 +56,9 @@ struct publisher {
 /* members.c: handle one message of the ROUTER. False: there is none. */
 bool publisher_receive(struct publisher *p);
 
-/* keys.c. Before a socket is bound. */
-int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
-/* zap_judge_fn of the monitors' socket. */
-const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
-					 const char *key);
+/* keys.c: zap_judge_fn. */
+const char *publisher_keys_judge(void *context, const char *domain, const char *address,
+				 const char *key);
 /* Answer handshakes; take a new list. */
 void publisher_keys_serve(struct publisher *p);
 /* Whether its key is a consumer's; if not, it gets an ERROR and is disconnected. */
@@ -69,5 +66,3 @@ bool publisher_keys_admit(struct publisher *p, const struct peer *from);
 /* NULL: the key allows this member; else the owner of the key, as text. */
 const char *publisher_keys_forbid(const struct publisher *p, const char *key, const char *name,
 				  const char *group, char *text, size_t size);
-
-#endif

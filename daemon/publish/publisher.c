@@ -39,22 +39,11 @@
 
 /* ---- blocks on their way back ---- */
 
-static void give_back(struct publisher *p, struct block *b)
-{
-	b->publisher = NULL;
-	if (p->returned_tail) {
-		p->returned_tail->publisher = b;
-	} else {
-		p->returned_head = b;
-	}
-	p->returned_tail = b;
-}
-
 /* Groups or feed are through with it. */
 static void done_with(struct publisher *p, struct block *b)
 {
 	if (--b->holders == 0) {
-		give_back(p, b);
+		STAILQ_INSERT_TAIL(&p->returned, b, returned);
 	}
 }
 
@@ -62,19 +51,13 @@ static void done_with(struct publisher *p, struct block *b)
 static void return_blocks(struct publisher *p)
 {
 	bool any = false;
-	struct block **place;
+	struct block *b, **place;
 
-	while (p->returned_head && (place = queue_reserve(p->settled))) {
-		struct block *b = p->returned_head;
-
-		p->returned_head = b->publisher;
-		b->publisher = NULL;
+	while ((b = STAILQ_FIRST(&p->returned)) && (place = queue_reserve(p->settled))) {
+		STAILQ_REMOVE_HEAD(&p->returned, returned);
 		*place = b;
 		queue_commit(p->settled);
 		any = true;
-	}
-	if (!p->returned_head) {
-		p->returned_tail = NULL;
 	}
 	if (any) {
 		queue_wake(p->settled);
@@ -96,12 +79,12 @@ static void carry_out(struct publisher *p)
 			router_error(p->router, &p->peer[action.member], "too-slow",
 				     "the group's share of ring or memory was used up; acknowledge "
 				     "sooner, or share the work with another member; HELLO begins "
-				     "anew");
+				     "anew",
+				     0);
 			continue;
 		}
-		r = router_block(p->router, &p->peer[action.member], &p->loans,
-				 groups_number_of(p->groups, action.member), action.block,
-				 action.resent);
+		r = router_block(p->router, &p->peer[action.member], &p->loans, action.group,
+				 action.block, action.resent);
 		if (r == 0) {
 			p->peer[action.member].last_sent_ns = p->now_ns;
 			continue;
@@ -243,26 +226,7 @@ static void add_feed_status(struct publisher *p)
 	struct publisher_group_status *g = &p->counters.group[p->counters.groups++];
 
 	feed_get_status(p->feed, f);
-	*g = (struct publisher_group_status){
-		.name = FEED_GROUP,
-		.streams = 1u << FCM_PMT,
-		.members = f->readers,
-		.offered = f->offered,
-		.acked = f->acked,
-		.policy = FCM_DISCONNECT,
-		.disconnected = f->dropped,
-		.in_flight = f->held,
-		.in_flight_bytes = f->held_bytes,
-		.held_bytes = f->held_bytes,
-		.budget_bytes = f->budget_bytes,
-		.acked_bytes = f->acked_bytes,
-		.blocks_per_s = f->acked_blocks_per_s,
-		.bytes_per_s = f->acked_bytes_per_s,
-		.oldest_ns = f->oldest_ns,
-		.last_drop = f->last_drop,
-	};
-	memcpy(g->dropped, f->drops, sizeof(g->dropped));
-	memcpy(g->dropped_frames, f->drop_frames, sizeof(g->dropped_frames));
+	*g = f->group;
 	g->offered += p->feed_full.blocks;
 	g->dropped[OUTCOME_DROP_SLOW] += p->feed_full.blocks;
 	g->dropped_frames[OUTCOME_DROP_SLOW] += p->feed_full.frames;
@@ -322,7 +286,7 @@ static void wait_for_work(struct publisher *p)
 	for (unsigned i = 0; i < more; i++) {
 		items[count++] = (zmq_pollitem_t){.socket = sockets[i], .events = ZMQ_POLLIN};
 	}
-	zmq_poll(items, count, p->returned_head ? RETRY_MS : WATCH_MS);
+	zmq_poll(items, count, STAILQ_EMPTY(&p->returned) ? WATCH_MS : RETRY_MS);
 	if (items[3].revents) {
 		feed_hush(p->feed);
 	}
@@ -422,24 +386,6 @@ static void *publisher_main(void *arg)
 
 /* ---- start and stop ---- */
 
-/* Its end is the caller's, by close_sockets(). */
-static int open_door(struct publisher *p, struct door_config *door, const char *endpoint,
-		     char *ret_endpoint, size_t size, struct door **ret_door)
-{
-	int r;
-
-	door->context = p->context;
-	door->most = DOOR_MOST;
-	door->most_a_source = DOOR_MOST_A_SOURCE;
-	door->unfinished = UNFINISHED;
-	r = door_open(door, ret_door);
-	r = r ? r : door_bind(*ret_door, endpoint);
-	if (r == 0) {
-		snprintf(ret_endpoint, size, "%s", door_endpoint(*ret_door));
-	}
-	return r;
-}
-
 /* Mandatory: a gone peer is an error. A second connection that names the same routing id is not heard: with
  * ZMQ_ROUTER_HANDOVER it would take the first one's place. The groups say when a member is dead; the connection of one
  * that only pauses must not end before. Who is no member says nothing for as long as it likes, but no longer. */
@@ -455,23 +401,32 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 		{ZMQ_ROUTER_MANDATORY, 1},
 	};
 	struct door_config door = {
+		.context = p->context,
+		.socket = door_router(p->context),
 		.name = "reserved",
+		.most = DOOR_MOST,
+		.most_a_source = DOOR_MOST_A_SOURCE,
+		.unfinished = UNFINISHED,
 		.silent_ns = 60 * SECOND_NS,
 		.ended = on_ended,
 		.ended_context = p,
 	};
 	int r;
 
-	p->router = door.socket = door_router(p->context);
+	p->router = door.socket;
 	if (!p->router) {
 		return zmq_error();
 	}
 	r = zmq_set_numbers(p->router, options, sizeof(options) / sizeof(options[0]),
 			    INCOMING_LIMIT);
 	r = r ? r : (p->zap ? zap_guard(p->router, "reserved", config->secret) : 0);
-	return r ? r
-		 : open_door(p, &door, config->reserved_endpoint, p->reserved_endpoint,
-			     sizeof(p->reserved_endpoint), &p->door);
+	r = r ? r : door_open(&door, &p->door);
+	r = r ? r : door_bind(p->door, config->reserved_endpoint);
+	if (r == 0) {
+		snprintf(p->reserved_endpoint, sizeof(p->reserved_endpoint), "%s",
+			 door_endpoint(p->door));
+	}
+	return r;
 }
 
 static int start_monitors(struct publisher *p, const struct publisher_config *config)
@@ -482,7 +437,7 @@ static int start_monitors(struct publisher *p, const struct publisher_config *co
 			       ? (int)config->monitor_hwm
 			       : 1,
 		.secret = config->secret,
-		.judge = publisher_keys_judge_monitor,
+		.judge = publisher_keys_judge,
 		.context = p,
 	};
 
@@ -501,13 +456,16 @@ static int start_monitors(struct publisher *p, const struct publisher_config *co
 
 static int open_sockets(struct publisher *p, const struct publisher_config *config)
 {
-	int r;
+	int r = 0;
 
 	p->context = zmq_ctx_new();
 	if (!p->context) {
 		return zmq_error();
 	}
-	r = publisher_keys_open(p, config);
+	if (config->secret) {
+		p->access = *config->access;
+		r = zap_open(p->context, publisher_keys_judge, p, &p->zap);
+	}
 	r = r ? r : open_reserved(p, config);
 	return r ? r : start_monitors(p, config);
 }
@@ -536,6 +494,7 @@ int publisher_start(const struct publisher_config *config, struct queue *blocks,
 	p->settled = settled;
 	p->reserved_groups = config->groups;
 	p->feed = config->feed;
+	STAILQ_INIT(&p->returned);
 	pthread_mutex_init(&p->lock, NULL);
 	memcpy(groups.group, config->group, sizeof(groups.group));
 	for (unsigned i = 0; i < config->groups; i++) {
@@ -577,16 +536,14 @@ void publisher_stop(struct publisher *p)
 
 void publisher_destroy(struct publisher *p)
 {
-	struct block **place;
+	struct block *b, **place;
 
 	if (!p) {
 		return;
 	}
 	publisher_stop(p);
-	while (p->returned_head) {
-		struct block *b = p->returned_head;
-
-		p->returned_head = b->publisher;
+	while ((b = STAILQ_FIRST(&p->returned))) {
+		STAILQ_REMOVE_HEAD(&p->returned, returned);
 		block_put(b);
 	}
 	while (p->started && (place = queue_peek(p->blocks))) {

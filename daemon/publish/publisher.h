@@ -5,8 +5,7 @@
  * acknowledged it or the group's policy dropped it. It copies the block to the monitors and returns
  * it settled. groups.h has the limits of a group. A dead or slow consumer affects no other.
  */
-#ifndef DAEMON_PUBLISH_PUBLISHER_H
-#define DAEMON_PUBLISH_PUBLISHER_H
+#pragma once
 
 #include "daemon/data/block.h"
 #include "daemon/net/door.h"
@@ -66,23 +65,6 @@ struct publisher_member_status {
 	uint64_t redelivered;		     /* blocks that it got from a dead member */
 	uint64_t last_seen_ns;		     /* CLOCK_MONOTONIC */
 };
-struct publisher_group_status {
-	char name[32];
-	uint8_t streams;
-	unsigned members; /* alive */
-	enum fcm_policy policy;
-	uint64_t offered, acked, in_flight, waiting; /* blocks */
-	uint64_t acked_bytes;			     /* payload */
-	uint64_t in_flight_bytes, waiting_bytes;     /* memory */
-	uint64_t held_bytes, budget_bytes; /* memory: of both, and of dropped blocks still owed */
-	double blocks_per_s, bytes_per_s;  /* acknowledged, over the last second */
-	uint64_t dropped[OUTCOMES];	   /* blocks */
-	uint64_t dropped_frames[OUTCOMES];
-	uint64_t beyond;       /* blocks of them dropped at the limit, against the policy */
-	uint64_t disconnected; /* members disconnected as too slow */
-	uint64_t oldest_ns;    /* age of the oldest unsettled block */
-	struct block_drop last_drop;
-};
 /* The last HELLO that was refused because a member of that name lives. */
 struct publisher_namesake {
 	uint64_t count; /* of all of them */
@@ -131,5 +113,3 @@ void publisher_get_status(struct publisher *p,
 /* Where it is bound, a wildcard port resolved. The monitors' is "" when there is none. */
 const char *publisher_reserved_endpoint(const struct publisher *p);
 const char *publisher_monitor_endpoint(const struct publisher *p);
-
-#endif

@@ -112,18 +112,13 @@ int router_block(void *router, const struct peer *peer, const struct router_loan
 	return r;
 }
 
-void router_not_yet(void *router, const struct peer *to, const char *error, const char *hint,
-		    uint32_t retry_ms)
+void router_error(void *router, const struct peer *to, const char *error, const char *hint,
+		  uint32_t retry_ms)
 {
 	char text[HELLO_TEXT_MAX];
 	size_t length = hello_error(error, hint, retry_ms, text);
 
 	(void)router_words(router, to, "ERROR", text, length); /* it may be gone: nothing to do */
-}
-
-void router_error(void *router, const struct peer *to, const char *error, const char *hint)
-{
-	router_not_yet(router, to, error, hint, 0);
 }
 
 void router_address(zmq_msg_t *message, char text[PEER_ADDRESS_MAX])

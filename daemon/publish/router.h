@@ -4,8 +4,7 @@
  * block's message points into its payload and holds a reference (block_hold), which ZeroMQ's free
  * hook drops on any thread. Never blocks. Belongs to the publisher thread.
  */
-#ifndef DAEMON_PUBLISH_ROUTER_H
-#define DAEMON_PUBLISH_ROUTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,16 +41,12 @@ int router_words(void *router, const struct peer *peer, const char *verb, const 
 		 size_t length);
 /* The address of the sender of this message, as text: "127.0.0.1:43210". */
 void router_address(zmq_msg_t *message, char text[PEER_ADDRESS_MAX]);
-/* Send ERROR: it is not a member; why, and what to do. */
-void router_error(void *router, const struct peer *to, const char *error, const char *hint);
-/* The same, but HELLO may succeed within so long. */
-void router_not_yet(void *router, const struct peer *to, const char *error, const char *hint,
-		    uint32_t retry_ms);
+/* Send ERROR: it is not a member; why, and what to do. `retry_ms`: as hello_error(). */
+void router_error(void *router, const struct peer *to, const char *error, const char *hint,
+		  uint32_t retry_ms);
 /* Before the first router_block() of it. */
 void router_lend(struct router_loans *loans, struct block *b);
 /* A block to a member of `group`; `resent`: it is flagged so. Errors as of words; -EAGAIN also when
  * the group has reached its limit; -ENOMEM. */
 int router_block(void *router, const struct peer *peer, const struct router_loans *loans,
 		 unsigned group, struct block *b, bool resent);
-
-#endif

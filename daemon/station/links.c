@@ -299,7 +299,7 @@ void links_tick(struct station *s)
 		if (r == 0) {
 			sample_phase(s, link, now);
 			say_link(s, link);
-		} else if (!watch_present(s->watch)) {
+		} else if (!watch_info(s->watch)) {
 			phase_lose(l->phase);
 		}
 		judge(s, link);

@@ -60,10 +60,10 @@ static int command(void *context, enum capture_command_type type, uint32_t numbe
 	return station_order(context, &c);
 }
 
-static const char *slice_text(const struct run_effect *e, char *text, size_t size)
+static const char *slice_text(const struct capture_run *e, char *text, size_t size)
 {
-	if (e->slice) {
-		snprintf(text, size, "at slice %llu", (unsigned long long)e->slice);
+	if (e->slice_id) {
+		snprintf(text, size, "at slice %llu", (unsigned long long)e->slice_id);
 	} else {
 		snprintf(text, size, "at an unknown slice: %s",
 			 e->bordered ? "there is no time" : "with the next data, a ring begins");
@@ -71,7 +71,7 @@ static const char *slice_text(const struct run_effect *e, char *text, size_t siz
 	return text;
 }
 
-static void on_effect(void *context, const struct run_effect *e)
+static void on_effect(void *context, const struct capture_run *e)
 {
 	struct station *s = context;
 	const char *doing = !e->run ? "ended" : e->resumed ? "continues" : "began";

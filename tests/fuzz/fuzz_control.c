@@ -93,7 +93,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	r = r ? r : start_store(s);
 	r = r ? r : run_detector(s);
 	links_start(s); /* all but the board */
-	must(s->watch && !watch_present(s->watch));
+	must(s->watch && !watch_info(s->watch));
 	r = r ? r : timing_start(s);
 	r = r ? r : start_store_thread(s);
 	must(r == 0);

@@ -481,7 +481,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argv;
 	f.pool = block_pool_create(4u << 20);
 	f.p = calloc(1, sizeof(*f.p));
-	must(f.pool && f.p && queue_init(&f.settled, sizeof(struct block *), 1024, 0) == 0);
+	must(f.pool && f.p);
+	STAILQ_INIT(&f.p->returned);
+	must(queue_init(&f.settled, sizeof(struct block *), 1024, 0) == 0);
 	f.p->settled = &f.settled;
 	f.p->reserved_groups = GROUPS;
 	f.p->dead_ms = config.dead_ms;

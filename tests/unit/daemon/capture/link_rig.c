@@ -154,7 +154,7 @@ void new_daemon(bool taken_over)
 	link_init(the_link(), c, 0);
 	assert_int_equal(link_begin(the_link(), taken_over), 0);
 	if (ack_tracker_account(the_link()->settle)->labels == 0) {
-		ack_tracker_add_label(the_link()->settle, 0, &label);
+		account_add_label(ack_tracker_change(the_link()->settle), 0, &label);
 	}
 }
 

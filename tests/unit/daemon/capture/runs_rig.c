@@ -241,7 +241,7 @@ static int command(void *context, enum capture_command_type type, uint32_t numbe
 	return 0;
 }
 
-static void on_effect(void *context, const struct run_effect *e)
+static void on_effect(void *context, const struct capture_run *e)
 {
 	(void)e;
 	point(context);
@@ -369,7 +369,7 @@ static void lose_board(struct runs_rig *r)
 	for (unsigned i = 0; i < RIG_LINKS; i++) {
 		struct rig_link *l = &r->link[i];
 
-		run_border_tell_rest(&r->border, &l->account, tell, r);
+		run_border_tell(&r->border, &l->account, RUN_BORDER_NEVER, tell, r);
 		l->claimed = false;
 	}
 }

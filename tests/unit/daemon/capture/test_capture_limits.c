@@ -180,7 +180,7 @@ static void of_a_full_queue_only_what_comes_again_is_lost(void **state)
 	fill_the_queue();
 	report_align(l, true, 17);
 	report_identity(l, FIRST);
-	report_takeover(l, 1, 0);
+	report_takeover(l);
 	report_run(l, &change);
 	report_run_timed(l, FIRST, 7, &label);
 	report_reply(l, word, FIRST);
@@ -262,7 +262,7 @@ static void closed_rows_have_the_time_of_their_account(void **state)
 static void a_run_is_reported_with_the_slice_of_its_border(void **state)
 {
 	const uint64_t slice = (RIG_UTC_ZERO - 946684800) * 5 + 8 * 5 + 3;
-	struct owner_account *a = ack_tracker_runs(the_link()->settle);
+	struct owner_account *a = ack_tracker_change(the_link()->settle);
 	struct run_change change = {.run = 7, .ended = 6, .number = 3, .bordered = true};
 	struct label label = rig_label(2);
 
@@ -308,7 +308,7 @@ static void blocks_say_what_is_special_about_them(void **state)
 	R->holds = true;
 	B.info.emulated = 1;
 	from = assemble_frontier(the_link()->assembler);
-	ack_tracker_add_label(the_link()->settle, from, &label);
+	account_add_label(ack_tracker_change(the_link()->settle), from, &label);
 	data(40, 0);
 	assert_true(R->held_count > 18);
 	for (unsigned i = 0; i < R->held_count; i++) {
@@ -380,11 +380,12 @@ static void a_run_is_told_the_time_of_once(void **state)
 	R->run = 42;
 	new_daemon(false);
 	label.anchor_tai_ns = FCM_NO_TAI;
-	ack_tracker_add_label(the_link()->settle, 0, &label);
+	account_add_label(ack_tracker_change(the_link()->settle), 0, &label);
 	data(20, 0);
 	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 0); /* no time */
 	label = rig_label(3);
-	ack_tracker_add_label(the_link()->settle, assemble_frontier(the_link()->assembler), &label);
+	account_add_label(ack_tracker_change(the_link()->settle),
+			  assemble_frontier(the_link()->assembler), &label);
 	data(50, 0);
 	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 1);
 }

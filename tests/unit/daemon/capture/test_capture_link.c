@@ -430,7 +430,7 @@ static void a_run_is_reported_with_its_first_block(void **state)
 	(void)state;
 	data(50, 0);
 	border = (B.count / ASSEMBLE_SLICE + 2) * ASSEMBLE_SLICE;
-	assert_true(account_add_run(ack_tracker_runs(the_link()->settle), border, 7, 1));
+	assert_true(account_add_run(ack_tracker_change(the_link()->settle), border, 7, 1));
 	while (R->type_count[CAPTURE_RUN_BEGUN] == 0) {
 		assert_true(B.count < border + ASSEMBLE_SLICE);
 		data(1, 0);

@@ -18,7 +18,8 @@ static void without_memory(bool unhurried, bool patient)
 	new_daemon(true);
 	R->c.config.patient = patient;
 	label.source = unhurried ? LABEL_EMULATOR : LABEL_GPSD;
-	ack_tracker_add_label(the_link()->settle, assemble_frontier(the_link()->assembler), &label);
+	account_add_label(ack_tracker_change(the_link()->settle),
+			  assemble_frontier(the_link()->assembler), &label);
 	R->holds = true;
 	while (B.ring.write_position - B.ring.release_position < DEPTH * 3 / 4) {
 		data(1, 0);

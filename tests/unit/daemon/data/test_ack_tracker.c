@@ -22,12 +22,16 @@
 #define SPANS  600u
 #define GROUPS 2u
 
-static const struct ack_tracker_config config = {
-	.link = 1,
-	.owner = {.groups = GROUPS,
-		  .group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
-				    7 /* there is no third group */}},
+static const struct owner_config config = {
+	.groups = GROUPS,
+	.group_streams = {1u << FCM_PMT, 1u << FCM_PMT | 1u << FCM_HYDROPHONE,
+			  7 /* there is no third group */},
 };
+
+static bool has_room(const struct ack_tracker *s)
+{
+	return ack_tracker_out(s) < SETTLE_SPANS;
+}
 
 static uint64_t dice;
 static uint32_t roll(uint32_t n)
@@ -38,7 +42,7 @@ static uint32_t roll(uint32_t n)
 
 static bool takes(unsigned stream, unsigned group)
 {
-	return config.owner.group_streams[group] & 1u << stream;
+	return config.group_streams[group] & 1u << stream;
 }
 
 /* Lengths of the blocks of a life's slices. */
@@ -143,8 +147,9 @@ static bool has_length(struct ack_tracker *s, const struct assembled *span)
 	if (account_block_frames(a, span->first_frame) == span->frames) {
 		return true;
 	}
-	assert_int_equal(ack_tracker_change_length(s, span->first_frame, span->frames),
-			 a->cursor.frame >= changed);
+	assert_int_equal(
+		account_change_length(ack_tracker_change(s), span->first_frame, span->frames),
+		a->cursor.frame >= changed);
 	return a->cursor.frame >= changed;
 }
 
@@ -152,7 +157,7 @@ static bool has_length(struct ack_tracker *s, const struct assembled *span)
 static bool live(struct owner_account *account, uint8_t acked[SPANS][FCM_STREAMS][GROUPS],
 		 unsigned steps)
 {
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	uint8_t out[SPANS][FCM_STREAMS];
 	unsigned first = 0, next;
 	bool all;
@@ -285,7 +290,7 @@ static void test_change_of_length(void **state)
 static void test_before_the_first(void **state)
 {
 	struct owner_account account;
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span;
 
@@ -317,7 +322,7 @@ static void test_before_the_first(void **state)
 static void test_nonsense_outcome(void **state)
 {
 	struct owner_account account;
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_NOT_OFFERED, OUTCOMES};
 	struct assembled span = span_of(0);
 
@@ -390,7 +395,7 @@ static struct assembled cells_of(uint64_t first, uint64_t end, enum tdm_loss los
 
 static struct ack_tracker *started(void)
 {
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	struct owner_account account;
 
 	assert_non_null(s);
@@ -514,7 +519,7 @@ static void test_a_successor_takes_the_rows_and_no_more(void **state)
 		.stream_row = {{.second = 3, .offered = 80, .outcome = {80}, .stream = FCM_PMT},
 			       {.second = 2, .offered = 7, .outcome = {7}, .stream = FCM_PMT}},
 	};
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 	const struct ledger *l = ack_tracker_ledger(s);
 
 	(void)state;
@@ -539,7 +544,7 @@ static void test_lists_of_impossible_length_are_dropped(void **state)
 		{OWNER_LABELS + 1, OWNER_RUNS, false},
 		{OWNER_LABELS, OWNER_RUNS + 1, false},
 	};
-	struct ack_tracker *s = ack_tracker_create(&config);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -610,7 +615,7 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 		}
 		account = *ack_tracker_account(s);
 		ack_tracker_destroy(s);
-		s = ack_tracker_create(&config);
+		s = ack_tracker_create(1, &config);
 		ack_tracker_begin(s, 3, &account);
 	}
 	ack_tracker_destroy(s);
@@ -640,11 +645,11 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 
 	(void)state;
 	for (unsigned n = 0; n < SETTLE_SPANS; n++) {
-		assert_true(ack_tracker_room(s));
+		assert_true(has_room(s));
 		assert_int_equal(ack_tracker_out(s), n);
 		ack_tracker_push(s, &span, 1u << FCM_PMT);
 	}
-	assert_false(ack_tracker_room(s));
+	assert_false(has_room(s));
 	assert_true(dies(push_one_more, s));
 	assert_true(dies(begin_too_early, s));
 	ack_tracker_block(s, SETTLE_SPANS, FCM_PMT, outcome); /* not out: no other one is settled */
@@ -652,10 +657,10 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 	for (unsigned n = 0; n < 10; n++) {
 		ack_tracker_block(s, n, FCM_PMT, outcome);
 		assert_true(ack_tracker_advance(s, NULL, NULL));
-		assert_true(ack_tracker_room(s));
+		assert_true(has_room(s));
 		assert_int_equal(ack_tracker_out(s), SETTLE_SPANS - 1);
 		ack_tracker_push(s, &span, 1u << FCM_PMT);
-		assert_false(ack_tracker_room(s));
+		assert_false(has_room(s));
 	}
 	ack_tracker_destroy(s);
 }
@@ -663,10 +668,9 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 /* More seconds and pairs than the account has places for: the oldest are in it. */
 static void test_the_account_holds_what_it_has_room_for(void **state)
 {
-	static const struct ack_tracker_config all = {
-		.owner = {.groups = GROUPS_MAX, .group_streams = {7, 7, 7, 7}},
-	};
-	struct ack_tracker *s = ack_tracker_create(&all);
+	static const struct owner_config all = {.groups = GROUPS_MAX,
+						.group_streams = {7, 7, 7, 7}};
+	struct ack_tracker *s = ack_tracker_create(0, &all);
 	const struct owner_account *a = ack_tracker_account(s);
 	struct owner_account fresh = {0};
 
@@ -702,8 +706,8 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 {
 	struct assembled span = cells_of(START, START + 80, TDM_GOOD, 0);
 	struct owner_account account = {.cursor = {.count = START, .frame = START}};
-	struct ack_tracker *s = ack_tracker_create(&config);
-	struct owner_account *a = ack_tracker_runs(s);
+	struct ack_tracker *s = ack_tracker_create(1, &config);
+	struct owner_account *a = ack_tracker_change(s);
 	struct label label;
 
 	(void)state;

@@ -71,7 +71,8 @@ static void test_rows(void **state)
 	ledger_verdict(&l, 10, TDM_GOOD, 990);
 	ledger_verdict(&l, 10, TDM_LOSS_CRC, 10);
 	ledger_verdict(&l, 11, TDM_GOOD, 1000);
-	ledger_partial(&l, 10);
+	ledger_cut(&l, 10 * TDM_FRAMES_PER_SECOND + 1);
+	ledger_cut(&l, 11 * TDM_FRAMES_PER_SECOND); /* it begins there */
 	ledger_restarted(&l, 10);
 	/* A floor's frame of the second before the first cell's. */
 	ledger_offer(&l, FCM_PMT, 8000 * 10 - 80, 80);
@@ -87,6 +88,7 @@ static void test_rows(void **state)
 	assert_int_equal(S.link[0].cells, 1000);
 	assert_true(ledger_link_balances(&S.link[0]) && ledger_link_balances(&S.link[1]));
 	assert_int_equal(S.link[0].partial, 1);
+	assert_int_equal(S.link[1].partial, 0);
 	assert_int_equal(S.link[0].restarts, 1);
 	assert_int_equal(S.link[0].floor, 5);
 	assert_int_equal(S.link[0].closed, 0);

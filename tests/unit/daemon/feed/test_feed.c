@@ -54,7 +54,7 @@ static void test_line(void **state)
 	enum outcome outcome = OUTCOME_NOT_OFFERED;
 
 	(void)state;
-	feed_line_init(&line);
+	memset(&line, 0, sizeof(line));
 	feed_line_join(&line, &quick);
 	feed_line_join(&line, &slow);
 	assert_int_equal(feed_line_look(&line, &quick, piece, 2), 0);
@@ -134,7 +134,7 @@ static void test_content(void **state)
 	feed_rig_expect(&R, 0, other, 0, R.length[0]);
 	feed_rig_wait_back(&R, R.offered);
 	assert_int_equal(feed_rig_count(&R, OUTCOME_ACKED), 100);
-	FEED_RIG_WAIT(&R, s, s.acked == 100 && s.readers == 4);
+	FEED_RIG_WAIT(&R, s, s.group.acked == 100 && s.readers == 4);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(s.reader[i].behind_bytes, 0);
 		if (s.reader[i].link == 1) {
@@ -143,8 +143,8 @@ static void test_content(void **state)
 		}
 	}
 	assert_memory_equal(s.reader[0].address, "127.0.0.1:", 10);
-	assert_int_equal(s.drops[OUTCOME_DROP_NO_MEMBER], 1);
-	assert_int_equal(s.offered, 101);
+	assert_int_equal(s.group.dropped[OUTCOME_DROP_NO_MEMBER], 1);
+	assert_int_equal(s.group.offered, 101);
 	/* Not a byte more. */
 	for (unsigned i = 0; i < 3; i++) {
 		uint8_t byte;
@@ -220,7 +220,7 @@ static void test_in_the_middle(void **state)
 		/* The first one is in the middle of these when the next one comes. */
 		feed_rig_offer(&R, 1, 4 * MEGA, 0);
 		feed_rig_offer(&R, 1, 1000, 0);
-		FEED_RIG_WAIT(&R, s, s.offered == R.offered);
+		FEED_RIG_WAIT(&R, s, s.group.offered == R.offered);
 		fd[i] = feed_rig_connect(&R, 1, 0);
 	}
 	feed_rig_offer(&R, 1, 5000, 0);
@@ -251,9 +251,9 @@ static void test_no_time(void **state)
 		assert_int_equal(R.block[n].outcome,
 				 n == 0 || n % 3 == 1 ? OUTCOME_DROP_NO_TIME : OUTCOME_ACKED);
 	}
-	FEED_RIG_WAIT(&R, s, s.drops[OUTCOME_DROP_NO_TIME] == 11);
-	assert_int_equal(s.drop_frames[OUTCOME_DROP_NO_TIME], 11 * FEED_RIG_FRAMES);
-	assert_int_equal(s.last_drop.outcome, OUTCOME_DROP_NO_TIME);
+	FEED_RIG_WAIT(&R, s, s.group.dropped[OUTCOME_DROP_NO_TIME] == 11);
+	assert_int_equal(s.group.dropped_frames[OUTCOME_DROP_NO_TIME], 11 * FEED_RIG_FRAMES);
+	assert_int_equal(s.group.last_drop.outcome, OUTCOME_DROP_NO_TIME);
 	close(fd);
 	feed_rig_finish(&R);
 }
@@ -313,7 +313,7 @@ static void stalled(uint64_t budget, uint64_t hold_blocks)
 		}
 	}
 	FEED_RIG_WAIT(&R, s,
-		      s.drop_frames[OUTCOME_DROP_SLOW] ==
+		      s.group.dropped_frames[OUTCOME_DROP_SLOW] ==
 			      feed_rig_count(&R, OUTCOME_DROP_SLOW) * FEED_RIG_FRAMES);
 	assert_int_equal(s.readers, 2);
 	assert_int_equal(s.left, 0);
@@ -370,7 +370,7 @@ static void test_pool_empty(void **state)
 		feed_rig_offer(&R, 1, 3 * MEGA, 0);
 	}
 	feed_rig_expect(&R, 1, quick, 0, R.length[1]);
-	FEED_RIG_WAIT(&R, s, s.held > 0 && s.oldest_ns > 0);
+	FEED_RIG_WAIT(&R, s, s.group.in_flight > 0 && s.group.oldest_ns > 0);
 	assert_true(feed_oldest_ns(R.feed) < 1010);
 	feed_pool_empty(R.feed);
 	feed_rig_wait_back(&R, 10);
@@ -397,7 +397,7 @@ static void test_goes(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		feed_rig_offer(&R, 1, 3 * MEGA, 0);
 	}
-	FEED_RIG_WAIT(&R, s, s.held == 5);
+	FEED_RIG_WAIT(&R, s, s.group.in_flight == 5);
 	close(fd);
 	feed_rig_wait_back(&R, 5);
 	assert_int_equal(feed_rig_count(&R, OUTCOME_DROP_NO_MEMBER), 5);
@@ -551,7 +551,7 @@ static void test_stop(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		feed_rig_offer(&R, 1, 3 * MEGA, 0);
 	}
-	FEED_RIG_WAIT(&R, s, s.held == 5);
+	FEED_RIG_WAIT(&R, s, s.group.in_flight == 5);
 	feed_rig_finish(&R);
 	assert_int_equal(feed_rig_count(&R, OUTCOME_DROP_SHUTDOWN), 5);
 	close(fd);

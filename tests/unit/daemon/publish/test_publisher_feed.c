@@ -204,7 +204,7 @@ static void test_pool_empty(void **state)
 		offer(FCM_PMT, 3 * MEGA, false);
 	}
 	offer(FCM_HYDROPHONE, 1000, false); /* younger; waits for a member */
-	FEED_RIG_WAIT(&R, s, s.held == 5);
+	FEED_RIG_WAIT(&R, s, s.group.in_flight == 5);
 	put(NULL);
 	wait_back(5);
 	assert_int_equal(feed_rig_count(&R, OUTCOME_DROP_POOL), 5);
@@ -227,7 +227,7 @@ static void test_stop(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		offer(FCM_PMT, 3 * MEGA, false);
 	}
-	FEED_RIG_WAIT(&R, s, s.held == 5);
+	FEED_RIG_WAIT(&R, s, s.group.in_flight == 5);
 	offer(FCM_PMT, 1000, false);
 	finish();
 	for (unsigned n = 0; n < 6; n++) {
