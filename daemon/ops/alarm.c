@@ -14,20 +14,14 @@
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
 
-static struct engine_now now_both(void)
-{
-	return (struct engine_now){now_mono_ns(), now_utc_ns()};
-}
-
 static struct alarm_hand hand_of(struct control_request *rq, const json_t *args)
 {
 	const struct control_peer *peer = control_peer(rq);
-	const char *reason = arg_text(args, "reason");
 	struct alarm_hand hand = {.utc_ns = now_utc_ns()};
 
 	snprintf(hand.who, sizeof(hand.who), "%s", peer->who);
 	snprintf(hand.origin, sizeof(hand.origin), "%s", peer->origin);
-	snprintf(hand.text, sizeof(hand.text), "%s", reason ? reason : "");
+	snprintf(hand.text, sizeof(hand.text), "%s", arg_words(args, "reason"));
 	return hand;
 }
 

@@ -16,9 +16,10 @@
 struct query;
 struct question;
 
-/* For json_pack(): the name of a member and the member. COUNT: for I of the format. */
-#define FIELD(object, member) #member, (object)->member
-#define COUNT(object, member) #member, (json_int_t)(object)->member
+/* For json_pack(): the name of a member and the member. COUNT: for I of the format; NUMBER: for o. */
+#define FIELD(object, member)  #member, (object)->member
+#define COUNT(object, member)  #member, (json_int_t)(object)->member
+#define NUMBER(object, member) #member, json_number_or_null((object)->member)
 
 /* Arguments. */
 #define LINK(required)                                                                             \
@@ -37,6 +38,11 @@ struct question;
 #define PATTERNS(required)                                                                         \
 	CONTROL_ARG("names", ARG_TEXTS, required, required, 256,                                   \
 		    .about = "names of parameters, or patterns: floor3.*")
+
+static inline struct engine_now now_both(void)
+{
+	return (struct engine_now){now_mono_ns(), now_utc_ns()};
+}
 
 extern const struct control_op record_ops[], param_ops[], history_ops[], snapshot_ops[], safe_ops[],
 	serial_ops[], alarm_ops[];
@@ -80,6 +86,10 @@ json_t *status_record(struct station *s);
  * for. NULL: refused (one matches nothing), answered. */
 json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
 		       json_t *(*item)(struct station *s, const struct param *p));
+/* {"command": id} */
+json_t *command_number(uint64_t id);
+/* What the peer asks of the engine with these arguments: "name", "force", "reason", "client_id". */
+struct engine_request request_of(const struct control_request *rq, const json_t *args);
 /* Refused in the words of `error`, `id` the number of an existing command; 0: none. */
 void refuse_command(struct control_request *rq, int r, const struct sc_error *error, uint64_t id);
 
@@ -113,10 +123,9 @@ void waiters_stop(struct station *s);
 /* --- relock.c --- */
 
 #define SOAK_TRIALS_MAX 10000u
-void relock_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		  json_t *args);
-void relock_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		 double interval_s, struct control_request *rq, json_t *args);
+void op_relock(struct control_request *rq, json_t *args,
+	       void *context); /* link.reset, link.align */
+void op_soak(struct control_request *rq, json_t *args, void *context);
 void relock_judged(struct station *s, unsigned link, const struct phase_judgement *j);
 void relock_tick(struct station *s);
 void relock_stop(struct station *s);

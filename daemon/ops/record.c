@@ -56,15 +56,14 @@ static void op_start(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	struct record_spec spec = {.begun_ns = now_utc_ns()};
-	const char *name = arg_text(args, "name"), *note = arg_text(args, "note");
 	double for_s = arg_number(args, "seconds", 0);
 
 	if (records_busy(s, rq) ||
 	    !take_links(s, rq, json_object_get(args, "links"), &spec.links)) {
 		return;
 	}
-	snprintf(spec.name, sizeof(spec.name), "%s", name ? name : "");
-	snprintf(spec.note, sizeof(spec.note), "%s", note ? note : "");
+	snprintf(spec.name, sizeof(spec.name), "%s", arg_words(args, "name"));
+	snprintf(spec.note, sizeof(spec.note), "%s", arg_words(args, "note"));
 	if (*spec.name && !record_dir_name_ok(spec.name)) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a recording cannot have that name: it is a directory's");

@@ -195,14 +195,9 @@ static void save(struct station *s, struct control_request *rq, const struct gat
 	w->rq = rq;
 }
 
-static const char *name_arg(const json_t *args)
-{
-	return arg_text(args, "name");
-}
-
 static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
 {
-	return query_snapshot(q, name_arg(n->args), ret_json);
+	return query_snapshot(q, arg_text(n->args, "name"), ret_json);
 }
 
 static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
@@ -227,13 +222,6 @@ out:
 	free(g.found);
 }
 
-static void take_text(char *to, size_t size, const json_t *args, const char *name)
-{
-	const char *text = arg_text(args, name);
-
-	snprintf(to, size, "%s", text ? text : "");
-}
-
 /* False: another one is being saved, answered. */
 static bool take_words(struct station *s, struct control_request *rq, const json_t *args)
 {
@@ -242,9 +230,9 @@ static bool take_words(struct station *s, struct control_request *rq, const json
 	if (!is_free(s, rq)) {
 		return false;
 	}
-	take_text(w->name, sizeof(w->name), args, "name");
-	take_text(w->pattern, sizeof(w->pattern), args, "pattern");
-	take_text(w->note, sizeof(w->note), args, "note");
+	snprintf(w->name, sizeof(w->name), "%s", arg_text(args, "name"));
+	snprintf(w->pattern, sizeof(w->pattern), "%s", arg_words(args, "pattern"));
+	snprintf(w->note, sizeof(w->note), "%s", arg_words(args, "note"));
 	return true;
 }
 
@@ -259,7 +247,7 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 	} else if (r == 0) {
 		control_fail(n->rq, "refused",
 			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
-			     NULL, "there is a snapshot %s", name_arg(n->args));
+			     NULL, "there is a snapshot %s", arg_text(n->args, "name"));
 	} else {
 		questions_tell(n, r, NULL, error);
 	}
@@ -267,7 +255,7 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 
 static void op_save(struct control_request *rq, json_t *args, void *context)
 {
-	if (!record_dir_name_ok(name_arg(args))) {
+	if (!record_dir_name_ok(arg_text(args, "name"))) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a snapshot cannot have that name");
 	} else if (is_free(context, rq)) {
@@ -280,7 +268,7 @@ static bool was_found(struct question *n, int r, const struct sc_error *error)
 {
 	if (r == -ENOENT && !error->code[0]) {
 		control_fail(n->rq, "usage", "fcmctl snapshot list shows them", NULL,
-			     "there is no snapshot %.60s", name_arg(n->args));
+			     "there is no snapshot %.60s", arg_text(n->args, "name"));
 	} else if (r < 0) {
 		questions_tell(n, r, NULL, error);
 	}
