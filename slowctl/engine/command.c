@@ -796,9 +796,7 @@ void command_not_sent(struct engine *e, struct command *c, int result)
 /* A boot of the FCM resets its counters: an action that waited for one cannot be proved any more. */
 void command_booted(struct engine *e, struct command *c)
 {
-	bool acknowledged = c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);
-
-	if (c->action && acknowledged && !proof_is_boot_count(c)) {
+	if (c->action && is_read_back(c) && !proof_is_boot_count(c)) {
 		command_end(
 			e, c, COMMAND_UNKNOWN,
 			"Look at the module's values, and do it again only if that is harmless.",

@@ -53,15 +53,14 @@ static void find_floors(struct engine *e)
 struct engine *engine_create(struct params *params, const struct engine_config *config)
 {
 	struct engine *e = calloc(1, sizeof(*e));
+	struct of_param *of_param = calloc(params_count(params) + 1, sizeof(*of_param));
 
-	if (!e) {
-		return NULL;
-	}
-	e->of_param = calloc(params_count(params) + 1, sizeof(*e->of_param));
-	if (!e->of_param) {
+	if (!e || !of_param) {
 		free(e);
+		free(of_param);
 		return NULL;
 	}
+	e->of_param = of_param;
 	e->params = params;
 	e->config = *config;
 	e->marks = &e->own_marks;
@@ -414,9 +413,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 		journal_command_row(e, &row, q, c);
 	}
 	if (!c || journal_begin(e, c, &row) < 0) {
-		if (c) {
-			engine_free_command(c);
-		}
+		engine_free_command(c);
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
 	e->by_state[COMMAND_QUEUED]++;
@@ -449,7 +446,7 @@ int engine_check(struct engine *e, const struct engine_request *q, struct engine
 
 	e->now = now;
 	r = check_request(e, q, &p, ret_id, error);
-	return r == 0 ? rules_check(e, q, p, error) : r;
+	return r ? r : rules_check(e, q, p, error);
 }
 
 bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
@@ -479,23 +476,18 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	r = rules_check(e, q, p, error);
 	if (r < 0) {
 		journal_refusal(e, q, p, error, ret_id);
-		return r;
 	}
-	return take(e, q, p, 0, ret_id, error);
+	return r < 0 ? r : take(e, q, p, 0, ret_id, error);
 }
 
 static struct command *find_open(const struct engine *e, uint64_t id)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct command *c;
+	struct command *c = NULL;
 
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->id == id) {
-				return c;
-			}
-		}
+	while ((c = engine_next_open(e, c)) && c->id != id) {
+		/* the next one */
 	}
-	return NULL;
+	return c;
 }
 
 /* A set that was executed and whose value is on its way there. */

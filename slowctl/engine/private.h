@@ -205,6 +205,8 @@ void engine_free_command(struct command *c);
 struct engine_out *engine_out(struct engine *e, enum engine_out_type type);
 uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p);
+/* The open commands of all links, one after the other. NULL: the first; returns NULL after the last. */
+struct command *engine_next_open(const struct engine *e, const struct command *c);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
@@ -335,6 +337,12 @@ static inline bool never_late(const struct command *c)
 static inline bool unsent(const struct command *c)
 {
 	return c->attempts == 0 && !c->recovered;
+}
+
+/* It is acknowledged: its read-back is asked for, now or next. */
+static inline bool is_read_back(const struct command *c)
+{
+	return c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);
 }
 
 /* What it does next, as soon as it may. */

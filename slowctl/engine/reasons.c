@@ -106,13 +106,11 @@ static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id
 static void unknown_commands(struct reasons *r)
 {
 	const struct engine *e = r->e;
-	const struct command *c;
+	const struct command *c = NULL;
 
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->alarm) {
-				unknown_reason(r, c->param, c->id, c->detail, c->hint);
-			}
+	while ((c = engine_next_open(e, c))) {
+		if (c->alarm) {
+			unknown_reason(r, c->param, c->id, c->detail, c->hint);
 		}
 	}
 	for (unsigned i = 0; i < params_count(e->params); i++) {

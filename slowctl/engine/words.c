@@ -350,9 +350,7 @@ static struct command *find_flight(struct link *l, uint32_t sequence)
  * any case, unless the command has gone beyond it. */
 static void own_reply(struct engine *e, struct link *l, struct command *c, const struct word *w)
 {
-	bool beyond = c->state == COMMAND_ACKED || c->want == WANT_READBACK ||
-		      (c->flying && c->flight == WANT_READBACK) ||
-		      (c->attempts == 0 && !c->recovered);
+	bool beyond = c->state == COMMAND_ACKED || is_read_back(c) || unsent(c);
 	uint32_t behind = c->behind_sequence;
 
 	if (beyond || (w->status == WORD_DUPLICATE && c->flying && c->flight != WANT_COMMAND)) {
@@ -408,8 +406,7 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 	case WANT_LOOK:
 		command_look_reply(e, c, w);
 		break;
-	case WANT_NOTHING:
-	case WANT_COMMAND:
+	default:
 		break;
 	}
 }
@@ -443,9 +440,9 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 
 static struct poll *find_poll(struct link *l, uint32_t sequence)
 {
-	for (unsigned i = 0; i < POLL_SLOTS; i++) {
-		if (l->polls[i].param && l->polls[i].sequence == sequence) {
-			return &l->polls[i];
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
+		if (slot->param && slot->sequence == sequence) {
+			return slot;
 		}
 	}
 	return NULL;
@@ -502,29 +499,20 @@ void engine_reply(struct engine *e, unsigned link, const struct word *word, stru
 
 /* ------------------------------------------------------------------ what happened to a word sent */
 
-static struct command *find_sent(struct engine *e, uint64_t cookie, struct link **ret_link)
+static struct command *find_sent(struct engine *e, uint64_t cookie)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct command *c;
+	struct command *c = NULL;
 
-		if (e->links[i].flights == 0) {
-			continue;
-		}
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if ((c->flying && c->flight_cookie == cookie) ||
-			    (c->behind_sequence && c->behind_cookie == cookie)) {
-				*ret_link = &e->links[i];
-				return c;
-			}
-		}
+	while ((c = engine_next_open(e, c)) && !(c->flying && c->flight_cookie == cookie) &&
+	       !(c->behind_sequence && c->behind_cookie == cookie)) {
+		/* the next one */
 	}
-	return NULL;
+	return c;
 }
 
 void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now)
 {
-	struct link *l;
-	struct command *c = find_sent(e, cookie, &l);
+	struct command *c = find_sent(e, cookie);
 
 	e->now = now;
 	if (!c || c->flight_cookie != cookie || c->flight != WANT_COMMAND || c->left) {
@@ -550,14 +538,13 @@ static void poll_not_sent(struct engine *e, struct link *l, uint64_t cookie)
 
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
-	struct link *l;
-	struct command *c = find_sent(e, cookie, &l);
+	struct command *c = find_sent(e, cookie);
 
 	e->now = now;
 	if (c) {
-		l->send_failures++;
+		engine_link_of(e, c)->send_failures++;
 		if (c->behind_sequence && c->behind_cookie == cookie) {
-			behind_lost(l, c);
+			behind_lost(engine_link_of(e, c), c);
 		} else {
 			command_not_sent(e, c, result);
 		}
@@ -669,6 +656,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
+	struct command *c = NULL;
 	struct link *reserved;
 
 	e->now = now;
@@ -683,14 +671,10 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 	if (end_stored(e, cookie, result)) {
 		return;
 	}
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct command *c;
-
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->row_cookie == cookie && !c->journaled) {
-				command_stored(e, &e->links[i], c, result);
-				return;
-			}
+	while ((c = engine_next_open(e, c))) {
+		if (c->row_cookie == cookie && !c->journaled) {
+			command_stored(e, engine_link_of(e, c), c, result);
+			return;
 		}
 	}
 }
@@ -790,7 +774,7 @@ static bool too_late(struct engine *e, const struct link *l, const struct comman
 {
 	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;
 
-	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !never_late(c) &&
+	return l->silent >= MUTE_TIMEOUTS && unsent(c) && !never_late(c) &&
 	       e->now.mono_ns - since > TOO_LATE;
 }
 
