@@ -338,11 +338,8 @@ static void identify(int fd, struct control_peer *ret_peer)
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t length = sizeof(cred);
 
-	memset(ret_peer, 0, sizeof(*ret_peer));
-	strcpy(ret_peer->origin, "local");
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
-	ret_peer->uid = cred.uid;
-	ret_peer->pid = cred.pid;
+	*ret_peer = (struct control_peer){.uid = cred.uid, .pid = cred.pid, .origin = "local"};
 }
 
 /* A new connection may have sent something that is not read yet, or be about to. */
@@ -371,9 +368,8 @@ static struct client *client_new(struct control *c, int fd)
 	if (!cl) {
 		return NULL;
 	}
-	cl->control = c;
+	*cl = (struct client){.control = c, .heard_ns = now_mono_ns()};
 	control_client_init(&cl->base, c->desk, &transport);
-	cl->heard_ns = now_mono_ns();
 	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
 		free(cl);
@@ -591,10 +587,7 @@ int control_open(struct event_base *base, const char *path, const struct control
 	if (!c) {
 		return -ENOMEM;
 	}
-	c->base = base;
-	c->desk = desk;
-	c->groups = *groups;
-	c->lock_fd = -1;
+	*c = (struct control){.base = base, .desk = desk, .groups = *groups, .lock_fd = -1};
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
 	places_init(&c->places, cost_of);

@@ -422,22 +422,16 @@ void dispatch_take(struct control_client *client, json_t *message)
 	if (!rq) {
 		return;
 	}
+	rq->op = op ? find_op(d, op) : NULL;
 	if (!is_id(id)) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "an id is a number, or a string of at most %u bytes", ID_BYTES_MAX);
-		return;
-	}
-	if (json_integer_value(json_object_get(message, "v")) != 1) {
+	} else if (json_integer_value(json_object_get(message, "v")) != 1) {
 		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
-		return;
-	}
-	if (!op || (args && !json_is_object(args))) {
+	} else if (!op || (args && !json_is_object(args))) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
-		return;
-	}
-	rq->op = find_op(d, op);
-	if (!rq->op) {
+	} else if (!rq->op) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"",
 			     op);
 	} else if (client->gone && rq->op->role == ACCESS_READER) {

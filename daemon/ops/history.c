@@ -57,6 +57,7 @@ static void tell_history(struct question *n, int r, json_t *answer, const struct
 static void op_history(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
+	struct question n = question_of(rq, args);
 	struct sc_error error = {0};
 	struct param *p;
 	int r = params_find(s->params, arg_text(args, "name"), &p, &error);
@@ -66,12 +67,8 @@ static void op_history(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	json_object_set_new(args, "name", json_string(p->name));
-	questions_ask(s, &(struct question){.rq = rq,
-					    .args = args,
-					    .what = p->name,
-					    .op = control_op(rq)->name,
-					    .ask = ask_operation,
-					    .tell = tell_history});
+	n.what = p->name;
+	questions_ask(s, &n);
 }
 
 /* An action has no value. */
@@ -106,12 +103,8 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 
 static void op_ask_names(struct control_request *rq, json_t *args, void *context)
 {
-	struct question n = *(const struct question *)control_op(rq)->data;
+	struct question n = question_of(rq, args);
 
-	n.rq = rq;
-	n.args = args;
-	n.op = control_op(rq)->name;
-	n.ask = ask_operation;
 	n.names = names_arg(context, rq, args);
 	if (n.names) {
 		questions_ask(context, &n);
@@ -127,7 +120,8 @@ const struct control_op history_ops[] = {
 	{"clock.history", ACCESS_READER, ask_database, "states of the clock",
 	 CONTROL_ARGS(SINCE, LIMIT), ASK(.what = "clock history")},
 	{"param.history", ACCESS_READER, op_history, "values and sets of one parameter",
-	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "a parameter"}, SINCE, UNTIL, LIMIT)},
+	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "a parameter"}, SINCE, UNTIL, LIMIT),
+	 ASK(.tell = tell_history)},
 	{"param.at", ACCESS_READER, op_ask_names, "what parameters were at a time",
 	 CONTROL_ARGS(TIME("time", true, "at this time"), PATTERNS(false)),
 	 ASK(.what = "so many at once")},

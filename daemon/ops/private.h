@@ -13,7 +13,6 @@
 #include "slowctl/engine/engine.h"
 #include "slowctl/param/param.h"
 
-struct query;
 struct question;
 
 /* For json_pack(): the name of a member and the member. COUNT: for I of the format; NUMBER: for o. */
@@ -50,10 +49,10 @@ extern const struct control_op record_ops[], param_ops[], history_ops[], snapsho
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
 
-/* The answer of the database to n->op. */
-int ask_operation(struct query *q, const struct question *n, json_t **ret_json);
-/* The handler of operations that the database answers: its data is a struct question with `what`, `tell`, and `ask` where
- * that is not ask_operation(). */
+/* What the operation asks of the database. Its data is a struct question with `what`, `tell` and `ask` where they are not
+ * the usual ones. */
+struct question question_of(struct control_request *rq, json_t *args);
+/* The handler of operations that the database answers. */
 void ask_database(struct control_request *rq, json_t *args, void *context);
 
 /* --- status.c: objects of schemas/control.md; new references --- */

@@ -144,18 +144,19 @@ json_t *status_record(struct station *s)
 	double left;
 
 	recorder_get_status(s->recorder, &v);
+	if (!v.active) {
+		v.spec = (struct record_spec){0};
+	}
 	v.box_failed += s->records.boxes_unasked;
 	left = v.active && v.bytes_per_s > 0 ? (double)v.free_bytes / v.bytes_per_s : -1;
 	return json_pack(
 		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",
-		"active", v.active, "name", v.active ? json_string(v.spec.name) : json_null(),
-		"note", v.active ? v.spec.note : "", "who", v.active ? v.spec.who : "", "links",
-		record_links_json(v.active ? v.spec.links : 0), "since",
-		v.active ? json_time(v.spec.begun_ns) : json_null(), "until",
-		v.active ? json_time(v.spec.until_ns) : json_null(), "bytes",
-		(json_int_t)v.counts.bytes, "frames", (json_int_t)v.counts.frames, "gap_frames",
+		FIELD(&v, active), "name", v.active ? json_string(v.spec.name) : json_null(),
+		FIELD(&v.spec, note), FIELD(&v.spec, who), "links", record_links_json(v.spec.links),
+		"since", json_time(v.spec.begun_ns), "until", json_time(v.spec.until_ns),
+		COUNT(&v.counts, bytes), COUNT(&v.counts, frames), "gap_frames",
 		(json_int_t)v.counts.gaps, "let_go_frames", (json_int_t)v.counts.let_go,
-		"bytes_per_s", v.bytes_per_s, "free_bytes", (json_int_t)v.free_bytes, "lasts_s",
+		FIELD(&v, bytes_per_s), COUNT(&v, free_bytes), "lasts_s",
 		left >= 0 ? json_real(left) : json_null(), "black_boxes", "kept", (int)v.boxes,
 		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
 }

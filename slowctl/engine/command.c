@@ -203,7 +203,7 @@ static struct param *ramp_of(struct engine *e, const struct command *c)
 
 static bool rate_known(const struct param *ramp)
 {
-	return ramp->has_value && ramp->value > 0;
+	return ramp && ramp->has_value && ramp->value > 0;
 }
 
 /* Time from the acknowledgement to a right read-back: the settle time, plus the ramp if there is
@@ -578,7 +578,7 @@ static const char *ramp_text(struct engine *e, const struct command *c, char *bu
 	double all = c->new_value - c->ramp_from, left = c->new_value - p->value;
 
 	buf[0] = 0;
-	if (!ramp || !rate_known(ramp) || !(fabs(all) > p->kind->tolerance)) {
+	if (!rate_known(ramp) || !(fabs(all) > p->kind->tolerance)) {
 		return buf;
 	}
 	snprintf(buf, size, ", %.0f %% of the way, about %.0f s to go",
@@ -636,7 +636,7 @@ static const char *moves_text(struct engine *e, const struct command *c, char *b
 		snprintf(buf, size, "; %s now goes to its set value", p->name);
 		return buf;
 	}
-	if (ramp && rate_known(ramp)) {
+	if (rate_known(ramp)) {
 		snprintf(within, sizeof(within), ", within %.0f s",
 			 ceil(fabs(p->setpoint) / ramp->value + p->kind->settle_s));
 	}

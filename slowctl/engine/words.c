@@ -201,23 +201,24 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent)
 	}
 }
 
-/* What makes safer waits for no other command on its parameter (rules_make_way()). */
-static void say_journaled(struct engine *e, struct command *c)
+/* What makes safer waits for no other command on its parameter (rules_make_way()). Returns buf. */
+static const char *journaled_text(struct engine *e, const struct command *c, char *buf, size_t size)
 {
 	double mute_s = link_mute_s(engine_link_of(e, c), e->now);
 	const struct command *writer = e->of_param[c->param->number].writer;
 	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
 
 	if (before && (c->after || !c->urgent)) {
-		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
+		snprintf(buf, size, "journaled; waits for command %llu",
 			 (unsigned long long)before);
 	} else if (!isnan(mute_s)) {
-		snprintf(c->detail, sizeof(c->detail),
+		snprintf(buf, size,
 			 "journaled; to be sent, though the floor has not answered for %.0f s",
 			 mute_s);
 	} else {
-		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+		snprintf(buf, size, "journaled; to be sent");
 	}
+	return buf;
 }
 
 /* The floor answers again: send the commands that make safer and were kept for that. */
@@ -231,13 +232,12 @@ static void release_held(struct engine *e, struct link *l)
 	l->holds_back = false;
 	TAILQ_FOREACH (c, &l->open, next) {
 		if (c->alarm && unsent(c) && !c->look_first) {
-			char text[sizeof(c->detail)];
+			char text[120];
 
 			c->alarm = false;
 			c->hint[0] = 0;
-			say_journaled(e, c);
-			memcpy(text, c->detail, sizeof(text));
-			command_move(e, c, COMMAND_QUEUED, "%s", text);
+			command_move(e, c, COMMAND_QUEUED, "%s",
+				     journaled_text(e, c, text, sizeof(text)));
 		}
 	}
 }
@@ -647,7 +647,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 		c->want = WANT_COMMAND;
 		if (!c->busy) {
 			c->not_before = e->now.mono_ns;
-			say_journaled(e, c);
+			journaled_text(e, c, c->detail, sizeof(c->detail));
 		}
 		command_announce(e, c, NULL);
 	}
