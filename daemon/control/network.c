@@ -497,14 +497,13 @@ static void note_login(struct network *n, const struct access_key *key, const ch
 }
 
 /* A message without the name of a key in the list is served nothing. */
-static const char *judge(void *context, const char *domain, const char *address, const char *key)
+static const char *judge(void *context, const char *address, const char *key)
 {
 	struct network *n = context;
 	const struct access_key *known = access_list_find(&n->list, ACCESS_CONTROL, key);
 	const char *why =
 		*key ? "its key is not in the allow list" : "it does not encrypt (no CURVE)";
 
-	(void)domain;
 	if (known) {
 		note_login(n, known, address);
 		return NULL;

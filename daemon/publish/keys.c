@@ -25,21 +25,17 @@ static const char *judge(struct publisher *p, enum access_door right, struct doo
 	return why;
 }
 
-static const char *judge_consumer(void *context, const char *domain, const char *address,
-				  const char *key)
+static const char *judge_consumer(void *context, const char *address, const char *key)
 {
 	struct publisher *p = context;
 
-	(void)domain;
 	return judge(p, ACCESS_CONSUMER, p->door, address, key);
 }
 
-const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
-					 const char *key)
+const char *publisher_keys_judge_monitor(void *context, const char *address, const char *key)
 {
 	struct publisher *p = context;
 
-	(void)domain;
 	return judge(p, ACCESS_MONITOR, monitors_door(p->monitors), address, key);
 }
 

@@ -60,8 +60,7 @@ bool publisher_receive(struct publisher *p);
 /* keys.c. Before a socket is bound. */
 int publisher_keys_open(struct publisher *p, const struct publisher_config *config);
 /* zap_judge_fn of the monitors' socket. */
-const char *publisher_keys_judge_monitor(void *context, const char *domain, const char *address,
-					 const char *key);
+const char *publisher_keys_judge_monitor(void *context, const char *address, const char *key);
 /* Answer handshakes; take a new list. */
 void publisher_keys_serve(struct publisher *p);
 /* Whether its key is a consumer's; if not, it gets an ERROR and is disconnected. */
