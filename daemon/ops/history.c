@@ -81,17 +81,11 @@ static json_t *name_of(struct station *s, const struct param *p)
 /* The full names of all that matches; NULL: refused, answered. */
 static json_t *names_arg(struct station *s, struct control_request *rq, json_t *args)
 {
-	json_t *patterns = json_object_get(args, "names"), *names;
+	json_t *patterns = json_object_get(args, "names"), *all = json_pack("[s]", "*");
+	json_t *names =
+		match_patterns(s, rq, json_array_size(patterns) > 0 ? patterns : all, name_of);
 
-	if (json_array_size(patterns) > 0) {
-		names = match_patterns(s, rq, patterns, name_of);
-	} else {
-		names = json_array();
-		for (unsigned n = 0; n < params_count(s->params); n++) {
-			/* NULL is not appended */
-			json_array_append_new(names, name_of(s, params_at(s->params, n)));
-		}
-	}
+	json_decref(all);
 	if (names && json_array_size(names) == 0) {
 		control_fail(rq, "usage", "fcmctl command list shows what was done when", NULL,
 			     "these are actions, and actions have no value");

@@ -31,13 +31,7 @@ static void op_param_list(struct control_request *rq, json_t *args, void *contex
 	const char *pattern = arg_text(args, "pattern");
 	struct match m = {.s = s, .found = json_array()};
 
-	if (pattern) {
-		params_match(s->params, pattern, list_param, &m);
-	} else {
-		for (unsigned n = 0; n < params_count(s->params); n++) {
-			list_param(&m, params_at(s->params, n));
-		}
-	}
+	params_match(s->params, pattern ? pattern : "*", list_param, &m);
 	control_answer(rq, json_pack("{s:o}", "parameters", m.found));
 }
 

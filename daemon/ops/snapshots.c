@@ -14,17 +14,12 @@
 #include "daemon/station/questions.h"
 #include "slowctl/param/plural.h"
 
-struct gather {
-	const struct param **found;
-	unsigned count, unknown;
-	json_t *missing; /* names of the unknown */
-};
-
 /* The snapshot that is being saved or removed, or was last. */
 struct snapshots {
 	struct control_request *rq; /* waits for it; NULL: none is */
 	int64_t id;		    /* UTC ns */
 	char name[64], who[64], note[200], pattern[64];
+	const struct param **found; /* while they are gathered */
 	unsigned parameters, unknown;
 	json_t *missing; /* the names of the unknown */
 };
@@ -33,45 +28,34 @@ struct snapshots {
 
 static void gather_one(void *context, struct param *p)
 {
-	struct gather *g = context;
+	struct snapshots *w = context;
 
 	if (p->kind->access != PARAM_RW || (p->kind->optional && p->bad)) {
 		return; /* read-only, or missing in the FCM */
 	}
 	if (p->has_setpoint) {
-		g->found[g->count++] = p;
+		w->found[w->parameters++] = p;
 	} else {
-		g->unknown++;
-		json_array_append_new(g->missing, json_string(p->name));
-	}
-}
-
-static void gather_all(struct station *s, const char *pattern, struct gather *g)
-{
-	if (*pattern) {
-		params_match(s->params, pattern, gather_one, g);
-		return;
-	}
-	for (unsigned n = 0; n < params_count(s->params); n++) {
-		gather_one(g, params_at(s->params, n));
+		w->unknown++;
+		json_array_append_new(w->missing, json_string(p->name));
 	}
 }
 
 /* "; unknown set values: 5 (a, b, c and 2 more)", or nothing. */
-static const char *missing_text(const struct gather *g, char *buf, size_t size)
+static const char *missing_text(const struct snapshots *w, char *buf, size_t size)
 {
 	size_t used;
 
-	snprintf(buf, size, g->unknown > 0 ? "; unknown set values: %u" : "", g->unknown);
-	for (unsigned n = 0; n < g->unknown && n < NAMED; n++) {
+	snprintf(buf, size, w->unknown > 0 ? "; unknown set values: %u" : "", w->unknown);
+	for (unsigned n = 0; n < w->unknown && n < NAMED; n++) {
 		used = strlen(buf);
 		snprintf(buf + used, size - used, "%s%s", n > 0 ? ", " : " (",
-			 json_string_value(json_array_get(g->missing, n)));
+			 json_string_value(json_array_get(w->missing, n)));
 	}
 	used = strlen(buf);
-	if (g->unknown > NAMED) {
-		snprintf(buf + used, size - used, " and %u more)", g->unknown - NAMED);
-	} else if (g->unknown > 0) {
+	if (w->unknown > NAMED) {
+		snprintf(buf + used, size - used, " and %u more)", w->unknown - NAMED);
+	} else if (w->unknown > 0) {
 		snprintf(buf + used, size - used, ")");
 	}
 	return buf;
@@ -79,29 +63,29 @@ static const char *missing_text(const struct gather *g, char *buf, size_t size)
 
 #define FLAGS (STORE_URGENT | STORE_NOW_OR_NEVER)
 
-static int put_values(struct store *store, int64_t id, const struct gather *g)
+static int put_values(struct store *store, const struct snapshots *w)
 {
 	int r = 0;
 
-	for (unsigned at = 0; at < g->count && r == 0; at += ROW_SNAPSHOT_PAIRS) {
+	for (unsigned at = 0; at < w->parameters && r == 0; at += ROW_SNAPSHOT_PAIRS) {
 		struct row row;
 
 		row_begin(&row, ROW_SNAPSHOT_VALUES);
-		row_int(&row, id);
+		row_int(&row, w->id);
 		for (unsigned n = at; n < at + ROW_SNAPSHOT_PAIRS; n++) {
-			row_text(&row, n < g->count ? g->found[n]->name : NULL);
-			row_real(&row, n < g->count ? g->found[n]->setpoint : NAN);
+			row_text(&row, n < w->parameters ? w->found[n]->name : NULL);
+			row_real(&row, n < w->parameters ? w->found[n]->setpoint : NAN);
 		}
 		r = store_submit(store, &row, 0, FLAGS);
 	}
 	return r;
 }
 
-static int put_snapshot(struct station *s, const struct gather *g)
+static int put_snapshot(struct station *s)
 {
 	const struct snapshots *w = s->snapshots;
 	struct row row;
-	int r = put_values(s->store, w->id, g);
+	int r = put_values(s->store, w);
 
 	row_make(&row, ROW_SNAPSHOT, ROW_VI(w->id), ROW_VT(w->name), ROW_VI(w->id), ROW_VT(w->who),
 		 ROW_VT(w->note), ROW_VT(w->pattern), ROW_VI(w->parameters), ROW_VI(w->unknown));
@@ -168,26 +152,22 @@ void snapshots_stored(struct station *s, const struct store_done *done)
 	control_answer(rq, saved ? snapshot_json(w) : json_pack("{s:s}", FIELD(w, name)));
 }
 
-static void save(struct station *s, struct control_request *rq, const struct gather *g)
+static void save(struct station *s, struct control_request *rq)
 {
 	struct snapshots *w = s->snapshots;
 	int64_t now = now_utc_ns();
 	int r;
 
-	if (g->count == 0) {
+	if (w->parameters == 0) {
 		control_fail(rq, "refused", "fcmctl get lists what can be set", NULL,
-			     g->unknown ? "no set value is known yet for any of %u parameters"
+			     w->unknown ? "no set value is known yet for any of %u parameters"
 					: "no parameter that matches can be set",
-			     g->unknown);
+			     w->unknown);
 		return;
 	}
 	w->id = now > w->id ? now : w->id + 1;
-	w->parameters = g->count;
-	w->unknown = g->unknown;
-	json_decref(w->missing);
-	w->missing = json_incref(g->missing);
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
-	r = put_snapshot(s, g);
+	r = put_snapshot(s);
 	if (r < 0) {
 		refuse_full(rq, r);
 		return;
@@ -202,24 +182,25 @@ static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_
 
 static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
 {
-	struct gather g = {0};
+	struct snapshots *w = s->snapshots;
 	char text[4 * PARAM_NAME_MAX];
 
-	g.found = calloc(params_count(s->params) + 1, sizeof(*g.found));
-	g.missing = json_array();
-	if (!g.found || !g.missing) {
+	json_decref(w->missing);
+	w->missing = json_array();
+	w->parameters = w->unknown = 0;
+	w->found = calloc(params_count(s->params) + 1, sizeof(*w->found));
+	if (!w->found) {
 		control_fail(rq, "internal", "", NULL, "out of memory");
-		goto out;
+		return;
 	}
-	gather_all(s, s->snapshots->pattern, &g);
-	if (g.count == 0 || !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s",
-					 g.count, plural(g.count), s->snapshots->name,
-					 missing_text(&g, text, sizeof(text)))) {
-		save(s, rq, &g);
+	params_match(s->params, *w->pattern ? w->pattern : "*", gather_one, w);
+	if (w->parameters == 0 ||
+	    !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s", w->parameters,
+			 plural(w->parameters), w->name, missing_text(w, text, sizeof(text)))) {
+		save(s, rq);
 	}
-out:
-	json_decref(g.missing);
-	free(g.found);
+	free(w->found);
+	w->found = NULL;
 }
 
 /* False: another one is being saved, answered. */

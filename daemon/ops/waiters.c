@@ -167,16 +167,10 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 		     hint, extra, "%s", text);
 }
 
-/* How a command ended, for a question of which the answer takes longer. */
-struct end {
-	enum command_state state;
-	char text[320], hint[240];
-};
-
 static void tell_end(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
 	struct station *s = n->station;
-	const struct end *e = n->context;
+	const struct engine_out *o = n->context;
 	struct engine_command_view v;
 
 	(void)error;
@@ -184,7 +178,7 @@ static void tell_end(struct question *n, int r, json_t *answer, const struct sc_
 		answer = engine_command(s->engine, n->command, &v) ? command_json(s, &v)
 								   : command_number(n->command);
 	}
-	answer_end(n->rq, e->state, answer, e->text, e->hint);
+	answer_end(n->rq, o->progress.state, answer, o->progress.text, o->progress.hint);
 }
 
 static int ask_now(struct query *q, const struct question *n, json_t **ret_json)
@@ -198,24 +192,23 @@ static void tell_known(struct station *s, struct control_request *rq, uint64_t i
 		       enum command_state state, const struct engine_out *o)
 {
 	struct engine_command_view v;
-	struct end *e;
+	struct engine_out *end;
 
 	if (engine_command(s->engine, id, &v) && v.row) {
 		answer_end(rq, state, command_json(s, &v), o->progress.text, o->progress.hint);
 		return;
 	}
-	e = malloc(sizeof(*e));
-	if (!e) {
+	end = malloc(sizeof(*end));
+	if (!end) {
 		answer_end(rq, state, command_number(id), o->progress.text, o->progress.hint);
 		return;
 	}
-	e->state = state;
-	snprintf(e->text, sizeof(e->text), "%s", o->progress.text);
-	snprintf(e->hint, sizeof(e->hint), "%s", o->progress.hint);
+	*end = *o;
+	end->progress.state = state;
 	questions_ask(s, &(struct question){.rq = rq,
 					    .what = "command",
 					    .command = id,
-					    .context = e,
+					    .context = end,
 					    .ask = ask_now,
 					    .tell = tell_end});
 }
