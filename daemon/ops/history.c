@@ -5,7 +5,6 @@
  * client ids of their commands.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "daemon/ops/private.h"
 

@@ -5,8 +5,6 @@
  */
 #include "daemon/ops/private.h"
 
-#include <stdio.h>
-#include <string.h>
 
 #include "daemon/capture/watch.h"
 #include "daemon/station/restore.h"

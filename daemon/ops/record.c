@@ -2,7 +2,6 @@
 /* record.start, record.stop, record.list: what is asked for; the recorder carries it out (station/records.c). */
 #include "daemon/ops/private.h"
 
-#include <string.h>
 
 #include "daemon/station/base.h"
 

@@ -126,6 +126,26 @@ struct command *engine_next_open(const struct engine *e, const struct command *c
 	return found;
 }
 
+const struct command *engine_find(const struct engine *e,
+				  bool (*is)(const struct command *c, const void *what),
+				  const void *what)
+{
+	const struct command_list *const ended[] = {&e->ending, &e->recent};
+	const struct command *c;
+
+	for (unsigned i = 0; i < 2; i++) {
+		TAILQ_FOREACH (c, ended[i], next) {
+			if (is(c, what)) {
+				return c;
+			}
+		}
+	}
+	for (c = engine_next_open(e, NULL); c && !is(c, what); c = engine_next_open(e, c)) {
+		/* the next one */
+	}
+	return c;
+}
+
 /* Keep an ended command for its client id and for views; forget the oldest. */
 void engine_retire(struct engine *e, struct command *c)
 {

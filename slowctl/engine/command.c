@@ -159,7 +159,6 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	c->changed_ns = e->now.utc_ns;
 	c->want = WANT_NOTHING;
 	c->end_cookie = engine_cookie(e);
-	c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
 	if (!c->unwritten) {
 		journal_transition(e, c, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, c->end_cookie);
 	}
@@ -183,6 +182,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 		}
 		engine_retire(e, c);
 	} else {
+		c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
 		TAILQ_INSERT_TAIL(&e->ending, c, next);
 	}
 }

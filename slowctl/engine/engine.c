@@ -264,34 +264,16 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 
 /* ------------------------------------------------------------------ requests */
 
-static struct command *find_client(struct command_list *list, const char *client_id)
+static bool has_client_id(const struct command *c, const void *client_id)
 {
-	struct command *c;
-
-	TAILQ_FOREACH (c, list, next) {
-		if (c->client_id && strcmp(c->client_id, client_id) == 0) {
-			return c;
-		}
-	}
-	return NULL;
-}
-
-static struct command *find_repeat(struct engine *e, const char *client_id)
-{
-	struct command *c = find_client(&e->ending, client_id);
-
-	c = c ? c : find_client(&e->recent, client_id);
-	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
-		c = find_client(&e->links[i].open, client_id);
-	}
-	return c;
+	return c->client_id && strcmp(c->client_id, client_id) == 0;
 }
 
 /* 1: a repeat of *ret_id; 0: new; negative: the id was given to something else. */
 static int check_repeat(struct engine *e, const struct engine_request *q, const struct param *p,
 			uint64_t *ret_id, struct sc_error *error)
 {
-	struct command *c;
+	const struct command *c;
 
 	if (!q->client_id || !q->client_id[0]) {
 		return 0;
@@ -300,7 +282,7 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 		return sc_fail(error, -EINVAL, "client-id", "Use at most 63 bytes.",
 			       "the client id is too long");
 	}
-	c = find_repeat(e, q->client_id);
+	c = engine_find(e, has_client_id, q->client_id);
 	if (!c) {
 		return 0;
 	}

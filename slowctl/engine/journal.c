@@ -185,13 +185,6 @@ uint64_t journal_due(const struct command *c)
 	return never_late(c) && !c->journaled && c->row ? c->submitted_ns + JOURNAL_WAIT : 0;
 }
 
-bool journal_overdue(struct engine *e, const struct command *c)
-{
-	uint64_t due = journal_due(c);
-
-	return due && past(e, due);
-}
-
 /* ------------------------------------------------------------------ refusals */
 
 void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,

@@ -207,6 +207,10 @@ uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p);
 /* The open commands of all links, one after the other. NULL: the first; returns NULL after the last. */
 struct command *engine_next_open(const struct engine *e, const struct command *c);
+/* The command in memory, open or ended, of which `is` is true; NULL: none. */
+const struct command *engine_find(const struct engine *e,
+				  bool (*is)(const struct command *c, const void *what),
+				  const void *what);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
@@ -232,9 +236,7 @@ int journal_begin(struct engine *e, struct command *c, const struct row *row);
 void journal_transition(struct engine *e, struct command *c, unsigned flags, uint64_t cookie);
 /* A row into the emergency journal. */
 void journal_put_emergency(struct engine *e, const struct row *row);
-/* Whether it has waited long enough for the database. */
-bool journal_overdue(struct engine *e, const struct command *c);
-/* Monotonic time when it has; 0: never. */
+/* Monotonic time when it has waited long enough for the database; 0: never. */
 uint64_t journal_due(const struct command *c);
 /* The row of a refusal; *ret_id 0 while the journal is unknown. Its client id may be used again. */
 void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
@@ -301,8 +303,6 @@ void words_behind(struct engine *e);
 /* Whether a reservation is due, once reserve_again is past. */
 bool link_wants_sequences(const struct engine *e, const struct link *l);
 void sequences_reserve(struct engine *e, struct link *l);
-/* A journal that does not answer takes no reservations. */
-void sequences_tick(struct engine *e, struct link *l);
 /* The journal's answer to a reservation: whose; NULL: it is none. */
 struct link *sequences_stored(struct engine *e, uint64_t cookie, int result);
 /* For a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last ones to commands. */

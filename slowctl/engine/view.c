@@ -9,33 +9,21 @@
 
 /* ------------------------------------------------------------------ views */
 
-static const struct command *find_in(const struct command_list *list, uint64_t id)
+static bool has_id(const struct command *c, const void *id)
 {
-	const struct command *c;
-
-	TAILQ_FOREACH (c, list, next) {
-		if (c->id == id && !c->rejected) {
-			return c;
-		}
-	}
-	return NULL;
+	return c->id == *(const uint64_t *)id && !c->rejected;
 }
 
 bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view)
 {
-	const struct command *c = find_in(&e->ending, id);
-	bool untold = c && c->announce_by; /* the journal does not have its end yet */
+	const struct command *c = engine_find(e, has_id, &id);
 
-	c = c ? c : find_in(&e->recent, id);
-	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
-		c = find_in(&e->links[i].open, id);
-	}
 	if (!c) {
 		return false;
 	}
 	*ret_view = (struct engine_command_view){
 		.id = c->id,
-		.told = c->ended && !untold,
+		.told = c->ended && !c->announce_by,
 		.journaled = c->journaled || c->ended,
 		.client_id = c->client_id ? c->client_id : "",
 		.parameter = c->param->name,

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
 #define NOT_TAKEN " (the journal has not taken this)"
@@ -786,7 +785,9 @@ static void tick_commands(struct engine *e, struct link *l)
 	bool unheard = l->asked_since && e->now.mono_ns - l->asked_since > STRANDED_NS;
 
 	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
-		if (journal_overdue(e, c)) {
+		uint64_t journal_by = journal_due(c);
+
+		if (journal_by && past(e, journal_by)) {
 			command_emergency(e, c, "the database has not answered for 100 ms");
 		} else if (c->flying && past(e, c->deadline)) {
 			l->timeouts++;
@@ -809,7 +810,6 @@ void engine_tick(struct engine *e, struct engine_now now)
 			continue;
 		}
 		note_usable(e, l);
-		sequences_tick(e, l);
 		tick_polls(e, l);
 		tick_commands(e, l);
 		link_pump(e, l);
