@@ -312,26 +312,20 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 	if (unread > CONTROL_BACKLOG_MAX) {
 		n->status.unsent++;
 		door_cut(n->door, cl->fd);
-		return;
-	}
-	if (!bucket_take(bucket, n->config.rate, n->config.burst, now_mono_ns())) {
+	} else if (!bucket_take(bucket, n->config.rate, n->config.burst, now_mono_ns())) {
 		beyond(n, cl, body, DETAIL_RATE, "too many requests of this key a second");
-		return;
-	}
-	if (open >= NETWORK_OPEN_MAX) {
+	} else if (open >= NETWORK_OPEN_MAX) {
 		beyond(n, cl, body, DETAIL_OPEN,
 		       "too many requests of this key wait for their ends");
-		return;
-	}
-	if (zmq_msg_size(body) > MESSAGE_MAX) {
+	} else if (zmq_msg_size(body) > MESSAGE_MAX) {
 		bad(n, cl, "the message is longer than 1 MiB");
-		return;
-	}
-	n->status.requests++;
-	fault = dispatch_bytes(&cl->base, zmq_msg_data(body), zmq_msg_size(body), &error);
-	if (fault) {
-		n->status.requests--;
-		bad(n, cl, fault);
+	} else {
+		n->status.requests++;
+		fault = dispatch_bytes(&cl->base, zmq_msg_data(body), zmq_msg_size(body), &error);
+		if (fault) {
+			n->status.requests--;
+			bad(n, cl, fault);
+		}
 	}
 }
 

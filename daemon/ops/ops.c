@@ -5,7 +5,6 @@
  */
 #include "daemon/ops/private.h"
 
-
 #include "daemon/capture/watch.h"
 #include "daemon/station/restore.h"
 #include "daemon/time/clock.h"

@@ -2,7 +2,6 @@
 /* record.start, record.stop, record.list: what is asked for; the recorder carries it out (station/records.c). */
 #include "daemon/ops/private.h"
 
-
 #include "daemon/station/base.h"
 
 static bool take_links(struct station *s, struct control_request *rq, json_t *links,
@@ -63,23 +62,19 @@ static void op_start(struct control_request *rq, json_t *args, void *context)
 	}
 	snprintf(spec.name, sizeof(spec.name), "%s", arg_words(args, "name"));
 	snprintf(spec.note, sizeof(spec.note), "%s", arg_words(args, "note"));
+	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
+	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
 	if (*spec.name && !record_dir_name_ok(spec.name)) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a recording cannot have that name: it is a directory's");
-		return;
-	}
-	if (record_dir_name_is_box(spec.name)) {
+	} else if (record_dir_name_is_box(spec.name)) {
 		control_fail(rq, "usage", "another name", NULL,
 			     "only black boxes have names that begin with " RECORD_BOX);
-		return;
-	}
-	if (control_is_dry(args)) {
+	} else if (control_is_dry(args)) {
 		start_dry(s, rq, args, &spec, for_s);
-		return;
+	} else {
+		records_order_start(s, rq, &spec);
 	}
-	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
-	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
-	records_order_start(s, rq, &spec);
 }
 
 static void stop_dry(struct station *s, struct control_request *rq, const json_t *args)

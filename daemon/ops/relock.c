@@ -174,9 +174,7 @@ static void tick(struct station *s, unsigned link)
 
 	if (k->trials && !control_alive(k->rq)) {
 		soak_end(s, link); /* its client is gone */
-		return;
-	}
-	if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
+	} else if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
 		relock_judged(s, link, NULL);
 	} else if (k->trials && !k->waiting && now >= k->next_ns) {
 		begin_trial(s, link);

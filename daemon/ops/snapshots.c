@@ -109,10 +109,15 @@ static json_t *snapshot_json(const struct snapshots *w)
 			 FIELD(w, missing));
 }
 
-static void refuse_full(struct control_request *rq, int r)
+/* For the store's answer to the row; `r`: whether it has taken that. */
+static void await(struct station *s, struct control_request *rq, int r)
 {
-	control_fail(rq, "failed", "fcmctl status shows the state of the store; try again", NULL,
-		     "the store accepts no more rows: %s", strerror(-r));
+	if (r < 0) {
+		control_fail(rq, "failed", "fcmctl status shows the state of the store; try again",
+			     NULL, "the store accepts no more rows: %s", strerror(-r));
+	} else {
+		s->snapshots->rq = rq;
+	}
 }
 
 /* One at a time. False: another one is being stored, answered. */
@@ -156,7 +161,6 @@ static void save(struct station *s, struct control_request *rq)
 {
 	struct snapshots *w = s->snapshots;
 	int64_t now = now_utc_ns();
-	int r;
 
 	if (w->parameters == 0) {
 		control_fail(rq, "refused", "fcmctl get lists what can be set", NULL,
@@ -167,12 +171,7 @@ static void save(struct station *s, struct control_request *rq)
 	}
 	w->id = now > w->id ? now : w->id + 1;
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
-	r = put_snapshot(s);
-	if (r < 0) {
-		refuse_full(rq, r);
-		return;
-	}
-	w->rq = rq;
+	await(s, rq, put_snapshot(s));
 }
 
 static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
@@ -288,18 +287,12 @@ static void remove_it(struct station *s, struct control_request *rq, const json_
 {
 	struct snapshots *w = s->snapshots;
 	struct row row;
-	int r;
 
 	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	row_make(&row, ROW_SNAPSHOT_REMOVE,
 		 ROW_VI(json_integer_value(json_object_get(found, "id"))));
-	r = store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
-	if (r < 0) {
-		refuse_full(rq, r);
-	} else {
-		w->rq = rq;
-	}
+	await(s, rq, store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER));
 }
 
 static void tell_removable(struct question *n, int r, json_t *found, const struct sc_error *error)
