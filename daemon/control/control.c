@@ -603,24 +603,8 @@ int control_open(struct event_base *base, const char *path, const struct control
 	return 0;
 }
 
-/* A client that has sent half a message and no more is cut off: it would keep its place for ever. */
-static void end_halves(struct control *c, uint64_t now_ns)
-{
-	struct place *place;
-
-	TAILQ_FOREACH (place, &c->places.all, link) {
-		struct client *cl = client_at(place);
-
-		if (!place->waits && may_ask(cl) &&
-		    now_ns > cl->heard_ns + HALF_LIMIT_S * 1000000000ull &&
-		    evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
-			cut_off(cl, "half a message, and nothing more for 30 s");
-			stand_in_line(cl);
-		}
-	}
-}
-
-/* Clients that do not use their urgent places are cut off. */
+/* A client is cut off that has sent half a message and no more, as it would keep its place for ever, or that does not use
+ * its urgent place. */
 static void end_silent(struct control *c, uint64_t now_ns)
 {
 	struct place *place, *next;
@@ -629,8 +613,15 @@ static void end_silent(struct control *c, uint64_t now_ns)
 		struct client *cl = client_at(place);
 
 		next = TAILQ_NEXT(place, link);
-		if (place->urgent && !place->waits && cl->base.open == 0 &&
-		    now_ns > cl->heard_ns + URGENT_SILENT_S * 1000000000ull) {
+		if (place->waits) {
+			continue;
+		}
+		if (may_ask(cl) && now_ns > cl->heard_ns + HALF_LIMIT_S * 1000000000ull &&
+		    evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
+			cut_off(cl, "half a message, and nothing more for 30 s");
+			stand_in_line(cl);
+		} else if (place->urgent && cl->base.open == 0 &&
+			   now_ns > cl->heard_ns + URGENT_SILENT_S * 1000000000ull) {
 			end_crowded(cl);
 		}
 	}
@@ -657,7 +648,6 @@ int control_tend(struct control *c, uint64_t now_ns)
 {
 	int r;
 
-	end_halves(c, now_ns);
 	end_silent(c, now_ns);
 	if (is_ours(c)) {
 		return 0;

@@ -255,23 +255,19 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 {
 	struct dispatch *d = rq->desk;
 	struct sc_error error = {0};
+	bool local = rq->peer.uid >= 0;
 
 	if (rq->peer.role >= needs) {
 		return true;
 	}
-	if (rq->peer.uid >= 0) {
-		sc_fail(&error, -EACCES, "role",
-			"ask the administrator of this machine: [control] of the configuration "
-			"names the groups that give roles",
-			"%s: that is for %ss; %s is %s", what, access_role_name(needs),
-			rq->peer.who, role_words[rq->peer.role]);
-	} else {
-		sc_fail(&error, -EACCES, "role",
-			"ask the administrator of the daemon's allow list, or use a key with that "
+	sc_fail(&error, -EACCES, "role",
+		local ? "ask the administrator of this machine: [control] of the configuration "
+			"names the groups that give roles"
+		      : "ask the administrator of the daemon's allow list, or use a key with that "
 			"role: fcmctl key list",
-			"%s: that is for %ss; the key \"%s\" is %s's", what,
-			access_role_name(needs), rq->peer.who, role_words[rq->peer.role]);
-	}
+		local ? "%s: that is for %ss; %s is %s"
+		      : "%s: that is for %ss; the key \"%s\" is %s's",
+		what, access_role_name(needs), rq->peer.who, role_words[rq->peer.role]);
 	d->refused_role++;
 	if (!d->refused || !d->refused(d->context, rq, rq->op->name, args, &error)) {
 		control_fail_error(rq, "refused", &error, NULL);
@@ -298,11 +294,6 @@ static bool check_request(struct control_request *rq, json_t *args)
 		     fault.too_long ? control_detail(DETAIL_TOO_LONG) : NULL, "%s: %s",
 		     rq->op->name, fault.message);
 	return false;
-}
-
-bool control_is_dry(const json_t *args)
-{
-	return arg_true(args, "dry_run");
 }
 
 bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)

@@ -29,7 +29,6 @@
 #define UNDRAINED_NS 1000000000ull
 #define GREETING     100u /* bytes, with a READY */
 
-/* A connection. */
 struct place {
 	uint64_t cookie; /* SO_COOKIE; 0: the place is free */
 	char address[DOOR_ADDRESS_MAX];

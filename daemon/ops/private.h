@@ -20,7 +20,6 @@ struct question;
 #define COUNT(object, member)  #member, (json_int_t)(object)->member
 #define NUMBER(object, member) #member, json_number_or_null((object)->member)
 
-/* Arguments. */
 #define LINK(required)                                                                             \
 	CONTROL_ARG("link", ARG_INT, required, 0, NANET3_LINKS - 1, .about = "links are 0 to 3")
 #define REASON(required, bytes)                                                                    \

@@ -103,7 +103,6 @@ void engine_journal_lost(struct engine *e, int result);
  * reserved again. */
 void engine_journal_found(struct engine *e);
 
-/* The largest command id there is. */
 void engine_recover_id(struct engine *e, uint64_t last_id);
 /* Sequences of this floor up to and including `reserved_until` may have been used. */
 void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,

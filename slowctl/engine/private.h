@@ -232,9 +232,7 @@ void journal_command_row(struct engine *e, struct row *row, const struct engine_
 /* Keep the row with the command, and give it to the database, or at once to the emergency journal.
  * -ENOMEM: neither. */
 int journal_begin(struct engine *e, struct command *c, const struct row *row);
-/* A transition. */
 void journal_transition(struct engine *e, struct command *c, unsigned flags, uint64_t cookie);
-/* A row into the emergency journal. */
 void journal_put_emergency(struct engine *e, const struct row *row);
 /* Monotonic time when it has waited long enough for the database; 0: never. */
 uint64_t journal_due(const struct command *c);
@@ -243,13 +241,11 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 		     const struct sc_error *error, uint64_t *ret_id);
 
 /* command.c */
-/* A new state and its row. */
 __attribute__((format(printf, 4, 5))) void command_move(struct engine *e, struct command *c,
 							enum command_state state,
 							const char *format, ...);
 /* Send it without the database, for the reason `why`. */
 void command_emergency(struct engine *e, struct command *c, const char *why);
-/* The end of a command. */
 __attribute__((format(printf, 5, 6))) void command_end(struct engine *e, struct command *c,
 						       enum command_state state, const char *hint,
 						       const char *format, ...);

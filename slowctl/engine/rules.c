@@ -54,7 +54,6 @@ static int check_link(const struct link *l, const struct param *p, struct sc_err
 	return 0;
 }
 
-/* What it is to wait for is open, on the same floor. */
 static int check_after(const struct link *l, const struct engine_request *q, const struct param *p,
 		       struct sc_error *error)
 {

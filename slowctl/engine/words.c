@@ -32,7 +32,6 @@ static void own_word(struct engine *e, struct link *l, struct command *c, struct
 	c->left = false;
 }
 
-/* A word of it is on its way. */
 static void begin_flight(struct engine *e, struct command *c, enum purpose purpose,
 			 uint32_t sequence, uint64_t cookie)
 {
@@ -241,7 +240,6 @@ static void release_held(struct engine *e, struct link *l)
 	}
 }
 
-/* Send what may leave now. */
 void link_pump(struct engine *e, struct link *l)
 {
 	sequences_reserve(e, l);
