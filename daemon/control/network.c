@@ -154,9 +154,7 @@ static void owed_by(const struct network *n, const char *key, unsigned *ret_open
 {
 	*ret_open = 0;
 	*ret_unread = 0;
-	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		const struct network_client *cl = &n->client[i];
-
+	for (const struct network_client *cl = n->client; cl < n->client + NETWORK_CLIENTS; cl++) {
 		if (strcmp(cl->key, key) == 0) {
 			*ret_open += cl->base.open;
 			*ret_unread += atomic_load_explicit(&cl->unread, memory_order_relaxed);
@@ -180,8 +178,7 @@ static struct network_client *find_place(struct network *n)
 {
 	struct network_client *oldest = NULL;
 
-	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		struct network_client *cl = &n->client[i];
+	for (struct network_client *cl = n->client; cl < n->client + NETWORK_CLIENTS; cl++) {
 		uint64_t unread = atomic_load_explicit(&cl->unread, memory_order_relaxed);
 
 		if (!cl->id_bytes && unread == 0) {
@@ -205,8 +202,7 @@ static void limit_key(struct network *n, const char *key)
 	struct network_client *first = NULL;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		struct network_client *cl = &n->client[i];
+	for (struct network_client *cl = n->client; cl < n->client + NETWORK_CLIENTS; cl++) {
 		bool waits = control_client_waits(&cl->base), first_waits;
 
 		if (!cl->id_bytes || strcmp(cl->key, key) != 0) {

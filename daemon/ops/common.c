@@ -18,6 +18,11 @@ bool link_arg(struct station *s, struct control_request *rq, const json_t *args,
 	return true;
 }
 
+json_t *command_number(uint64_t id)
+{
+	return json_pack("{s:I}", "command", (json_int_t)id);
+}
+
 /* The answer of the database to n->op. */
 static int ask_operation(struct query *q, const struct question *n, json_t **ret_json)
 {

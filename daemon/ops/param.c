@@ -86,11 +86,6 @@ static void op_param_get(struct control_request *rq, json_t *args, void *context
 	}
 }
 
-json_t *command_number(uint64_t id)
-{
-	return json_pack("{s:I}", "command", (json_int_t)id);
-}
-
 static const char *code_of(int r)
 {
 	return r == -ENOENT || r == -ENOTUNIQ || r == -EINVAL || r == -E2BIG ? "usage" : "refused";
@@ -319,7 +314,6 @@ static void op_submit(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	struct engine_now now = now_both();
-	struct engine_command_view view;
 	struct sc_error error = {0};
 	struct asked a;
 	uint64_t id = 0;
@@ -345,8 +339,8 @@ static void op_submit(struct control_request *rq, json_t *args, void *context)
 	} else {
 		waiters_wait(s, id, rq, !arg_false(args, "wait"));
 	}
-	if (r == 1 && engine_command(s->engine, id, &view)) {
-		waiters_repeat(s, &view);
+	if (r == 1) {
+		waiters_repeat(s, id);
 	}
 }
 

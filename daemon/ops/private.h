@@ -48,6 +48,8 @@ extern const struct control_op record_ops[], param_ops[], history_ops[], snapsho
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
 
+/* {"command": id} */
+json_t *command_number(uint64_t id);
 /* What the operation asks of the database. Its data is a struct question with `what`, `tell` and `ask` where they are not
  * the usual ones. */
 struct question question_of(struct control_request *rq, json_t *args);
@@ -84,8 +86,6 @@ json_t *status_record(struct station *s);
  * for. NULL: refused (one matches nothing), answered. */
 json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
 		       json_t *(*item)(struct station *s, const struct param *p));
-/* {"command": id} */
-json_t *command_number(uint64_t id);
 /* What the peer asks of the engine with these arguments: "name", "force", "reason", "client_id". */
 struct engine_request request_of(const struct control_request *rq, const json_t *args);
 /* Refused in the words of `error`, `id` the number of an existing command; 0: none. */
@@ -114,7 +114,7 @@ void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bo
 void waiters_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
 		     const struct sc_error *error);
 /* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
-void waiters_repeat(struct station *s, const struct engine_command_view *view);
+void waiters_repeat(struct station *s, uint64_t id);
 void waiters_progress(struct station *s, const struct engine_out *out);
 void waiters_stop(struct station *s);
 

@@ -346,20 +346,11 @@ void waiters_progress(struct station *s, const struct engine_out *o)
 	}
 }
 
-void waiters_repeat(struct station *s, const struct engine_command_view *view)
+void waiters_repeat(struct station *s, uint64_t id)
 {
-	struct engine_out o = {.type = ENGINE_PROGRESS};
+	struct engine_out o;
 
-	if (!view->journaled || (view->ended && !view->told)) {
-		return; /* the engine will say it */
+	if (engine_progress(s->engine, id, &o)) {
+		waiters_progress(s, &o);
 	}
-	o.progress.id = view->id;
-	o.progress.state = view->state;
-	o.progress.final = view->ended;
-	o.progress.alarm = view->alarm;
-	o.progress.readback = view->readback;
-	o.progress.numbered = view->numbered;
-	snprintf(o.progress.text, sizeof(o.progress.text), "%s", view->detail);
-	snprintf(o.progress.hint, sizeof(o.progress.hint), "%s", view->hint);
-	waiters_progress(s, &o);
 }

@@ -51,11 +51,8 @@ static void release_followers(struct link *l, const struct command *c)
 	}
 }
 
-/* Announce its state to its client. `note` is added to the text; NULL: nothing. */
-void command_announce(struct engine *e, struct command *c, const char *note)
+void command_say(const struct command *c, const char *note, struct engine_out *o)
 {
-	struct engine_out *o = engine_out(e, ENGINE_PROGRESS);
-
 	o->progress.id = c->id;
 	o->progress.state = c->state;
 	o->progress.final = c->ended;
@@ -64,8 +61,14 @@ void command_announce(struct engine *e, struct command *c, const char *note)
 	o->progress.numbered = c->journaled && !c->unwritten;
 	snprintf(o->progress.repeats, sizeof(o->progress.repeats), "%s",
 		 c->repeat && c->client_id ? c->client_id : "");
-	snprintf(o->progress.text, sizeof(o->progress.text), "%s%s", c->detail, note ? note : "");
+	snprintf(o->progress.text, sizeof(o->progress.text), "%s%s", c->detail, note);
 	snprintf(o->progress.hint, sizeof(o->progress.hint), "%s", c->hint);
+}
+
+/* Announce its state to its client. `note` is added to the text; NULL: nothing. */
+void command_announce(struct engine *e, struct command *c, const char *note)
+{
+	command_say(c, note ? note : "", engine_out(e, ENGINE_PROGRESS));
 }
 
 void command_move(struct engine *e, struct command *c, enum command_state state, const char *format,

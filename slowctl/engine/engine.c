@@ -70,10 +70,8 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	STAILQ_INIT(&e->outputs);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
-		l->number = (uint8_t)i;
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		l->number = (uint8_t)(l - e->links);
 		l->named_tower = l->named_floor = 0xff;
 		l->next_sequence = 1;
 		TAILQ_INIT(&l->open);
@@ -161,10 +159,9 @@ void engine_journal_found(struct engine *e)
 {
 	e->journal_lost = false;
 	e->journal_error = 0;
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		e->links[i].unreserved = false;
-		e->links[i].reserved_until = 0;
-		e->links[i].reserve_again = 0;
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		l->unreserved = false;
+		l->reserved_until = l->reserve_again = 0;
 	}
 }
 

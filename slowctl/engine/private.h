@@ -249,6 +249,8 @@ void command_emergency(struct engine *e, struct command *c, const char *why);
 __attribute__((format(printf, 5, 6))) void command_end(struct engine *e, struct command *c,
 						       enum command_state state, const char *hint,
 						       const char *format, ...);
+/* Its state as ENGINE_PROGRESS has it, with `note` behind the text. */
+void command_say(const struct command *c, const char *note, struct engine_out *o);
 void command_announce(struct engine *e, struct command *c, const char *note);
 /* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);

@@ -275,14 +275,12 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	e->now = now;
 	unknown_commands(&r);
 	safe_cut(&r);
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
 		link_reasons(e, l, object, &r);
 		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
-			stale_values(e, l->first_param, l->params, l->usable_since, (int)i, object,
-				     &r);
+			stale_values(e, l->first_param, l->params, l->usable_since, l->number,
+				     object, &r);
 		}
 		shore += l->params;
 	}

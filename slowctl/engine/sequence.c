@@ -51,9 +51,7 @@ uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll)
 
 struct link *sequences_stored(struct engine *e, uint64_t cookie, int result)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (l->reserve_cookie != cookie) {
 			continue;
 		}

@@ -47,6 +47,18 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 	return true;
 }
 
+bool engine_progress(const struct engine *e, uint64_t id, struct engine_out *ret_out)
+{
+	const struct command *c = engine_find(e, has_id, &id);
+
+	if (!c || !(c->journaled || c->ended) || (c->ended && c->announce_by)) {
+		return false;
+	}
+	ret_out->type = ENGINE_PROGRESS;
+	command_say(c, "", ret_out);
+	return true;
+}
+
 uint64_t engine_last_set(const struct engine *e, const struct param *p)
 {
 	const struct command *c;
@@ -132,9 +144,7 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 		earlier(due, l->number_again);
 	}
 	for (unsigned i = 0; i < POLL_SLOTS; i++) {
-		if (l->polls[i].param) {
-			earlier(due, l->polls[i].deadline);
-		}
+		earlier(due, l->polls[i].param ? l->polls[i].deadline : UINT64_MAX);
 	}
 	if (l->reserve_cookie && !l->unreserved) {
 		earlier(due, l->reserve_by);
@@ -168,9 +178,7 @@ uint64_t engine_next_due(const struct engine *e)
 	const struct command *c;
 	uint64_t due = UINT64_MAX;
 
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		const struct link *l = &e->links[i];
-
+	for (const struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (l->configured) {
 			link_due(e, l, &due);
 			poll_time(e, l, &due);
@@ -180,9 +188,7 @@ uint64_t engine_next_due(const struct engine *e)
 		}
 	}
 	TAILQ_FOREACH (c, &e->ending, next) {
-		if (c->announce_by) {
-			earlier(&due, c->announce_by);
-		}
+		earlier(&due, c->announce_by ? c->announce_by : UINT64_MAX);
 	}
 	return due;
 }

@@ -91,9 +91,9 @@ static struct poll *free_slot(struct engine *e, struct link *l)
 	    l->polls_flying + l->flights >= e->config.window) {
 		return NULL;
 	}
-	for (unsigned i = 0; i < POLL_SLOTS; i++) {
-		if (!l->polls[i].param) {
-			return &l->polls[i];
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
+		if (!slot->param) {
+			return slot;
 		}
 	}
 	return NULL;
@@ -282,10 +282,10 @@ static void link_behind(struct engine *e, struct link *l)
  */
 void words_behind(struct engine *e)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		if (e->links[i].fresh) {
-			e->links[i].fresh = false;
-			link_behind(e, &e->links[i]);
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		if (l->fresh) {
+			l->fresh = false;
+			link_behind(e, l);
 		}
 	}
 }
@@ -547,9 +547,9 @@ void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct en
 		}
 		return;
 	}
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		if (!sequences_not_sent(e, &e->links[i], cookie)) {
-			poll_not_sent(e, &e->links[i], cookie);
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		if (!sequences_not_sent(e, l, cookie)) {
+			poll_not_sent(e, l, cookie);
 		}
 	}
 }
@@ -755,9 +755,7 @@ void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetr
 
 static void tick_polls(struct engine *e, struct link *l)
 {
-	for (unsigned i = 0; i < POLL_SLOTS && l->polls_flying > 0; i++) {
-		struct poll *slot = &l->polls[i];
-
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
 		if (slot->param && past(e, slot->deadline)) {
 			poll_end(l, slot);
 			l->timeouts++;
@@ -801,9 +799,7 @@ static void tick_commands(struct engine *e, struct link *l)
 void engine_tick(struct engine *e, struct engine_now now)
 {
 	e->now = now;
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (!l->configured) {
 			continue;
 		}
