@@ -238,7 +238,7 @@ static void op_save(struct control_request *rq, json_t *args, void *context)
 	if (!record_dir_name_ok(arg_text(args, "name"))) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a snapshot cannot have that name");
-	} else if (is_free(context, rq)) {
+	} else {
 		ask_database(rq, args, context);
 	}
 }
@@ -305,13 +305,6 @@ static void tell_removable(struct question *n, int r, json_t *found, const struc
 	json_decref(found);
 }
 
-static void op_remove(struct control_request *rq, json_t *args, void *context)
-{
-	if (is_free(context, rq)) {
-		ask_database(rq, args, context);
-	}
-}
-
 int snapshots_start(struct station *s)
 {
 	s->snapshots = calloc(1, sizeof(*s->snapshots));
@@ -363,7 +356,7 @@ const struct control_op snapshot_ops[] = {
 	 .data = &(const struct question){.what = "snapshots", .ask = ask_snapshots}},
 	{"snapshot.show", ACCESS_READER, ask_database, "a snapshot with its values",
 	 CONTROL_ARGS(NAME), ONE(tell_values)},
-	{"snapshot.remove", ACCESS_EXPERT, op_remove, "remove a snapshot",
+	{"snapshot.remove", ACCESS_EXPERT, ask_database, "remove a snapshot",
 	 CONTROL_ARGS(NAME, DRY_RUN), ONE(tell_removable)},
 	{0},
 };

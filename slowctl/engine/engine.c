@@ -294,18 +294,15 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 	return 1;
 }
 
-/* Commands that make safer do not need the journal. */
-static int check_journal(struct engine *e, const struct param *p, bool safer,
-			 struct sc_error *error)
+static int check_journal(struct engine *e, const struct param *p, struct sc_error *error)
 {
 	struct sc_trouble t = journal_trouble(e->journal_error);
 
-	if (!e->journal_lost || safer) {
-		return 0;
-	}
-	return sc_fail(error, -EIO, "journal", t.action,
-		       "%s: nothing was sent: the command journal in %s cannot be read: %s",
-		       p->name, e->config.journal, t.what);
+	return !e->journal_lost ? 0
+				: sc_fail(error, -EIO, "journal", t.action,
+					  "%s: nothing was sent: the command journal in %s cannot "
+					  "be read: %s",
+					  p->name, e->config.journal, t.what);
 }
 
 /* A row with a cut text would be a different one. */
@@ -328,11 +325,6 @@ static int check_texts(const struct engine_request *q, struct sc_error *error)
 		}
 	}
 	return 0;
-}
-
-static bool makes_safer(struct engine *e, const struct engine_request *q, const struct param *p)
-{
-	return !q->action && engine_safer(e, p, q->value, e->now);
 }
 
 int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
@@ -412,9 +404,11 @@ static int check_request(struct engine *e, const struct engine_request *q, struc
 	int r = params_find(e->params, q->parameter, ret_param, error);
 
 	*ret_id = 0;
-	r = r == 0 ? check_journal(e, *ret_param, makes_safer(e, q, *ret_param), error) : r;
-	r = r == 0 ? check_texts(q, error) : r;
-	return r == 0 ? check_repeat(e, q, *ret_param, ret_id, error) : r;
+	if (r == 0 && (q->action || !engine_safer(e, *ret_param, q->value, e->now))) {
+		r = check_journal(e, *ret_param, error); /* what makes safer does not need it */
+	}
+	r = r ? r : check_texts(q, error);
+	return r ? r : check_repeat(e, q, *ret_param, ret_id, error);
 }
 
 int engine_check(struct engine *e, const struct engine_request *q, struct engine_now now,
@@ -530,8 +524,8 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	}
 	if (on_its_way(c) && !c->stops) {
 		*ret_ramp = true;
-		r = check_journal(e, c->param, false, error);
-		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c), error) : r;
+		r = check_journal(e, c->param, error);
+		return r ? r : rules_check_stop(e, c, ramp_now(e, c), error);
 	}
 	if (c->attempts > 0 || c->flying || c->recovered) {
 		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",
