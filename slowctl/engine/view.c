@@ -144,7 +144,9 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 		earlier(due, l->number_again);
 	}
 	for (unsigned i = 0; i < POLL_SLOTS; i++) {
-		earlier(due, l->polls[i].param ? l->polls[i].deadline : UINT64_MAX);
+		if (l->polls[i].param) {
+			earlier(due, l->polls[i].deadline);
+		}
 	}
 	if (l->reserve_cookie && !l->unreserved) {
 		earlier(due, l->reserve_by);
@@ -188,7 +190,9 @@ uint64_t engine_next_due(const struct engine *e)
 		}
 	}
 	TAILQ_FOREACH (c, &e->ending, next) {
-		earlier(&due, c->announce_by ? c->announce_by : UINT64_MAX);
+		if (c->announce_by) {
+			earlier(&due, c->announce_by);
+		}
 	}
 	return due;
 }
