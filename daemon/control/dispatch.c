@@ -53,11 +53,15 @@ static void request_free(struct control_request *rq)
 
 void dispatch_destroy(struct dispatch *d)
 {
+	struct control_request *next;
+
 	if (!d) {
 		return;
 	}
-	while (!LIST_EMPTY(&d->orphans)) {
-		request_free(LIST_FIRST(&d->orphans));
+	for (struct control_request *rq = LIST_FIRST(&d->orphans); rq; rq = next) {
+		next = LIST_NEXT(rq, link);
+		json_decref(rq->id);
+		free(rq);
 	}
 	free(d);
 }
