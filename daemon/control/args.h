@@ -66,6 +66,14 @@ static inline const char *arg_text(const json_t *args, const char *name)
 	return json_string_value(json_object_get(args, name));
 }
 
+/* "": not given. */
+static inline const char *arg_words(const json_t *args, const char *name)
+{
+	const char *text = arg_text(args, name);
+
+	return text ? text : "";
+}
+
 static inline int64_t arg_int(const json_t *args, const char *name, int64_t otherwise)
 {
 	const json_t *j = json_object_get(args, name);

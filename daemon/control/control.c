@@ -338,11 +338,8 @@ static void identify(int fd, struct control_peer *ret_peer)
 	struct ucred cred = {.uid = (uid_t)-1};
 	socklen_t length = sizeof(cred);
 
-	memset(ret_peer, 0, sizeof(*ret_peer));
-	strcpy(ret_peer->origin, "local");
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &length);
-	ret_peer->uid = cred.uid;
-	ret_peer->pid = cred.pid;
+	*ret_peer = (struct control_peer){.uid = cred.uid, .pid = cred.pid, .origin = "local"};
 }
 
 /* A new connection may have sent something that is not read yet, or be about to. */
@@ -371,9 +368,8 @@ static struct client *client_new(struct control *c, int fd)
 	if (!cl) {
 		return NULL;
 	}
-	cl->control = c;
+	*cl = (struct client){.control = c, .heard_ns = now_mono_ns()};
 	control_client_init(&cl->base, c->desk, &transport);
-	cl->heard_ns = now_mono_ns();
 	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
 		free(cl);
@@ -591,10 +587,7 @@ int control_open(struct event_base *base, const char *path, const struct control
 	if (!c) {
 		return -ENOMEM;
 	}
-	c->base = base;
-	c->desk = desk;
-	c->groups = *groups;
-	c->lock_fd = -1;
+	*c = (struct control){.base = base, .desk = desk, .groups = *groups, .lock_fd = -1};
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
 	places_init(&c->places, cost_of);
@@ -610,24 +603,8 @@ int control_open(struct event_base *base, const char *path, const struct control
 	return 0;
 }
 
-/* A client that has sent half a message and no more is cut off: it would keep its place for ever. */
-static void end_halves(struct control *c, uint64_t now_ns)
-{
-	struct place *place;
-
-	TAILQ_FOREACH (place, &c->places.all, link) {
-		struct client *cl = client_at(place);
-
-		if (!place->waits && may_ask(cl) &&
-		    now_ns > cl->heard_ns + HALF_LIMIT_S * 1000000000ull &&
-		    evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
-			cut_off(cl, "half a message, and nothing more for 30 s");
-			stand_in_line(cl);
-		}
-	}
-}
-
-/* Clients that do not use their urgent places are cut off. */
+/* A client is cut off that has sent half a message and no more, as it would keep its place for ever, or that does not use
+ * its urgent place. */
 static void end_silent(struct control *c, uint64_t now_ns)
 {
 	struct place *place, *next;
@@ -636,8 +613,15 @@ static void end_silent(struct control *c, uint64_t now_ns)
 		struct client *cl = client_at(place);
 
 		next = TAILQ_NEXT(place, link);
-		if (place->urgent && !place->waits && cl->base.open == 0 &&
-		    now_ns > cl->heard_ns + URGENT_SILENT_S * 1000000000ull) {
+		if (place->waits) {
+			continue;
+		}
+		if (may_ask(cl) && now_ns > cl->heard_ns + HALF_LIMIT_S * 1000000000ull &&
+		    evbuffer_get_length(bufferevent_get_input(cl->stream)) > 0) {
+			cut_off(cl, "half a message, and nothing more for 30 s");
+			stand_in_line(cl);
+		} else if (place->urgent && cl->base.open == 0 &&
+			   now_ns > cl->heard_ns + URGENT_SILENT_S * 1000000000ull) {
 			end_crowded(cl);
 		}
 	}
@@ -664,7 +648,6 @@ int control_tend(struct control *c, uint64_t now_ns)
 {
 	int r;
 
-	end_halves(c, now_ns);
 	end_silent(c, now_ns);
 	if (is_ours(c)) {
 		return 0;

@@ -99,7 +99,10 @@ void control_peer_words(const struct control_peer *peer, char *text, size_t size
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs,
 		 const char *what);
 /* Whether it is a dry run ("dry_run"): nothing is to be done. */
-bool control_is_dry(const json_t *args);
+static inline bool control_is_dry(const json_t *args)
+{
+	return arg_true(args, "dry_run");
+}
 /* A dry run is answered with this text: the operation would be done. False: it is none, do it. */
 bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -110,7 +113,6 @@ void control_hold(struct control_request *rq);
 void control_subscribe(struct control_request *rq);
 /* Whether both are of the same user or key. */
 bool control_same_peer(const struct control_request *a, const struct control_request *b);
-/* Whether the client is still there. */
 bool control_alive(const struct control_request *rq);
 /* `result` is stolen. */
 void control_answer(struct control_request *rq, json_t *result);

@@ -39,10 +39,7 @@ struct dispatch *dispatch_create(const struct control_op *const *tables, void *c
 	struct dispatch *d = calloc(1, sizeof(*d));
 
 	if (d) {
-		LIST_INIT(&d->orphans);
-		d->tables = tables;
-		d->context = context;
-		d->refused = refused;
+		*d = (struct dispatch){.tables = tables, .context = context, .refused = refused};
 	}
 	return d;
 }
@@ -77,10 +74,7 @@ uint64_t dispatch_refused(const struct dispatch *d)
 void control_client_init(struct control_client *client, struct dispatch *desk,
 			 const struct control_transport *transport)
 {
-	memset(client, 0, sizeof(*client));
-	client->desk = desk;
-	client->transport = transport;
-	LIST_INIT(&client->requests);
+	*client = (struct control_client){.desk = desk, .transport = transport};
 }
 
 void control_client_fini(struct control_client *client)
@@ -92,8 +86,7 @@ void control_client_fini(struct control_client *client)
 		rq->client = NULL;
 		LIST_INSERT_HEAD(&client->desk->orphans, rq, link);
 	}
-	client->open = client->held = 0;
-	client->subscribed = 0;
+	client->open = client->held = client->subscribed = 0;
 }
 
 bool control_client_waits(const struct control_client *client)
@@ -121,12 +114,11 @@ bool control_same_peer(const struct control_request *a, const struct control_req
 static void request_end(struct control_request *rq, json_t *message)
 {
 	struct control_client *cl = rq->client;
-	bool subscribed = rq->subscribed;
 
 	if (cl) {
 		cl->open--;
 		cl->held -= rq->holds;
-		cl->subscribed -= subscribed;
+		cl->subscribed -= rq->subscribed;
 	}
 	request_free(rq);
 	if (cl) {
@@ -202,10 +194,8 @@ static json_t *failure(json_t *id, const char *code, const char *hint, const cha
 	json_t *error = json_pack("{s:s,s:o,s:o}", "code", code, "message", text_json(text), "hint",
 				  text_json(hint ? hint : ""));
 
-	if (extra) {
-		json_object_update(error, extra);
-		json_decref(extra);
-	}
+	json_object_update(error, extra);
+	json_decref(extra);
 	return json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", id, "ok", 0, "error", error);
 }
 
@@ -259,38 +249,29 @@ void dispatch_refuse(struct control_client *client, json_t *id, const char *code
 
 /* --- who may --- */
 
-static const char *role_words(enum access_role role)
-{
-	static const char *const words[ACCESS_ROLES] = {
-		[ACCESS_READER] = "a reader",
-		[ACCESS_OPERATOR] = "an operator",
-		[ACCESS_EXPERT] = "an expert",
-	};
-
-	return words[role];
-}
+static const char *const role_words[ACCESS_ROLES] = {
+	[ACCESS_READER] = "a reader",
+	[ACCESS_OPERATOR] = "an operator",
+	[ACCESS_EXPERT] = "an expert",
+};
 
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
 {
 	struct dispatch *d = rq->desk;
 	struct sc_error error = {0};
+	bool local = rq->peer.uid >= 0;
 
 	if (rq->peer.role >= needs) {
 		return true;
 	}
-	if (rq->peer.uid >= 0) {
-		sc_fail(&error, -EACCES, "role",
-			"ask the administrator of this machine: [control] of the configuration "
-			"names the groups that give roles",
-			"%s: that is for %ss; %s is %s", what, access_role_name(needs),
-			rq->peer.who, role_words(rq->peer.role));
-	} else {
-		sc_fail(&error, -EACCES, "role",
-			"ask the administrator of the daemon's allow list, or use a key with that "
+	sc_fail(&error, -EACCES, "role",
+		local ? "ask the administrator of this machine: [control] of the configuration "
+			"names the groups that give roles"
+		      : "ask the administrator of the daemon's allow list, or use a key with that "
 			"role: fcmctl key list",
-			"%s: that is for %ss; the key \"%s\" is %s's", what,
-			access_role_name(needs), rq->peer.who, role_words(rq->peer.role));
-	}
+		local ? "%s: that is for %ss; %s is %s"
+		      : "%s: that is for %ss; the key \"%s\" is %s's",
+		what, access_role_name(needs), rq->peer.who, role_words[rq->peer.role]);
 	d->refused_role++;
 	if (!d->refused || !d->refused(d->context, rq, rq->op->name, args, &error)) {
 		control_fail_error(rq, "refused", &error, NULL);
@@ -300,35 +281,23 @@ bool control_may(struct control_request *rq, json_t *args, enum access_role need
 
 /* --- arguments --- */
 
-static void refuse_args(struct control_request *rq, const struct arg_fault *fault)
-{
-	control_fail(rq, "usage", fault->hint,
-		     fault->too_long ? control_detail(DETAIL_TOO_LONG) : NULL, "%s: %s",
-		     rq->op->name, fault->message);
-}
-
 /* First what is given, then the role, then what is missing: who lacks the role hears that. False: answered. */
 static bool check_request(struct control_request *rq, json_t *args)
 {
 	struct arg_fault fault;
 
-	if (!args_fit(rq->op->args, args, &fault)) {
-		refuse_args(rq, &fault);
-		return false;
+	if (args_fit(rq->op->args, args, &fault)) {
+		if (!control_may(rq, args, rq->op->role, rq->op->name)) {
+			return false;
+		}
+		if (args_complete(rq->op->args, args, &fault)) {
+			return true;
+		}
 	}
-	if (!control_may(rq, args, rq->op->role, rq->op->name)) {
-		return false;
-	}
-	if (!args_complete(rq->op->args, args, &fault)) {
-		refuse_args(rq, &fault);
-		return false;
-	}
-	return true;
-}
-
-bool control_is_dry(const json_t *args)
-{
-	return arg_true(args, "dry_run");
+	control_fail(rq, "usage", fault.hint,
+		     fault.too_long ? control_detail(DETAIL_TOO_LONG) : NULL, "%s: %s",
+		     rq->op->name, fault.message);
+	return false;
 }
 
 bool control_dry(struct control_request *rq, const json_t *args, const char *format, ...)
@@ -423,10 +392,10 @@ static struct control_request *request_new(struct control_client *cl, json_t *id
 	if (!rq) {
 		return NULL;
 	}
-	rq->desk = cl->desk;
-	rq->client = cl;
-	rq->peer = cl->peer;
-	rq->id = id ? json_incref(id) : json_null();
+	*rq = (struct control_request){.desk = cl->desk,
+				       .client = cl,
+				       .peer = cl->peer,
+				       .id = id ? json_incref(id) : json_null()};
 	LIST_INSERT_HEAD(&cl->requests, rq, link);
 	cl->open++;
 	return rq;
@@ -448,22 +417,16 @@ void dispatch_take(struct control_client *client, json_t *message)
 	if (!rq) {
 		return;
 	}
+	rq->op = op ? find_op(d, op) : NULL;
 	if (!is_id(id)) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "an id is a number, or a string of at most %u bytes", ID_BYTES_MAX);
-		return;
-	}
-	if (json_integer_value(json_object_get(message, "v")) != 1) {
+	} else if (json_integer_value(json_object_get(message, "v")) != 1) {
 		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
-		return;
-	}
-	if (!op || (args && !json_is_object(args))) {
+	} else if (!op || (args && !json_is_object(args))) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
-		return;
-	}
-	rq->op = find_op(d, op);
-	if (!rq->op) {
+	} else if (!rq->op) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"",
 			     op);
 	} else if (client->gone && rq->op->role == ACCESS_READER) {

@@ -65,13 +65,13 @@ struct network {
 	void *context, *router;
 	struct zap *zap;
 	struct door *door;
-	struct event *events[3], *turns, *watch;
+	struct event *turns;
+	struct event *events[5]; /* that lead to a turn, with `turns` as the last */
 	struct network_client client[NETWORK_CLIENTS];
 	struct access_list list;
 	struct bucket bucket[ACCESS_KEYS_MAX]; /* as in the list */
 	struct logins logins[ACCESS_KEYS_MAX]; /* likewise */
-	struct network_config config;	       /* of it `login` only */
-	double rate, burst;
+	struct network_config config;	       /* but for its texts */
 	struct network_status status;
 };
 
@@ -153,9 +153,7 @@ static void owed_by(const struct network *n, const char *key, unsigned *ret_open
 {
 	*ret_open = 0;
 	*ret_unread = 0;
-	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		const struct network_client *cl = &n->client[i];
-
+	for (const struct network_client *cl = n->client; cl < n->client + NETWORK_CLIENTS; cl++) {
 		if (strcmp(cl->key, key) == 0) {
 			*ret_open += cl->base.open;
 			*ret_unread += atomic_load_explicit(&cl->unread, memory_order_relaxed);
@@ -179,8 +177,7 @@ static struct network_client *find_place(struct network *n)
 {
 	struct network_client *oldest = NULL;
 
-	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		struct network_client *cl = &n->client[i];
+	for (struct network_client *cl = n->client; cl < n->client + NETWORK_CLIENTS; cl++) {
 		uint64_t unread = atomic_load_explicit(&cl->unread, memory_order_relaxed);
 
 		if (!cl->id_bytes && unread == 0) {
@@ -204,8 +201,7 @@ static void limit_key(struct network *n, const char *key)
 	struct network_client *first = NULL;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
-		struct network_client *cl = &n->client[i];
+	for (struct network_client *cl = n->client; cl < n->client + NETWORK_CLIENTS; cl++) {
 		bool waits = control_client_waits(&cl->base), first_waits;
 
 		if (!cl->id_bytes || strcmp(cl->key, key) != 0) {
@@ -248,7 +244,6 @@ static struct network_client *sender(struct network *n, zmq_msg_t *id, zmq_msg_t
 			return NULL;
 		}
 		control_client_init(&cl->base, n->desk, &transport);
-		cl->network = n;
 		memcpy(cl->id, zmq_msg_data(id), id_bytes);
 		cl->id_bytes = (uint8_t)id_bytes;
 		snprintf(cl->key, sizeof(cl->key), "%s", key ? key : "");
@@ -312,26 +307,20 @@ static void serve(struct network *n, struct network_client *cl, const struct acc
 	if (unread > CONTROL_BACKLOG_MAX) {
 		n->status.unsent++;
 		door_cut(n->door, cl->fd);
-		return;
-	}
-	if (!bucket_take(bucket, n->rate, n->burst, now_mono_ns())) {
+	} else if (!bucket_take(bucket, n->config.rate, n->config.burst, now_mono_ns())) {
 		beyond(n, cl, body, DETAIL_RATE, "too many requests of this key a second");
-		return;
-	}
-	if (open >= NETWORK_OPEN_MAX) {
+	} else if (open >= NETWORK_OPEN_MAX) {
 		beyond(n, cl, body, DETAIL_OPEN,
 		       "too many requests of this key wait for their ends");
-		return;
-	}
-	if (zmq_msg_size(body) > MESSAGE_MAX) {
+	} else if (zmq_msg_size(body) > MESSAGE_MAX) {
 		bad(n, cl, "the message is longer than 1 MiB");
-		return;
-	}
-	n->status.requests++;
-	fault = dispatch_bytes(&cl->base, zmq_msg_data(body), zmq_msg_size(body), &error);
-	if (fault) {
-		n->status.requests--;
-		bad(n, cl, fault);
+	} else {
+		n->status.requests++;
+		fault = dispatch_bytes(&cl->base, zmq_msg_data(body), zmq_msg_size(body), &error);
+		if (fault) {
+			n->status.requests--;
+			bad(n, cl, fault);
+		}
 	}
 }
 
@@ -431,9 +420,9 @@ static int add_events(struct network *n)
 	static const struct timeval every = {0, DOOR_WATCH_NS / 1000};
 	void *const sockets[3] = {n->router, zap_socket(n->zap), door_socket(n->door)};
 
-	n->turns = evtimer_new(n->base, on_turn, n);
-	n->watch = event_new(n->base, -1, EV_PERSIST, on_turn, n);
-	if (!n->turns || !n->watch || event_add(n->watch, &every) < 0) {
+	n->turns = n->events[4] = evtimer_new(n->base, on_turn, n);
+	n->events[3] = event_new(n->base, -1, EV_PERSIST, on_turn, n);
+	if (!n->turns || !n->events[3] || event_add(n->events[3], &every) < 0) {
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < 3; i++) {
@@ -454,27 +443,23 @@ static int add_events(struct network *n)
 
 /* --- life --- */
 
-static int set_int(void *socket, int option, int value)
-{
-	return zmq_setsockopt(socket, option, &value, sizeof(value));
-}
-
+/* Not ZeroMQ's heartbeats: what a client sends is counted, and who waits for news sends nothing. */
 static int set_limits(void *router, const char *endpoint)
 {
-	int64_t most = MESSAGE_MAX + MESSAGE_MARGIN;
-	int r = zmq_setsockopt(router, ZMQ_MAXMSGSIZE, &most, sizeof(most));
+	const struct zmq_number options[] = {
+		{ZMQ_ROUTER_MANDATORY, 1},
+		{ZMQ_IPV6, strchr(endpoint, '[') != NULL},
+		{ZMQ_RCVHWM, QUEUED_IN},
+		{ZMQ_SNDHWM, QUEUED_OUT},
+		{ZMQ_TCP_KEEPALIVE, 1},
+		{ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S},
+		{ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_S / 2},
+		{ZMQ_TCP_KEEPALIVE_CNT, 4},
+		{ZMQ_LINGER, LINGER_MS},
+	};
 
-	r |= set_int(router, ZMQ_ROUTER_MANDATORY, 1);
-	r |= set_int(router, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
-	r |= set_int(router, ZMQ_RCVHWM, QUEUED_IN);
-	r |= set_int(router, ZMQ_SNDHWM, QUEUED_OUT);
-	/* Not ZeroMQ's heartbeats: what a client sends is counted, and who waits for news sends nothing. */
-	r |= set_int(router, ZMQ_TCP_KEEPALIVE, 1);
-	r |= set_int(router, ZMQ_TCP_KEEPALIVE_IDLE, KEEPALIVE_S);
-	r |= set_int(router, ZMQ_TCP_KEEPALIVE_INTVL, KEEPALIVE_S / 2);
-	r |= set_int(router, ZMQ_TCP_KEEPALIVE_CNT, 4);
-	r |= set_int(router, ZMQ_LINGER, LINGER_MS);
-	return r < 0 ? zmq_error() : 0;
+	return zmq_set_numbers(router, options, sizeof(options) / sizeof(options[0]),
+			       MESSAGE_MAX + MESSAGE_MARGIN);
 }
 
 static void tell_logins(struct network *n, const struct access_key *key)
@@ -501,22 +486,18 @@ static void note_login(struct network *n, const struct access_key *key, const ch
 }
 
 /* A message without the name of a key in the list is served nothing. */
-static const char *judge(void *context, const char *domain, const char *address, const char *key)
+static const char *judge(void *context, const char *address, const char *key)
 {
 	struct network *n = context;
 	const struct access_key *known = access_list_find(&n->list, ACCESS_CONTROL, key);
-	const char *why;
+	const char *why =
+		*key ? "its key is not in the allow list" : "it does not encrypt (no CURVE)";
 
-	(void)domain;
-	if (!*key) {
-		why = "it does not encrypt (no CURVE)";
-	} else if (!known) {
-		why = "its key is not in the allow list";
-		n->status.refused_key++;
-	} else {
+	if (known) {
 		note_login(n, known, address);
 		return NULL;
 	}
+	n->status.refused_key += *key != '\0';
 	door_refused(n->door, address, key, why);
 	return why;
 }
@@ -572,9 +553,9 @@ int network_open(struct event_base *base, const struct network_config *config,
 	}
 	n->base = base;
 	n->desk = desk;
-	n->config.login = config->login;
-	n->config.login_context = config->login_context;
+	n->config = *config;
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
+		n->client[i].network = n;
 		n->client[i].fd = -1;
 	}
 	r = keyfile_read(config->key_file, secret, n->status.public_key, error);
@@ -621,8 +602,8 @@ void network_allow(struct network *n, const struct access_list *list, double rat
 	memcpy(n->bucket, bucket, sizeof(bucket));
 	memcpy(n->logins, logins, sizeof(logins));
 	n->list = *list;
-	n->rate = rate;
-	n->burst = burst;
+	n->config.rate = rate;
+	n->config.burst = burst;
 	n->status.keys = list->count;
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
 		if (n->client[i].id_bytes &&
@@ -655,16 +636,10 @@ void network_close(struct network *n)
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
 		client_free(&n->client[i]);
 	}
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 5; i++) {
 		if (n->events[i]) {
 			event_free(n->events[i]);
 		}
-	}
-	if (n->turns) {
-		event_free(n->turns);
-	}
-	if (n->watch) {
-		event_free(n->watch);
 	}
 	door_close(n->door);
 	zap_close(n->zap);

@@ -23,7 +23,7 @@ struct name {
 	uint32_t uid;
 	uint64_t asked_ns;	  /* 0: the place is free */
 	bool known, asked;	  /* asked: the thread has it */
-	char text[64], found[64]; /* found: the thread's, while asked; "": there is none */
+	char text[64], found[64]; /* found: the thread's, while asked */
 };
 
 struct names {
@@ -34,21 +34,21 @@ struct names {
 	struct name name[KEPT];
 };
 
+static void number(uint32_t uid, char *text, size_t size)
+{
+	snprintf(text, size, "uid %u", uid);
+}
+
 static void look_up(struct work *work)
 {
 	struct name *e = (struct name *)work;
 	struct passwd pw, *found = NULL;
 	char room[4096];
 
-	e->found[0] = '\0';
+	number(e->uid, e->found, sizeof(e->found));
 	if (getpwuid_r(e->uid, &pw, room, sizeof(room), &found) == 0 && found) {
 		snprintf(e->found, sizeof(e->found), "%s", pw.pw_name);
 	}
-}
-
-static void number(uint32_t uid, char *text, size_t size)
-{
-	snprintf(text, size, "uid %u", uid);
 }
 
 static void looked_up(struct work *work)
@@ -57,11 +57,7 @@ static void looked_up(struct work *work)
 
 	e->asked = false;
 	e->known = true;
-	if (e->found[0]) {
-		memcpy(e->text, e->found, sizeof(e->text));
-	} else {
-		number(e->uid, e->text, sizeof(e->text));
-	}
+	memcpy(e->text, e->found, sizeof(e->text));
 	e->names->known(e->names->context);
 }
 

@@ -29,7 +29,6 @@
 #define UNDRAINED_NS 1000000000ull
 #define GREETING     100u /* bytes, with a READY */
 
-/* A connection. */
 struct place {
 	uint64_t cookie; /* SO_COOKIE; 0: the place is free */
 	char address[DOOR_ADDRESS_MAX];
@@ -214,14 +213,11 @@ static void on_ended(struct door *d, int fd)
 
 static const char *failure(int reason)
 {
-	switch (reason) {
-	case ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
-		return "it does not encrypt (no CURVE), or we do not";
-	case ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC:
-		return "it does not have this server's public key, or is no CURVE client";
-	default:
-		return "it does not follow ZeroMQ's handshake";
-	}
+	return reason == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
+		       ? "it does not encrypt (no CURVE), or we do not"
+	       : reason == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC
+		       ? "it does not have this server's public key, or is no CURVE client"
+		       : "it does not follow ZeroMQ's handshake";
 }
 
 static bool news_one(struct door *d)
@@ -323,18 +319,19 @@ static void watch_one(struct door *d, int fd, struct place *p, uint64_t now_ns)
 	p->known |= d->config.life && bytes > GREETING;
 	if (d->config.life && bytes > d->config.life) {
 		d->status.greedy++;
-		door_cut(d, fd);
 	} else if (p->heard) {
 		p->heard = false;
 		p->whole = bytes;
 		p->whole_ns = now_ns;
+		return;
 	} else if (d->config.unfinished && bytes > p->whole + d->config.unfinished) {
 		d->status.unfinished++;
-		door_cut(d, fd);
 	} else if (d->config.silent_ns && now_ns - p->whole_ns > d->config.silent_ns) {
 		d->status.silent++;
-		door_cut(d, fd);
+	} else {
+		return;
 	}
+	door_cut(d, fd);
 }
 
 void door_watch(struct door *d, bool drained, uint64_t now_ns)

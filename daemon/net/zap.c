@@ -98,7 +98,7 @@ static bool serve_one(struct zap *z)
 	    !zmq_z85_encode(key, (const uint8_t *)f[6].bytes, KEY_BYTES)) {
 		key[0] = '\0';
 	}
-	why = z->judge(z->context, f[2].bytes, f[3].bytes, key);
+	why = z->judge(z->context, f[3].bytes, key);
 	reply(z, &f[1], why, why ? "" : key);
 	return true;
 }

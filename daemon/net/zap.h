@@ -13,11 +13,9 @@
 
 struct zap;
 
-/* Whether the peer, which has proved to have `key` ("": it does not encrypt), is accepted at the
- * sockets of `domain`. NULL: yes, and its messages have the key as User-Id; else the reason why
- * not. */
-typedef const char *(*zap_judge_fn)(void *context, const char *domain, const char *address,
-				    const char *key);
+/* Whether the peer, which has proved to have `key` ("": it does not encrypt), is accepted. NULL: yes, and its messages
+ * have the key as User-Id; else the reason why not. */
+typedef const char *(*zap_judge_fn)(void *context, const char *address, const char *key);
 
 int zap_open(void *zmq_context, zap_judge_fn judge, void *context, struct zap **ret_zap);
 /* Encrypt, and ask in this domain. `secret`: of the server. After an error the socket accepts no

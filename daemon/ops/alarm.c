@@ -14,20 +14,14 @@
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
 
-static struct engine_now now_both(void)
-{
-	return (struct engine_now){now_mono_ns(), now_utc_ns()};
-}
-
 static struct alarm_hand hand_of(struct control_request *rq, const json_t *args)
 {
 	const struct control_peer *peer = control_peer(rq);
-	const char *reason = arg_text(args, "reason");
 	struct alarm_hand hand = {.utc_ns = now_utc_ns()};
 
 	snprintf(hand.who, sizeof(hand.who), "%s", peer->who);
 	snprintf(hand.origin, sizeof(hand.origin), "%s", peer->origin);
-	snprintf(hand.text, sizeof(hand.text), "%s", reason ? reason : "");
+	snprintf(hand.text, sizeof(hand.text), "%s", arg_words(args, "reason"));
 	return hand;
 }
 
@@ -276,7 +270,6 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 			const char *name, double seconds, const struct alarm_hand *hand)
 {
 	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES];
-	const struct reason_kind *kind;
 	struct chosen c = {.count = 1};
 	struct sc_error error = {0};
 	enum reason_of of = OF_NOTHING;
@@ -287,16 +280,11 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 			"fcmctl alarm list shows active alarms; name one that is not active in "
 			"full: link2/link-dark",
 			NULL, "no alarm \"%.80s\" is active", name);
-		return;
-	}
-	if (!complete_object(s, object, &of)) {
+	} else if (!complete_object(s, object, &of)) {
 		control_fail(rq, "usage",
 			     "objects are like floor3.fcm.humidity, floor3, link2, clock", NULL,
 			     "there is no \"%.64s\"", object);
-		return;
-	}
-	kind = reason_kind(code);
-	if (!kind || !reason_kind_is_of(kind, of, object)) {
+	} else if (!reason_kind(code) || !reason_kind_is_of(reason_kind(code), of, object)) {
 		refuse_code(rq, object, of, code);
 	} else if (control_dry(rq, args, "would pause %s/%s, which is not active", object, code)) {
 		return;

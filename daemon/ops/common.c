@@ -18,21 +18,34 @@ bool link_arg(struct station *s, struct control_request *rq, const json_t *args,
 	return true;
 }
 
-int ask_operation(struct query *q, const struct question *n, json_t **ret_json)
+json_t *command_number(uint64_t id)
+{
+	return json_pack("{s:I}", "command", (json_int_t)id);
+}
+
+/* The answer of the database to n->op. */
+static int ask_operation(struct query *q, const struct question *n, json_t **ret_json)
 {
 	return query_ask(q, n->op, n->args, n->names, ret_json);
 }
 
-void ask_database(struct control_request *rq, json_t *args, void *context)
+struct question question_of(struct control_request *rq, json_t *args)
 {
-	struct question n = *(const struct question *)control_op(rq)->data;
-
-	int link;
+	const struct question *described = control_op(rq)->data;
+	struct question n = *described;
 
 	n.rq = rq;
 	n.args = args;
 	n.op = control_op(rq)->name;
 	n.ask = n.ask ? n.ask : ask_operation;
+	return n;
+}
+
+void ask_database(struct control_request *rq, json_t *args, void *context)
+{
+	struct question n = question_of(rq, args);
+	int link;
+
 	if (link_arg(context, rq, args, &link)) {
 		questions_ask(context, &n);
 	}

@@ -88,12 +88,11 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 	bool dangerous = p->kind->danger == PARAM_DANGEROUS;
 	double wanted = q->action ? NAN : param_from_raw(p->kind, param_to_raw(p->kind, q->value));
 	uint64_t behind = q->action ? 0 : engine_last_set(s->engine, p);
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct engine_now now = now_both();
 	enum param_quality quality = engine_quality(s->engine, p, now);
 	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(s->engine, p, now);
 	bool unchanged = !q->action && is_so(p, wanted, behind, quality);
-	const struct param *needs =
-		p->kind->needs[0] ? params_sibling(s->params, p, p->kind->needs) : NULL;
+	const struct param *needs = params_sibling(s->params, p, p->kind->needs);
 	char text[400];
 
 	if (q->action) {
@@ -103,7 +102,8 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 	}
 	say_mute(mute_s, text, sizeof(text));
 	return json_pack(
-		"{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:o,s:s,s:s,s:s,s:o,s:o}",
+		"{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:s?,s:s,s:s,s:s,s:o,s:"
+		"o}",
 		"dry_run", 1, "parameter", p->name, "op", q->action ? "action" : "set", "value",
 		p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
 		p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "new",
@@ -112,10 +112,9 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 		dangerous && !yes, "unchanged", unchanged, "behind",
 		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
 		q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
-		needs ? json_string(needs->name) : json_null(), FIELD(p->kind, description), "text",
-		text, "quality", param_quality_name(quality), "age_s",
-		age_s < 0 ? json_null() : json_real(age_s), "mute_s",
-		isnan(mute_s) ? json_null() : json_real(mute_s));
+		needs ? needs->name : NULL, FIELD(p->kind, description), "text", text, "quality",
+		param_quality_name(quality), "age_s", age_s < 0 ? json_null() : json_real(age_s),
+		"mute_s", json_number_or_null(mute_s));
 }
 
 /*
@@ -125,8 +124,7 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 static int check_power(struct params *params, const struct engine_request *q, const struct param *p,
 		       struct sc_error *error)
 {
-	struct param *power =
-		p->kind->powered_by[0] ? params_sibling(params, p, p->kind->powered_by) : NULL;
+	struct param *power = params_sibling(params, p, p->kind->powered_by);
 	char hint[200];
 
 	if (q->action || !power || power->value != 0 ||
@@ -143,7 +141,7 @@ static int check_power(struct params *params, const struct engine_request *q, co
 static int check_trip(struct params *params, const struct engine_request *q, const struct param *p,
 		      struct sc_error *error)
 {
-	struct param *see = p->kind->see[0] ? params_sibling(params, p, p->kind->see) : NULL;
+	struct param *see = params_sibling(params, p, p->kind->see);
 	double safest = p->kind->safest;
 	char which[PARAM_NAME_MAX], hint[256];
 
@@ -166,15 +164,10 @@ int dry_run(struct station *s, const struct engine_request *q, const struct para
 	    json_t **ret_json, struct sc_error *error)
 {
 	uint64_t id;
-	int r = engine_check(s->engine, q, (struct engine_now){now_mono_ns(), now_utc_ns()}, &id,
-			     error);
+	int r = engine_check(s->engine, q, now_both(), &id, error);
 
-	if (r == 0) {
-		r = check_trip(s->params, q, p, error);
-	}
-	if (r == 0) {
-		r = check_power(s->params, q, p, error);
-	}
+	r = r ? r : check_trip(s->params, q, p, error);
+	r = r ? r : check_power(s->params, q, p, error);
 	if (r < 0 && r != -EPERM) {
 		return r;
 	}

@@ -5,7 +5,6 @@
  * client ids of their commands.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "daemon/ops/private.h"
 
@@ -57,6 +56,7 @@ static void tell_history(struct question *n, int r, json_t *answer, const struct
 static void op_history(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
+	struct question n = question_of(rq, args);
 	struct sc_error error = {0};
 	struct param *p;
 	int r = params_find(s->params, arg_text(args, "name"), &p, &error);
@@ -66,12 +66,8 @@ static void op_history(struct control_request *rq, json_t *args, void *context)
 		return;
 	}
 	json_object_set_new(args, "name", json_string(p->name));
-	questions_ask(s, &(struct question){.rq = rq,
-					    .args = args,
-					    .what = p->name,
-					    .op = control_op(rq)->name,
-					    .ask = ask_operation,
-					    .tell = tell_history});
+	n.what = p->name;
+	questions_ask(s, &n);
 }
 
 /* An action has no value. */
@@ -84,17 +80,11 @@ static json_t *name_of(struct station *s, const struct param *p)
 /* The full names of all that matches; NULL: refused, answered. */
 static json_t *names_arg(struct station *s, struct control_request *rq, json_t *args)
 {
-	json_t *patterns = json_object_get(args, "names"), *names;
+	json_t *patterns = json_object_get(args, "names"), *all = json_pack("[s]", "*");
+	json_t *names =
+		match_patterns(s, rq, json_array_size(patterns) > 0 ? patterns : all, name_of);
 
-	if (json_array_size(patterns) > 0) {
-		names = match_patterns(s, rq, patterns, name_of);
-	} else {
-		names = json_array();
-		for (unsigned n = 0; n < params_count(s->params); n++) {
-			/* NULL is not appended */
-			json_array_append_new(names, name_of(s, params_at(s->params, n)));
-		}
-	}
+	json_decref(all);
 	if (names && json_array_size(names) == 0) {
 		control_fail(rq, "usage", "fcmctl command list shows what was done when", NULL,
 			     "these are actions, and actions have no value");
@@ -106,12 +96,8 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 
 static void op_ask_names(struct control_request *rq, json_t *args, void *context)
 {
-	struct question n = *(const struct question *)control_op(rq)->data;
+	struct question n = question_of(rq, args);
 
-	n.rq = rq;
-	n.args = args;
-	n.op = control_op(rq)->name;
-	n.ask = ask_operation;
 	n.names = names_arg(context, rq, args);
 	if (n.names) {
 		questions_ask(context, &n);
@@ -127,7 +113,8 @@ const struct control_op history_ops[] = {
 	{"clock.history", ACCESS_READER, ask_database, "states of the clock",
 	 CONTROL_ARGS(SINCE, LIMIT), ASK(.what = "clock history")},
 	{"param.history", ACCESS_READER, op_history, "values and sets of one parameter",
-	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "a parameter"}, SINCE, UNTIL, LIMIT)},
+	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "a parameter"}, SINCE, UNTIL, LIMIT),
+	 ASK(.tell = tell_history)},
 	{"param.at", ACCESS_READER, op_ask_names, "what parameters were at a time",
 	 CONTROL_ARGS(TIME("time", true, "at this time"), PATTERNS(false)),
 	 ASK(.what = "so many at once")},

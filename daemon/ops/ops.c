@@ -5,9 +5,6 @@
  */
 #include "daemon/ops/private.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "daemon/capture/watch.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
@@ -104,19 +101,6 @@ static void op_link_show(struct control_request *rq, json_t *args, void *context
 	control_answer(rq, j);
 }
 
-static const uint32_t link_reset = NANET3_LINK_RESET | NANET3_LINK_ALIGN;
-static const uint32_t link_align = NANET3_LINK_ALIGN;
-
-static void op_link_command(struct control_request *rq, json_t *args, void *context)
-{
-	const uint32_t *command = control_op(rq)->data;
-	int link;
-
-	if (link_arg(context, rq, args, &link)) {
-		relock_reset(context, (unsigned)link, *command, rq, args);
-	}
-}
-
 /* --- phase --- */
 
 /* The bins that are not empty: most of the circle is. */
@@ -155,11 +139,11 @@ static void op_phase_show(struct control_request *rq, json_t *args, void *contex
 static void op_phase_accept(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const char *why = arg_text(args, "reason");
+	const char *why = arg_text(args, "reason"), *who = control_peer(rq)->who;
 	struct phase_reference r;
 	struct phase_judgement j;
 	json_t *answer;
-	int link, error;
+	int link;
 
 	if (!link_arg(s, rq, args, &link)) {
 		return;
@@ -172,8 +156,7 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 	if (!restore_done(s, rq, "a new reference")) {
 		return;
 	}
-	error = phase_candidate(s->link[link].phase, now_utc_ns(), &r);
-	if (error < 0) {
+	if (phase_candidate(s->link[link].phase, now_utc_ns(), &r) < 0) {
 		control_fail(rq, "refused", "wait until the link is locked and has been sampled",
 			     NULL, "link %d has no mean phase to accept", link);
 		return;
@@ -183,29 +166,14 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 		return;
 	}
 	phase_accept(s->link[link].phase, now_utc_ns(), &r);
-	store_put_phase_reference(s->store, (unsigned)link, &r, control_peer(rq)->who, why);
+	store_put_phase_reference(s->store, (unsigned)link, &r, who, why);
 	j = (struct phase_judgement){.verdict = PHASE_FIRST, .mean_ps = r.phase_ps};
-	store_put_phase_event(s->store, (unsigned)link, &j, control_peer(rq)->who, why,
-			      now_utc_ns());
+	store_put_phase_event(s->store, (unsigned)link, &j, who, why, now_utc_ns());
 	log_event(LOG_NOTICE, "phase", link, LOG_ID_PHASE,
-		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps,
-		  control_peer(rq)->who, why);
+		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps, who, why);
 	answer = status_reference(&r);
 	json_object_set_new(answer, "link", json_integer(link));
 	control_answer(rq, answer);
-}
-
-static void op_phase_soak(struct control_request *rq, json_t *args, void *context)
-{
-	const char *command = arg_text(args, "command");
-	bool align = command && strcmp(command, "align") == 0;
-	int link;
-
-	if (link_arg(context, rq, args, &link)) {
-		relock_soak(context, (unsigned)link, align ? link_align : link_reset,
-			    (unsigned)arg_int(args, "trials", 0), arg_number(args, "interval_s", 0),
-			    rq, args);
-	}
 }
 
 static void op_clock_show(struct control_request *rq, json_t *args, void *context)
@@ -238,12 +206,11 @@ static const char *slice_words(const struct station *s)
 static void op_run_start(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const char *note = arg_text(args, "note");
 
 	if (runs_may_start(s, rq) && restore_done(s, rq, "the beginning of a run") &&
 	    !control_dry(rq, args, "would begin run %u at the next slice border%s",
 			 s->run.state.last + 1, slice_words(s))) {
-		runs_start(s, note ? note : "", rq);
+		runs_start(s, arg_words(args, "note"), rq);
 	}
 }
 
@@ -275,16 +242,13 @@ static const struct control_op station_ops[] = {
 	{"link.list", ACCESS_READER, op_link_list, "all links"},
 	{"link.show", ACCESS_READER, op_link_show, "one link with its registers",
 	 CONTROL_ARGS(LINK(true))},
-	{"link.reset", ACCESS_OPERATOR, op_link_command, "reset a link and align it", LINK_COMMAND,
-	 .data = &link_reset},
-	{"link.align", ACCESS_OPERATOR, op_link_command, "align a link", LINK_COMMAND,
-	 .data = &link_align},
+	{"link.reset", ACCESS_OPERATOR, op_relock, "reset a link and align it", LINK_COMMAND},
+	{"link.align", ACCESS_OPERATOR, op_relock, "align a link", LINK_COMMAND},
 	{"phase.show", ACCESS_READER, op_phase_show, "phase of the links",
 	 CONTROL_ARGS(LINK(false))},
 	{"phase.accept", ACCESS_EXPERT, op_phase_accept, "take the phase of now as reference",
 	 CONTROL_ARGS(LINK(true), REASON(true, 400), DRY_RUN)},
-	{"phase.soak", ACCESS_EXPERT, op_phase_soak, "reset a link many times, judge each phase",
-	 SOAK},
+	{"phase.soak", ACCESS_EXPERT, op_soak, "reset a link many times, judge each phase", SOAK},
 	{"clock.show", ACCESS_READER, op_clock_show, "the clock"},
 	{"consumer.list", ACCESS_READER, op_consumer_list, "consumers, and where they connect"},
 	{"run.start", ACCESS_OPERATOR, op_run_start, "begin a run",

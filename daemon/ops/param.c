@@ -31,13 +31,7 @@ static void op_param_list(struct control_request *rq, json_t *args, void *contex
 	const char *pattern = arg_text(args, "pattern");
 	struct match m = {.s = s, .found = json_array()};
 
-	if (pattern) {
-		params_match(s->params, pattern, list_param, &m);
-	} else {
-		for (unsigned n = 0; n < params_count(s->params); n++) {
-			list_param(&m, params_at(s->params, n));
-		}
-	}
+	params_match(s->params, pattern ? pattern : "*", list_param, &m);
 	control_answer(rq, json_pack("{s:o}", "parameters", m.found));
 }
 
@@ -99,8 +93,7 @@ static const char *code_of(int r)
 
 void refuse_command(struct control_request *rq, int r, const struct sc_error *error, uint64_t id)
 {
-	control_fail_error(rq, code_of(r), error,
-			   id ? json_pack("{s:I}", "command", (json_int_t)id) : NULL);
+	control_fail_error(rq, code_of(r), error, id ? command_number(id) : NULL);
 }
 
 /* The value asked for, as text or number. 0 or a negative errno with `error` filled. */
@@ -115,13 +108,13 @@ static int value_arg(const struct param *p, json_t *args, double *ret_value, str
 	return 0;
 }
 
-static struct engine_request request_of(const struct control_request *rq, json_t *args, bool action)
+struct engine_request request_of(const struct control_request *rq, const json_t *args)
 {
 	const struct control_peer *peer = control_peer(rq);
 
 	return (struct engine_request){
 		.parameter = arg_text(args, "name"),
-		.action = action,
+		.action = strcmp(control_op(rq)->name, "param.action") == 0,
 		.value = NAN,
 		.force = arg_true(args, "force"),
 		.who = peer->who,
@@ -141,7 +134,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 {
 	struct station *s = context;
 	bool set = strcmp(op, "param.set") == 0;
-	struct engine_request request = request_of(rq, args, !set);
+	struct engine_request request = request_of(rq, args);
 	struct param *p;
 	uint64_t id;
 
@@ -153,7 +146,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 		return false; /* nothing was tried */
 	}
 	/* At a limited rate, so that refusals do not fill the disk; an event says how many there were. */
-	if ((!set && strcmp(op, "param.action") != 0) || !request.parameter ||
+	if ((!set && !request.action) || !request.parameter ||
 	    params_find(s->params, request.parameter, &p, NULL) < 0 ||
 	    !bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
 		return false;
@@ -161,8 +154,7 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	if (set && json_object_get(args, "value")) { /* what is missing is found after the role */
 		value_arg(p, args, &request.value, NULL);
 	}
-	if (engine_refuse(s->engine, &request, error->message,
-			  (struct engine_now){now_mono_ns(), now_utc_ns()}, &id) < 0) {
+	if (engine_refuse(s->engine, &request, error->message, now_both(), &id) < 0) {
 		return false;
 	}
 	waiters_refused(s, id, rq, "refused", error);
@@ -177,23 +169,10 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
  */
 
 /* It has that rate already. */
-static bool is_rate(const struct param *ramp, double rate, uint64_t now_ns)
+static bool is_rate(const struct param *ramp, double rate)
 {
-	return param_quality(ramp, now_ns) == PARAM_GOOD &&
+	return param_quality(ramp, now_mono_ns()) == PARAM_GOOD &&
 	       fabs(ramp->value - rate) <= ramp->kind->tolerance;
-}
-
-/* Its ramp register; NULL: it has none. */
-static struct param *ramp_of(struct station *s, const struct param *p, struct sc_error *error)
-{
-	struct param *ramp =
-		p->kind->settle_by[0] ? params_sibling(s->params, p, p->kind->settle_by) : NULL;
-
-	if (!ramp) {
-		sc_fail(error, -EINVAL, "no-ramp", "Set it without a rate.",
-			"%s does not ramp: it is there at once", p->name);
-	}
-	return ramp;
 }
 
 /* The rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp (NULL: no rate to set) with the
@@ -202,16 +181,16 @@ static int ramp_rate(struct station *s, const struct param *p, double rate,
 		     const struct engine_request *request, struct param **ret_ramp,
 		     struct engine_request *ret_first, struct sc_error *error)
 {
-	struct param *ramp = ramp_of(s, p, error);
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
+	struct param *ramp = params_sibling(s->params, p, p->kind->settle_by);
 	uint64_t id;
 
 	*ret_ramp = NULL;
 	if (!ramp) {
-		return -EINVAL;
+		return sc_fail(error, -EINVAL, "no-ramp", "Set it without a rate.",
+			       "%s does not ramp: it is there at once", p->name);
 	}
-	if (rate == 0 || is_rate(ramp, rate, now.mono_ns) ||
-	    engine_check(s->engine, request, now, &id, NULL) != 0) {
+	if (rate == 0 || is_rate(ramp, rate) ||
+	    engine_check(s->engine, request, now_both(), &id, NULL) != 0) {
 		return 0; /* a repeat, or what will be refused: no rate for that */
 	}
 	*ret_ramp = ramp;
@@ -226,10 +205,9 @@ static int ramp_rate(struct station *s, const struct param *p, double rate,
 static int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
 		    json_t *would, struct sc_error *error)
 {
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	uint64_t id;
 	char to[32];
-	int r = engine_check(s->engine, first, now, &id, error);
+	int r = engine_check(s->engine, first, now_both(), &id, error);
 
 	if (r < 0) {
 		return r;
@@ -259,10 +237,9 @@ struct asked {
 static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
 		       struct engine_request *request, const struct param *p)
 {
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	char what[PARAM_NAME_MAX + 32];
 
-	if (!request->action && engine_safer(s->engine, p, request->value, now)) {
+	if (!request->action && engine_safer(s->engine, p, request->value, now_both())) {
 		request->force = request->force && control_peer(rq)->role >= ACCESS_EXPERT;
 		return true;
 	}
@@ -275,7 +252,7 @@ static bool may_submit(struct station *s, struct control_request *rq, json_t *ar
 }
 
 /* Read the request, find the parameter, check the role. False: refused, answered. */
-static bool read_asked(struct station *s, struct control_request *rq, json_t *args, bool action,
+static bool read_asked(struct station *s, struct control_request *rq, json_t *args,
 		       struct asked *ret)
 {
 	double rate = arg_number(args, "rate", -1); /* an action has none */
@@ -283,9 +260,9 @@ static bool read_asked(struct station *s, struct control_request *rq, json_t *ar
 	struct sc_error error = {0};
 	int r;
 
-	*ret = (struct asked){.request = request_of(rq, args, action)};
+	*ret = (struct asked){.request = request_of(rq, args)};
 	r = params_find(s->params, q->parameter, &ret->p, &error);
-	if (r == 0 && !action) {
+	if (r == 0 && !q->action) {
 		r = value_arg(ret->p, args, &q->value, &error);
 	}
 	if (r == 0 && !may_submit(s, rq, args, q, ret->p)) {
@@ -333,16 +310,16 @@ static bool confirmed(struct control_request *rq, json_t *args, const struct par
 	return false;
 }
 
-static void submit(struct station *s, struct control_request *rq, json_t *args, bool action)
+static void op_submit(struct control_request *rq, json_t *args, void *context)
 {
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
-	struct engine_command_view view;
+	struct station *s = context;
+	struct engine_now now = now_both();
 	struct sc_error error = {0};
 	struct asked a;
 	uint64_t id = 0;
 	int r = 0;
 
-	if (!read_asked(s, rq, args, action, &a)) {
+	if (!read_asked(s, rq, args, &a)) {
 		return;
 	}
 	if (control_is_dry(args)) {
@@ -362,46 +339,34 @@ static void submit(struct station *s, struct control_request *rq, json_t *args, 
 	} else {
 		waiters_wait(s, id, rq, !arg_false(args, "wait"));
 	}
-	if (r == 1 && engine_command(s->engine, id, &view)) {
-		waiters_repeat(s, &view);
+	if (r == 1) {
+		waiters_repeat(s, id);
 	}
-}
-
-static void op_param_set(struct control_request *rq, json_t *args, void *context)
-{
-	submit(context, rq, args, false);
-}
-
-static void op_param_action(struct control_request *rq, json_t *args, void *context)
-{
-	submit(context, rq, args, true);
 }
 
 /* A command that was not sent is cancelled at once; a ramp is stopped by another command, which has an end of its own. */
 static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	int64_t id = arg_int(args, "command", 0);
-	struct engine_request by = request_of(rq, args, false);
+	uint64_t id = (uint64_t)arg_int(args, "command", 0), stop = 0;
+	struct engine_request by = request_of(rq, args);
 	struct sc_error error = {0};
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
 	bool ramp;
-	uint64_t stop = 0;
-	int r = engine_check_cancel(s->engine, (uint64_t)id, now, &ramp, &error);
+	int r = engine_check_cancel(s->engine, id, now_both(), &ramp, &error);
 
 	if (r == 0 && control_dry(rq, args,
-				  ramp ? "would stop command %lld where its value is now"
-				       : "would take command %lld back: it has not left",
-				  (long long)id)) {
+				  ramp ? "would stop command %llu where its value is now"
+				       : "would take command %llu back: it has not left",
+				  (unsigned long long)id)) {
 		return;
 	}
-	r = r == 0 ? engine_cancel(s->engine, (uint64_t)id, &by, now, &stop, &error) : r;
+	r = r == 0 ? engine_cancel(s->engine, id, &by, now_both(), &stop, &error) : r;
 	if (r < 0) {
-		refuse_command(rq, r, &error, (uint64_t)id);
+		refuse_command(rq, r, &error, id);
 	} else if (stop) {
 		waiters_wait(s, stop, rq, true);
 	} else {
-		control_answer(rq, json_pack("{s:I}", "command", (json_int_t)id));
+		control_answer(rq, command_number(id));
 	}
 }
 
@@ -419,13 +384,13 @@ const struct control_op param_ops[] = {
 	 CONTROL_ARGS({"pattern", ARG_TEXT, .about = "only those that match"})},
 	{"param.get", ACCESS_READER, op_param_get, "parameters that match",
 	 CONTROL_ARGS(PATTERNS(true)), .urgent = true},
-	{"param.set", ACCESS_OPERATOR, op_param_set, "set a parameter",
+	{"param.set", ACCESS_OPERATOR, op_submit, "set a parameter",
 	 CONTROL_ARGS(NAME,
 		      {"value", ARG_VALUE, true, .about = "a number, or as typed: 1450 V, on"},
 		      REASON(false, 400), CLIENT_ID, WAIT, YES, FORCE, DRY_RUN,
 		      {"rate", ARG_NUMBER, false, 0, -1,
 		       .about = "set first, in its unit per second; 0: unchanged"})},
-	{"param.action", ACCESS_OPERATOR, op_param_action, "do an action",
+	{"param.action", ACCESS_OPERATOR, op_submit, "do an action",
 	 CONTROL_ARGS(NAME, REASON(false, 400), CLIENT_ID, WAIT, YES, FORCE, DRY_RUN)},
 	{"command.cancel", ACCESS_OPERATOR, op_command_cancel, "take a command back, stop a ramp",
 	 CONTROL_ARGS({"command", ARG_INT, true, 1, 0, .about = "its number"}, DRY_RUN)},

@@ -13,14 +13,13 @@
 #include "slowctl/engine/engine.h"
 #include "slowctl/param/param.h"
 
-struct query;
 struct question;
 
-/* For json_pack(): the name of a member and the member. COUNT: for I of the format. */
-#define FIELD(object, member) #member, (object)->member
-#define COUNT(object, member) #member, (json_int_t)(object)->member
+/* For json_pack(): the name of a member and the member. COUNT: for I of the format; NUMBER: for o. */
+#define FIELD(object, member)  #member, (object)->member
+#define COUNT(object, member)  #member, (json_int_t)(object)->member
+#define NUMBER(object, member) #member, json_number_or_null((object)->member)
 
-/* Arguments. */
 #define LINK(required)                                                                             \
 	CONTROL_ARG("link", ARG_INT, required, 0, NANET3_LINKS - 1, .about = "links are 0 to 3")
 #define REASON(required, bytes)                                                                    \
@@ -38,16 +37,23 @@ struct question;
 	CONTROL_ARG("names", ARG_TEXTS, required, required, 256,                                   \
 		    .about = "names of parameters, or patterns: floor3.*")
 
+static inline struct engine_now now_both(void)
+{
+	return (struct engine_now){now_mono_ns(), now_utc_ns()};
+}
+
 extern const struct control_op record_ops[], param_ops[], history_ops[], snapshot_ops[], safe_ops[],
 	serial_ops[], alarm_ops[];
 
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
 bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
 
-/* The answer of the database to n->op. */
-int ask_operation(struct query *q, const struct question *n, json_t **ret_json);
-/* The handler of operations that the database answers: its data is a struct question with `what`, `tell`, and `ask` where
- * that is not ask_operation(). */
+/* {"command": id} */
+json_t *command_number(uint64_t id);
+/* What the operation asks of the database. Its data is a struct question with `what`, `tell` and `ask` where they are not
+ * the usual ones. */
+struct question question_of(struct control_request *rq, json_t *args);
+/* The handler of operations that the database answers. */
 void ask_database(struct control_request *rq, json_t *args, void *context);
 
 /* --- status.c: objects of schemas/control.md; new references --- */
@@ -80,6 +86,8 @@ json_t *status_record(struct station *s);
  * for. NULL: refused (one matches nothing), answered. */
 json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
 		       json_t *(*item)(struct station *s, const struct param *p));
+/* What the peer asks of the engine with these arguments: "name", "force", "reason", "client_id". */
+struct engine_request request_of(const struct control_request *rq, const json_t *args);
 /* Refused in the words of `error`, `id` the number of an existing command; 0: none. */
 void refuse_command(struct control_request *rq, int r, const struct sc_error *error, uint64_t id);
 
@@ -106,17 +114,16 @@ void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bo
 void waiters_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
 		     const struct sc_error *error);
 /* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
-void waiters_repeat(struct station *s, const struct engine_command_view *view);
+void waiters_repeat(struct station *s, uint64_t id);
 void waiters_progress(struct station *s, const struct engine_out *out);
 void waiters_stop(struct station *s);
 
 /* --- relock.c --- */
 
 #define SOAK_TRIALS_MAX 10000u
-void relock_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		  json_t *args);
-void relock_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		 double interval_s, struct control_request *rq, json_t *args);
+void op_relock(struct control_request *rq, json_t *args,
+	       void *context); /* link.reset, link.align */
+void op_soak(struct control_request *rq, json_t *args, void *context);
 void relock_judged(struct station *s, unsigned link, const struct phase_judgement *j);
 void relock_tick(struct station *s);
 void relock_stop(struct station *s);

@@ -2,8 +2,6 @@
 /* record.start, record.stop, record.list: what is asked for; the recorder carries it out (station/records.c). */
 #include "daemon/ops/private.h"
 
-#include <string.h>
-
 #include "daemon/core/text.h"
 #include "daemon/station/base.h"
 
@@ -57,32 +55,27 @@ static void op_start(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 	struct record_spec spec = {.begun_ns = now_utc_ns()};
-	const char *name = arg_text(args, "name"), *note = arg_text(args, "note");
 	double for_s = arg_number(args, "seconds", 0);
 
 	if (records_busy(s, rq) ||
 	    !take_links(s, rq, json_object_get(args, "links"), &spec.links)) {
 		return;
 	}
-	snprintf(spec.name, sizeof(spec.name), "%s", name ? name : "");
-	snprintf(spec.note, sizeof(spec.note), "%s", note ? note : "");
+	snprintf(spec.name, sizeof(spec.name), "%s", arg_words(args, "name"));
+	snprintf(spec.note, sizeof(spec.note), "%s", arg_words(args, "note"));
+	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
+	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
 	if (*spec.name && !record_dir_name_ok(spec.name)) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a recording cannot have that name: it is a directory's");
-		return;
-	}
-	if (record_dir_name_is_box(spec.name)) {
+	} else if (record_dir_name_is_box(spec.name)) {
 		control_fail(rq, "usage", "another name", NULL,
 			     "only black boxes have names that begin with " RECORD_BOX);
-		return;
-	}
-	if (control_is_dry(args)) {
+	} else if (control_is_dry(args)) {
 		start_dry(s, rq, args, &spec, for_s);
-		return;
+	} else {
+		records_order_start(s, rq, &spec);
 	}
-	spec.until_ns = for_s > 0 ? spec.begun_ns + (int64_t)(for_s * 1e9) : 0;
-	snprintf(spec.who, sizeof(spec.who), "%s", control_peer(rq)->who);
-	records_order_start(s, rq, &spec);
 }
 
 static void stop_dry(struct station *s, struct control_request *rq, const json_t *args)
@@ -146,18 +139,19 @@ json_t *status_record(struct station *s)
 	double left;
 
 	recorder_get_status(s->recorder, &v);
+	if (!v.active) {
+		v.spec = (struct record_spec){0};
+	}
 	v.box_failed += s->records.boxes_unasked;
 	left = v.active && v.bytes_per_s > 0 ? (double)v.free_bytes / v.bytes_per_s : -1;
 	return json_pack(
 		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",
-		"active", v.active, "name", v.active ? json_string(v.spec.name) : json_null(),
-		"note", v.active ? v.spec.note : "", "who", v.active ? v.spec.who : "", "links",
-		record_links_json(v.active ? v.spec.links : 0), "since",
-		v.active ? json_time(v.spec.begun_ns) : json_null(), "until",
-		v.active ? json_time(v.spec.until_ns) : json_null(), "bytes",
-		(json_int_t)v.counts.bytes, "frames", (json_int_t)v.counts.frames, "gap_frames",
+		FIELD(&v, active), "name", v.active ? json_string(v.spec.name) : json_null(),
+		FIELD(&v.spec, note), FIELD(&v.spec, who), "links", record_links_json(v.spec.links),
+		"since", json_time(v.spec.begun_ns), "until", json_time(v.spec.until_ns),
+		COUNT(&v.counts, bytes), COUNT(&v.counts, frames), "gap_frames",
 		(json_int_t)v.counts.gaps, "let_go_frames", (json_int_t)v.counts.let_go,
-		"bytes_per_s", v.bytes_per_s, "free_bytes", (json_int_t)v.free_bytes, "lasts_s",
+		FIELD(&v, bytes_per_s), COUNT(&v, free_bytes), "lasts_s",
 		left >= 0 ? json_real(left) : json_null(), "black_boxes", "kept", (int)v.boxes,
 		"refused", (json_int_t)v.box_refused, "failed", (json_int_t)v.box_failed);
 }

@@ -18,8 +18,8 @@
 struct relock {
 	struct control_request *rq;
 	uint64_t began_ns;
-	uint32_t command; /* NANET3_LINK_* */
 	/* soak: */
+	uint32_t command; /* NANET3_LINK_* */
 	unsigned trials, trial;
 	uint64_t interval_ns, next_ns;
 	bool waiting; /* for this trial's judgement */
@@ -27,6 +27,11 @@ struct relock {
 	unsigned passes, slips, jumps, failed;
 	double sum_ps, sum2_ps;
 };
+
+static uint32_t command_of(bool align)
+{
+	return NANET3_LINK_ALIGN | (align ? 0 : NANET3_LINK_RESET);
+}
 
 /* Its request has been answered. */
 static void forget(struct station *s, unsigned link)
@@ -47,9 +52,8 @@ void relock_stop(struct station *s)
 
 static json_t *judgement_json(const struct phase_judgement *j)
 {
-	return json_pack("{s:s,s:i,s:o,s:o}", "verdict", phase_verdict_name(j->verdict), "slip",
-			 j->slip, "difference_ps", json_number_or_null(j->difference_ps), "mean_ps",
-			 json_number_or_null(j->mean_ps));
+	return json_pack("{s:s,s:i,s:o,s:o}", "verdict", phase_verdict_name(j->verdict),
+			 FIELD(j, slip), NUMBER(j, difference_ps), NUMBER(j, mean_ps));
 }
 
 static void soak_end(struct station *s, unsigned link)
@@ -170,9 +174,7 @@ static void tick(struct station *s, unsigned link)
 
 	if (k->trials && !control_alive(k->rq)) {
 		soak_end(s, link); /* its client is gone */
-		return;
-	}
-	if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
+	} else if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
 		relock_judged(s, link, NULL);
 	} else if (k->trials && !k->waiting && now >= k->next_ns) {
 		begin_trial(s, link);
@@ -188,18 +190,21 @@ void relock_tick(struct station *s)
 	}
 }
 
-static bool may_relock(struct station *s, unsigned link, struct control_request *rq)
+/* The link asked for. False: there is none, or it is busy, answered. */
+static bool take_link(struct station *s, struct control_request *rq, const json_t *args,
+		      unsigned *ret_link)
 {
-	if (!s->link[link].enabled) {
-		control_fail(rq, "refused", "give it a floor in the configuration", NULL,
-			     "link %u is not configured", link);
+	int link;
+
+	if (!link_arg(s, rq, args, &link)) {
 		return false;
 	}
 	if (s->link[link].relock) {
 		control_fail(rq, "refused", "wait for it, or end that client", NULL,
-			     "link %u: a reset, align or soak is under way", link);
+			     "link %d: a reset, align or soak is under way", link);
 		return false;
 	}
+	*ret_link = (unsigned)link;
 	return true;
 }
 
@@ -230,15 +235,16 @@ static bool wait_for_lock(struct station *s, unsigned link, const struct relock 
 	return true;
 }
 
-void relock_reset(struct station *s, unsigned link, uint32_t command, struct control_request *rq,
-		  json_t *args)
+void op_relock(struct control_request *rq, json_t *args, void *context)
 {
-	const char *verb = command & NANET3_LINK_RESET ? "reset" : "align";
-	const char *reason = arg_text(args, "reason");
+	struct station *s = context;
+	bool align = strcmp(control_op(rq)->name, "link.align") == 0;
+	const char *verb = align ? "align" : "reset", *reason = arg_text(args, "reason");
 	char text[256], object[8];
+	unsigned link;
 	int r;
 
-	if (!may_relock(s, link, rq)) {
+	if (!take_link(s, rq, args, &link)) {
 		return;
 	}
 	snprintf(text, sizeof(text), "%s link %u", verb, link);
@@ -250,40 +256,40 @@ void relock_reset(struct station *s, unsigned link, uint32_t command, struct con
 		 reason ? reason : "no reason given");
 	store_put_event(s->store, "info", verb, object, text, "", now_utc_ns());
 	log_event(LOG_NOTICE, "link", (int)link, LOG_ID_LINK, "link %u: %s", link, text);
-	r = watch_link_command(s->watch, link, command);
+	r = watch_link_command(s->watch, link, command_of(align));
 	if (r < 0) {
 		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
 			     "link %u: the board did not take it: %s", link, strerror(-r));
 		return;
 	}
-	if (wait_for_lock(
-		    s, link,
-		    &(struct relock){.rq = rq, .began_ns = now_mono_ns(), .command = command})) {
+	if (wait_for_lock(s, link, &(struct relock){.rq = rq, .began_ns = now_mono_ns()})) {
 		note_own(s, link, verb);
 		control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
 	}
 }
 
-void relock_soak(struct station *s, unsigned link, uint32_t command, unsigned trials,
-		 double interval_s, struct control_request *rq, json_t *args)
+void op_soak(struct control_request *rq, json_t *args, void *context)
 {
+	struct station *s = context;
+	const char *command = arg_text(args, "command");
+	bool align = command && strcmp(command, "align") == 0;
+	unsigned trials = (unsigned)arg_int(args, "trials", 0), link;
+	double interval_s = arg_number(args, "interval_s", 0);
 	char doing[80];
 
-	if (!may_relock(s, link, rq)) {
+	if (!take_link(s, rq, args, &link)) {
 		return;
 	}
 	snprintf(doing, sizeof(doing), "%s link %u %u times, every %.10g s",
-		 command & NANET3_LINK_RESET ? "reset" : "align", link, trials, interval_s);
+		 align ? "align" : "reset", link, trials, interval_s);
 	if (relock_dry(s, link, rq, args, doing)) {
 		return;
 	}
 	wait_for_lock(s, link,
-		      &(struct relock){
-			      .rq = rq,
-			      .command = command,
-			      .trials = trials,
-			      .interval_ns = (uint64_t)(interval_s * 1e9),
-			      .next_ns = now_mono_ns(),
-			      .results = json_array(),
-		      });
+		      &(struct relock){.rq = rq,
+				       .command = command_of(align),
+				       .trials = trials,
+				       .interval_ns = (uint64_t)(interval_s * 1e9),
+				       .next_ns = now_mono_ns(),
+				       .results = json_array()});
 }

@@ -68,13 +68,6 @@ static void answer(struct safing *g)
 	}
 }
 
-static void answer_early(struct safing *g)
-{
-	if (g->no_wait && safe_journaled(g->safe)) {
-		answer(g);
-	}
-}
-
 static void tell(struct safing *g)
 {
 	uint64_t now = now_mono_ns();
@@ -124,7 +117,9 @@ void safing_progress(struct station *s, const struct engine_out *o)
 	while (*at) {
 		if (safe_progress((*at)->safe, o)) {
 			tell(*at);
-			answer_early(*at);
+			if ((*at)->no_wait && safe_journaled((*at)->safe)) {
+				answer(*at);
+			}
 		}
 		if (safe_settled((*at)->safe)) {
 			finish(s, at);
@@ -240,8 +235,7 @@ static bool asked_for(struct station *s, struct control_request *rq, const json_
 	if (yes && !dry) {
 		return true;
 	}
-	r = safe_try(s->engine, s->params, pattern,
-		     (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
+	r = safe_try(s->engine, s->params, pattern, now_both(), &safe, &error);
 	if (r < 0) {
 		fail(rq, r, &error);
 		return false;
@@ -261,15 +255,8 @@ static bool asked_for(struct station *s, struct control_request *rq, const json_
 static void op_safe(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
-	const struct control_peer *peer = control_peer(rq);
 	const char *pattern = arg_text(args, "pattern");
-	struct engine_request who = {
-		.who = peer->who,
-		.origin = peer->origin,
-		.uid = peer->uid,
-		.pid = peer->pid,
-		.reason = arg_text(args, "reason"),
-	};
+	struct engine_request who = request_of(rq, args);
 	struct sc_error error = {0};
 	struct safing *g;
 	int r;
@@ -283,8 +270,7 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 			     "%u safe operations are already running", AT_ONCE);
 		return;
 	}
-	r = safe_begin(s->engine, s->params, pattern, &who,
-		       (struct engine_now){now_mono_ns(), now_utc_ns()}, &g->safe, &error);
+	r = safe_begin(s->engine, s->params, pattern, &who, now_both(), &g->safe, &error);
 	if (r < 0) {
 		free(g);
 		fail(rq, r, &error);

@@ -14,17 +14,12 @@
 #include "daemon/station/questions.h"
 #include "slowctl/param/plural.h"
 
-struct gather {
-	const struct param **found;
-	unsigned count, unknown;
-	json_t *missing; /* names of the unknown */
-};
-
 /* The snapshot that is being saved or removed, or was last. */
 struct snapshots {
 	struct control_request *rq; /* waits for it; NULL: none is */
 	int64_t id;		    /* UTC ns */
 	char name[64], who[64], note[200], pattern[64];
+	const struct param **found; /* while they are gathered */
 	unsigned parameters, unknown;
 	json_t *missing; /* the names of the unknown */
 };
@@ -33,45 +28,34 @@ struct snapshots {
 
 static void gather_one(void *context, struct param *p)
 {
-	struct gather *g = context;
+	struct snapshots *w = context;
 
 	if (p->kind->access != PARAM_RW || (p->kind->optional && p->bad)) {
 		return; /* read-only, or missing in the FCM */
 	}
 	if (p->has_setpoint) {
-		g->found[g->count++] = p;
+		w->found[w->parameters++] = p;
 	} else {
-		g->unknown++;
-		json_array_append_new(g->missing, json_string(p->name));
-	}
-}
-
-static void gather_all(struct station *s, const char *pattern, struct gather *g)
-{
-	if (*pattern) {
-		params_match(s->params, pattern, gather_one, g);
-		return;
-	}
-	for (unsigned n = 0; n < params_count(s->params); n++) {
-		gather_one(g, params_at(s->params, n));
+		w->unknown++;
+		json_array_append_new(w->missing, json_string(p->name));
 	}
 }
 
 /* "; unknown set values: 5 (a, b, c and 2 more)", or nothing. */
-static const char *missing_text(const struct gather *g, char *buf, size_t size)
+static const char *missing_text(const struct snapshots *w, char *buf, size_t size)
 {
 	size_t used;
 
-	snprintf(buf, size, g->unknown > 0 ? "; unknown set values: %u" : "", g->unknown);
-	for (unsigned n = 0; n < g->unknown && n < NAMED; n++) {
+	snprintf(buf, size, w->unknown > 0 ? "; unknown set values: %u" : "", w->unknown);
+	for (unsigned n = 0; n < w->unknown && n < NAMED; n++) {
 		used = strlen(buf);
 		snprintf(buf + used, size - used, "%s%s", n > 0 ? ", " : " (",
-			 json_string_value(json_array_get(g->missing, n)));
+			 json_string_value(json_array_get(w->missing, n)));
 	}
 	used = strlen(buf);
-	if (g->unknown > NAMED) {
-		snprintf(buf + used, size - used, " and %u more)", g->unknown - NAMED);
-	} else if (g->unknown > 0) {
+	if (w->unknown > NAMED) {
+		snprintf(buf + used, size - used, " and %u more)", w->unknown - NAMED);
+	} else if (w->unknown > 0) {
 		snprintf(buf + used, size - used, ")");
 	}
 	return buf;
@@ -79,29 +63,29 @@ static const char *missing_text(const struct gather *g, char *buf, size_t size)
 
 #define FLAGS (STORE_URGENT | STORE_NOW_OR_NEVER)
 
-static int put_values(struct store *store, int64_t id, const struct gather *g)
+static int put_values(struct store *store, const struct snapshots *w)
 {
 	int r = 0;
 
-	for (unsigned at = 0; at < g->count && r == 0; at += ROW_SNAPSHOT_PAIRS) {
+	for (unsigned at = 0; at < w->parameters && r == 0; at += ROW_SNAPSHOT_PAIRS) {
 		struct row row;
 
 		row_begin(&row, ROW_SNAPSHOT_VALUES);
-		row_int(&row, id);
+		row_int(&row, w->id);
 		for (unsigned n = at; n < at + ROW_SNAPSHOT_PAIRS; n++) {
-			row_text(&row, n < g->count ? g->found[n]->name : NULL);
-			row_real(&row, n < g->count ? g->found[n]->setpoint : NAN);
+			row_text(&row, n < w->parameters ? w->found[n]->name : NULL);
+			row_real(&row, n < w->parameters ? w->found[n]->setpoint : NAN);
 		}
 		r = store_submit(store, &row, 0, FLAGS);
 	}
 	return r;
 }
 
-static int put_snapshot(struct station *s, const struct gather *g)
+static int put_snapshot(struct station *s)
 {
 	const struct snapshots *w = s->snapshots;
 	struct row row;
-	int r = put_values(s->store, w->id, g);
+	int r = put_values(s->store, w);
 
 	row_make(&row, ROW_SNAPSHOT, ROW_VI(w->id), ROW_VT(w->name), ROW_VI(w->id), ROW_VT(w->who),
 		 ROW_VT(w->note), ROW_VT(w->pattern), ROW_VI(w->parameters), ROW_VI(w->unknown));
@@ -125,10 +109,15 @@ static json_t *snapshot_json(const struct snapshots *w)
 			 FIELD(w, missing));
 }
 
-static void refuse_full(struct control_request *rq, int r)
+/* For the store's answer to the row; `r`: whether it has taken that. */
+static void await(struct station *s, struct control_request *rq, int r)
 {
-	control_fail(rq, "failed", "fcmctl status shows the state of the store; try again", NULL,
-		     "the store accepts no more rows: %s", strerror(-r));
+	if (r < 0) {
+		control_fail(rq, "failed", "fcmctl status shows the state of the store; try again",
+			     NULL, "the store accepts no more rows: %s", strerror(-r));
+	} else {
+		s->snapshots->rq = rq;
+	}
 }
 
 /* One at a time. False: another one is being stored, answered. */
@@ -168,70 +157,49 @@ void snapshots_stored(struct station *s, const struct store_done *done)
 	control_answer(rq, saved ? snapshot_json(w) : json_pack("{s:s}", FIELD(w, name)));
 }
 
-static void save(struct station *s, struct control_request *rq, const struct gather *g)
+static void save(struct station *s, struct control_request *rq)
 {
 	struct snapshots *w = s->snapshots;
 	int64_t now = now_utc_ns();
-	int r;
 
-	if (g->count == 0) {
+	if (w->parameters == 0) {
 		control_fail(rq, "refused", "fcmctl get lists what can be set", NULL,
-			     g->unknown ? "no set value is known yet for any of %u parameters"
+			     w->unknown ? "no set value is known yet for any of %u parameters"
 					: "no parameter that matches can be set",
-			     g->unknown);
+			     w->unknown);
 		return;
 	}
 	w->id = now > w->id ? now : w->id + 1;
-	w->parameters = g->count;
-	w->unknown = g->unknown;
-	json_decref(w->missing);
-	w->missing = json_incref(g->missing);
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
-	r = put_snapshot(s, g);
-	if (r < 0) {
-		refuse_full(rq, r);
-		return;
-	}
-	w->rq = rq;
-}
-
-static const char *name_arg(const json_t *args)
-{
-	return arg_text(args, "name");
+	await(s, rq, put_snapshot(s));
 }
 
 static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
 {
-	return query_snapshot(q, name_arg(n->args), ret_json);
+	return query_snapshot(q, arg_text(n->args, "name"), ret_json);
 }
 
 static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
 {
-	struct gather g = {0};
+	struct snapshots *w = s->snapshots;
 	char text[4 * PARAM_NAME_MAX];
 
-	g.found = calloc(params_count(s->params) + 1, sizeof(*g.found));
-	g.missing = json_array();
-	if (!g.found || !g.missing) {
+	json_decref(w->missing);
+	w->missing = json_array();
+	w->parameters = w->unknown = 0;
+	w->found = calloc(params_count(s->params) + 1, sizeof(*w->found));
+	if (!w->found) {
 		control_fail(rq, "internal", "", NULL, "out of memory");
-		goto out;
+		return;
 	}
-	gather_all(s, s->snapshots->pattern, &g);
-	if (g.count == 0 || !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s",
-					 g.count, plural(g.count), s->snapshots->name,
-					 missing_text(&g, text, sizeof(text)))) {
-		save(s, rq, &g);
+	params_match(s->params, *w->pattern ? w->pattern : "*", gather_one, w);
+	if (w->parameters == 0 ||
+	    !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s", w->parameters,
+			 plural(w->parameters), w->name, missing_text(w, text, sizeof(text)))) {
+		save(s, rq);
 	}
-out:
-	json_decref(g.missing);
-	free(g.found);
-}
-
-static void take_text(char *to, size_t size, const json_t *args, const char *name)
-{
-	const char *text = arg_text(args, name);
-
-	snprintf(to, size, "%s", text ? text : "");
+	free(w->found);
+	w->found = NULL;
 }
 
 /* False: another one is being saved, answered. */
@@ -242,9 +210,9 @@ static bool take_words(struct station *s, struct control_request *rq, const json
 	if (!is_free(s, rq)) {
 		return false;
 	}
-	take_text(w->name, sizeof(w->name), args, "name");
-	take_text(w->pattern, sizeof(w->pattern), args, "pattern");
-	take_text(w->note, sizeof(w->note), args, "note");
+	snprintf(w->name, sizeof(w->name), "%s", arg_text(args, "name"));
+	snprintf(w->pattern, sizeof(w->pattern), "%s", arg_words(args, "pattern"));
+	snprintf(w->note, sizeof(w->note), "%s", arg_words(args, "note"));
 	return true;
 }
 
@@ -259,7 +227,7 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 	} else if (r == 0) {
 		control_fail(n->rq, "refused",
 			     "choose another name, or remove that one: fcmctl snapshot remove NAME",
-			     NULL, "there is a snapshot %s", name_arg(n->args));
+			     NULL, "there is a snapshot %s", arg_text(n->args, "name"));
 	} else {
 		questions_tell(n, r, NULL, error);
 	}
@@ -267,10 +235,10 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 
 static void op_save(struct control_request *rq, json_t *args, void *context)
 {
-	if (!record_dir_name_ok(name_arg(args))) {
+	if (!record_dir_name_ok(arg_text(args, "name"))) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a snapshot cannot have that name");
-	} else if (is_free(context, rq)) {
+	} else {
 		ask_database(rq, args, context);
 	}
 }
@@ -280,7 +248,7 @@ static bool was_found(struct question *n, int r, const struct sc_error *error)
 {
 	if (r == -ENOENT && !error->code[0]) {
 		control_fail(n->rq, "usage", "fcmctl snapshot list shows them", NULL,
-			     "there is no snapshot %.60s", name_arg(n->args));
+			     "there is no snapshot %.60s", arg_text(n->args, "name"));
 	} else if (r < 0) {
 		questions_tell(n, r, NULL, error);
 	}
@@ -319,18 +287,12 @@ static void remove_it(struct station *s, struct control_request *rq, const json_
 {
 	struct snapshots *w = s->snapshots;
 	struct row row;
-	int r;
 
 	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	row_make(&row, ROW_SNAPSHOT_REMOVE,
 		 ROW_VI(json_integer_value(json_object_get(found, "id"))));
-	r = store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
-	if (r < 0) {
-		refuse_full(rq, r);
-	} else {
-		w->rq = rq;
-	}
+	await(s, rq, store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER));
 }
 
 static void tell_removable(struct question *n, int r, json_t *found, const struct sc_error *error)
@@ -341,13 +303,6 @@ static void tell_removable(struct question *n, int r, json_t *found, const struc
 		remove_it(n->station, n->rq, found);
 	}
 	json_decref(found);
-}
-
-static void op_remove(struct control_request *rq, json_t *args, void *context)
-{
-	if (is_free(context, rq)) {
-		ask_database(rq, args, context);
-	}
 }
 
 int snapshots_start(struct station *s)
@@ -401,7 +356,7 @@ const struct control_op snapshot_ops[] = {
 	 .data = &(const struct question){.what = "snapshots", .ask = ask_snapshots}},
 	{"snapshot.show", ACCESS_READER, ask_database, "a snapshot with its values",
 	 CONTROL_ARGS(NAME), ONE(tell_values)},
-	{"snapshot.remove", ACCESS_EXPERT, op_remove, "remove a snapshot",
+	{"snapshot.remove", ACCESS_EXPERT, ask_database, "remove a snapshot",
 	 CONTROL_ARGS(NAME, DRY_RUN), ONE(tell_removable)},
 	{0},
 };

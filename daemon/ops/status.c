@@ -33,6 +33,11 @@ static json_t *cells_json(const uint64_t cells[TDM_LOSSES])
 	return j;
 }
 
+static json_t *text_or_null(const char *text)
+{
+	return *text ? json_string(text) : json_null();
+}
+
 /* Unknown while the board is gone. */
 static json_t *rate_json(const struct station *s, double per_s)
 {
@@ -98,27 +103,78 @@ json_t *status_reference(const struct phase_reference *r)
 json_t *status_phase(struct station *s, unsigned link)
 {
 	struct phase_view v;
-	double none = NAN;
 
 	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	if (!v.valid) {
+		v.mean_ps = v.sigma_ps = v.peak_to_peak_ps = v.slope_ps_per_s = v.difference_ps =
+			NAN;
+	}
+	if (!v.reference.set) {
+		v.difference_ps = NAN;
+	}
+	if (v.last.verdict == PHASE_NONE) {
+		v.last.difference_ps = NAN;
+		v.last.time_ns = 0;
+	}
 	return json_pack(
 		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,s:i,s:o,s:o},"
 		"s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
 		"link", (int)link, FIELD(&v, locked), "phase_ps",
 		v.locked && v.last_sample_ns ? json_real(v.reading.phase_ps) : json_null(),
-		"mean_ps", json_number_or_null(v.valid ? v.mean_ps : none), "sigma_ps",
-		json_number_or_null(v.valid ? v.sigma_ps : none), "peak_to_peak_ps",
-		json_number_or_null(v.valid ? v.peak_to_peak_ps : none), "slope_ps_per_s",
-		json_number_or_null(v.valid ? v.slope_ps_per_s : none), "difference_ps",
-		json_number_or_null(v.valid && v.reference.set ? v.difference_ps : none),
-		COUNT(&v, samples), "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
-		v.reading.rtt_frames, "bytes", v.reading.rtt_bytes, "bits", v.reading.rtt_bits,
-		"reference", status_reference(&v.reference), "last", "verdict",
-		phase_verdict_name(v.last.verdict), FIELD(&v.last, slip), "difference_ps",
-		json_number_or_null(v.last.verdict == PHASE_NONE ? none : v.last.difference_ps),
-		"age_s", json_age(v.last.verdict == PHASE_NONE ? 0 : v.last.time_ns),
+		NUMBER(&v, mean_ps), NUMBER(&v, sigma_ps), NUMBER(&v, peak_to_peak_ps),
+		NUMBER(&v, slope_ps_per_s), NUMBER(&v, difference_ps), COUNT(&v, samples), "age_s",
+		json_age(v.last_sample_ns), "round_trip", "frames", v.reading.rtt_frames, "bytes",
+		v.reading.rtt_bytes, "bits", v.reading.rtt_bits, "reference",
+		status_reference(&v.reference), "last", "verdict",
+		phase_verdict_name(v.last.verdict), FIELD(&v.last, slip),
+		NUMBER(&v.last, difference_ps), "age_s", json_age(v.last.time_ns),
 		COUNT(&v, relocks), COUNT(&v, passes), COUNT(&v, slips), COUNT(&v, jumps),
 		COUNT(&v, drifts), "tdev_ps", three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
+}
+
+/* --- the clock --- */
+
+static json_t *relabelled_json(const struct clock_relabelling *r)
+{
+	if (!r->when_ns) {
+		return json_null();
+	}
+	return json_pack("{s:o,s:f,s:o,s:I}", "time", json_time_of(r->when_ns), "by_s",
+			 (double)r->by_ns / 1e9, "utc", json_time(r->utc_ns), "time_epoch",
+			 (json_int_t)r->epoch);
+}
+
+json_t *status_clock(struct station *s)
+{
+	struct clock_view v;
+	int64_t tai, utc = 0;
+	int leap;
+
+	clock_get_view(s->clock, &v);
+	if (v.label.anchor_tai_ns != INT64_MIN) {
+		tai = label_tai_ns(&v.label, watch_board(s->watch)->count);
+		utc = label_utc_ns(&v.label, tai, &leap);
+	}
+	return json_pack(
+		"{s:s,s:s,s:o,s:I,s:o,s:s,s:s,s:{s:b,s:b,s:o,s:o},s:{s:I,s:o},s:o,s:i,"
+		"s:{s:b,s:b,s:b},s:o,s:b,s:b,s:o,s:I,s:I}",
+		"state", clock_state_name(v.label.state), "source",
+		label_source_name(v.label.source), "uncertainty_ns",
+		v.label.uncertainty_ns == UINT32_MAX ? json_null()
+						     : json_integer(v.label.uncertainty_ns),
+		COUNT(&v.label, time_epoch), "since", json_time_of(v.state_since_ns), "reason",
+		v.reason ? v.reason : "", "action", v.action ? v.action : "", "gpsd", "connected",
+		v.gps_connected, "fix", v.gps_fix, "satellites",
+		v.satellites_used < 0 ? json_null() : json_integer(v.satellites_used), "age_s",
+		json_age(v.last_gps_ns), "pps", "number", (json_int_t)v.pps_number, "age_s",
+		json_age(v.last_pps_ns), "utc", json_time(utc), FIELD(&v.label, tai_utc_s), "leap",
+		"announced", v.label.leap_tai_ns != INT64_MAX, "table_expired",
+		v.leap_table_expired, "mismatch", v.leap_mismatch, "system_offset_s",
+		v.system_minus_label_ns == INT64_MIN
+			? json_null()
+			: json_real((double)v.system_minus_label_ns / 1e9),
+		"system_synchronised", v.system_synced, FIELD(&v, system_disagrees), "relabelled",
+		relabelled_json(&v.relabelled), COUNT(&v, relabels), COUNT(&v, rejects));
 }
 
 /* --- consumers --- */
@@ -260,17 +316,16 @@ json_t *status_limits(const struct param_kind *k)
 json_t *status_param(struct station *s, const struct param *p)
 {
 	const struct param_kind *k = p->kind;
-	struct engine_now now = {now_mono_ns(), now_utc_ns()};
-	double age = param_age_s(p, now.mono_ns);
+	double age = param_age_s(p, now_mono_ns());
 
 	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", FIELD(p, name),
 			 FIELD(k, description), FIELD(k, unit), "type", param_type_name(k->type),
 			 "access", param_access_name(k->access), "ramps", k->settle_by[0] != '\0',
 			 "value", p->has_value ? status_value(p, p->value) : json_null(),
 			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
-			 "quality", param_quality_name(engine_quality(s->engine, p, now)), "age_s",
-			 age < 0 ? json_null() : json_real(age), "limits", status_limits(k),
-			 "danger", param_danger_name(k->danger), "link",
+			 "quality", param_quality_name(engine_quality(s->engine, p, now_both())),
+			 "age_s", age < 0 ? json_null() : json_real(age), "limits",
+			 status_limits(k), "danger", param_danger_name(k->danger), "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 
@@ -289,7 +344,7 @@ static json_t *silence_json(struct station *s, unsigned link)
 
 json_t *status_data_key(const struct station *s)
 {
-	return *s->public_key ? json_string(s->public_key) : json_null();
+	return text_or_null(s->public_key);
 }
 
 /* --- status --- */
@@ -323,17 +378,6 @@ static json_t *network_status_json(struct station *s)
 			 "network", network_json(s));
 }
 
-/* A time of CLOCK_MONOTONIC; 0: none. */
-static json_t *mono_json(uint64_t mono_ns)
-{
-	return mono_ns ? json_time(now_utc_ns() - (int64_t)(now_mono_ns() - mono_ns)) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-	return *text ? json_string(text) : json_null();
-}
-
 /* *ret_settling: commands with unknown outcome. */
 static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_settling)
 {
@@ -343,15 +387,15 @@ static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_
 
 	view_judge(s);
 	r = judge_reasons(s->judge, &count, ret_red);
-	for (size_t n = 0; n < count; n++) {
+	for (; count > 0; count--, r++) {
 		json_t *reason = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
-					   r[n].red ? "red" : "warning", "code", r[n].code,
-					   "object", r[n].object, "text", r[n].text, "action",
-					   r[n].action, "since", json_time(r[n].since_ns));
+					   r->red ? "red" : "warning", FIELD(r, code),
+					   FIELD(r, object), FIELD(r, text), FIELD(r, action),
+					   "since", json_time(r->since_ns));
 
-		alarm_hands_reason(reason, r[n].alarm);
+		alarm_hands_reason(reason, r->alarm);
 		json_array_append_new(list, reason);
-		*ret_settling += strcmp(r[n].code, "command-unknown") == 0;
+		*ret_settling += strcmp(r->code, "command-unknown") == 0;
 	}
 	return list;
 }
@@ -362,14 +406,12 @@ static json_t *parts_json(const struct incidents *all, const struct incident *i)
 	json_t *list = json_array();
 
 	while ((p = incidents_part(all, i, p))) {
-		json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I}", "code",
-						      p->kind->code, "object", p->object, "loss",
-						      p->loss ? json_string(p->loss) : json_null(),
-						      "since", mono_json(p->first_ns), "until",
-						      mono_json(p->over_ns), "frames",
-						      (json_int_t)p->cost.frames, "dropped",
-						      (json_int_t)p->cost.dropped, "hits",
-						      (json_int_t)p->cost.hits));
+		json_array_append_new(
+			list, json_pack("{s:s,s:s,s:s?,s:o,s:o,s:I,s:I,s:I}", FIELD(p->kind, code),
+					FIELD(p, object), FIELD(p, loss), "since",
+					json_time_of(p->first_ns), "until",
+					json_time_of(p->over_ns), COUNT(&p->cost, frames),
+					COUNT(&p->cost, dropped), COUNT(&p->cost, hits)));
 	}
 	return list;
 }
@@ -378,9 +420,9 @@ static json_t *incident_json(const struct incidents *all, const struct incident 
 {
 	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:I,s:I,s:I,s:f}}",
 			 "number", (int)i->number, "state", incident_state_name(i->state),
-			 "severity", i->red ? "red" : "warning", "code", i->cause->kind->code,
-			 "object", i->cause->object, FIELD(i, text), FIELD(i, action), "since",
-			 mono_json(i->since_ns), "until", mono_json(i->over_ns), "own",
+			 "severity", i->red ? "red" : "warning", FIELD(i->cause->kind, code),
+			 FIELD(i->cause, object), FIELD(i, text), FIELD(i, action), "since",
+			 json_time_of(i->since_ns), "until", json_time_of(i->over_ns), "own",
 			 text_or_null(i->own), "acknowledged", text_or_null(i->acknowledged),
 			 "observations", parts_json(all, i), "cost", COUNT(&i->cost, frames),
 			 COUNT(&i->cost, dropped), COUNT(&i->cost, hits), "dark_s",

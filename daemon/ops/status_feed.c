@@ -32,14 +32,14 @@ static json_t *reader_json(const struct station *s, const struct feed_reader_sta
 json_t *status_feed(struct station *s)
 {
 	const struct feed_status *f = &s->publisher_status.feed;
-	json_t *floors = json_array(), *readers = json_array();
+	json_t *floors, *readers;
 
 	reports_groups(s);
 	if (!s->publisher_status.has_feed) {
-		json_decref(floors);
-		json_decref(readers);
 		return json_null();
 	}
+	floors = json_array();
+	readers = json_array();
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (f->port[link]) {
 			json_array_append_new(floors, floor_json(s, link));

@@ -18,12 +18,9 @@ struct waiter {
 	struct control_request *rq;
 	uint64_t told_ns; /* monotonic: its last word */
 	bool to_end;
-	struct refused *refused; /* waits for the number of this refusal; NULL: for a command */
-};
-
-struct refused {
-	const char *code; /* "usage", "refused" */
-	struct sc_error error;
+	const char *
+		refused; /* waits for the number of a refusal: "usage", "refused"; NULL: for a command */
+	struct sc_error error[]; /* of that refusal */
 };
 
 #define WORD_NS	   5000000000ull /* a client takes a long silence for ours */
@@ -34,11 +31,7 @@ struct refused {
 /* The number is given out when the journal has it. */
 static void waiter_refused(struct waiter *w, bool numbered)
 {
-	const struct sc_error *error = &w->refused->error;
-
-	control_fail_error(w->rq, w->refused->code, error,
-			   numbered ? json_pack("{s:I}", "command", (json_int_t)w->id) : NULL);
-	free(w->refused);
+	control_fail_error(w->rq, w->refused, w->error, numbered ? command_number(w->id) : NULL);
 	free(w);
 }
 
@@ -48,7 +41,7 @@ void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bo
 
 	if (!w) {
 		control_fail(rq, "internal", "fcmctl command list tells how it ended",
-			     json_pack("{s:I}", "command", (json_int_t)id), "out of memory");
+			     command_number(id), "out of memory");
 		return;
 	}
 	*w = (struct waiter){
@@ -59,16 +52,14 @@ void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bo
 void waiters_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
 		     const struct sc_error *error)
 {
-	struct waiter *w = id ? calloc(1, sizeof(*w)) : NULL;
-	struct refused *f = w ? calloc(1, sizeof(*f)) : NULL;
+	struct waiter *w = id ? calloc(1, sizeof(*w) + sizeof(*error)) : NULL;
 
-	if (!f) {
+	if (!w) {
 		control_fail_error(rq, code, error, NULL);
-		free(w);
 		return;
 	}
-	*f = (struct refused){.code = code, .error = *error};
-	*w = (struct waiter){.next = s->waiters, .id = id, .rq = rq, .refused = f};
+	*w = (struct waiter){.next = s->waiters, .id = id, .rq = rq, .refused = code};
+	*w->error = *error;
 	s->waiters = w;
 }
 
@@ -83,7 +74,7 @@ void waiters_stop(struct station *s)
 			continue;
 		}
 		control_fail(w->rq, "unknown", "fcmctl command list tells how it ended",
-			     json_pack("{s:I}", "command", (json_int_t)w->id),
+			     command_number(w->id),
 			     "the daemon was stopped while command %llu was under way",
 			     (unsigned long long)w->id);
 		free(w);
@@ -138,9 +129,8 @@ static json_t *command_json(struct station *s, const struct engine_command_view 
 			      v->ended ? json_time(v->changed_ns) : json_null());
 	struct param *p;
 
-	json_object_set_new(j, "sequence",
-			    v->sequence ? json_integer((json_int_t)v->sequence) : json_null());
-	json_object_set_new(j, "boot", v->boot ? json_integer((json_int_t)v->boot) : json_null());
+	json_object_set_new(j, "sequence", v->sequence ? json_integer(v->sequence) : json_null());
+	json_object_set_new(j, "boot", v->boot ? json_integer(v->boot) : json_null());
 	for (unsigned n = 0; v->row && n < sizeof(begun) / sizeof(begun[0]); n++) {
 		json_object_set_new(j, begun[n].key, row_value_json(v->row, begun[n].place));
 	}
@@ -177,25 +167,18 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 		     hint, extra, "%s", text);
 }
 
-/* How a command ended, for a question of which the answer takes longer. */
-struct end {
-	enum command_state state;
-	char text[320], hint[240];
-};
-
 static void tell_end(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
 	struct station *s = n->station;
-	const struct end *e = n->context;
+	const struct engine_out *o = n->context;
 	struct engine_command_view v;
 
 	(void)error;
 	if (r < 0) {
-		answer = engine_command(s->engine, n->command, &v)
-				 ? command_json(s, &v)
-				 : json_pack("{s:I}", "command", (json_int_t)n->command);
+		answer = engine_command(s->engine, n->command, &v) ? command_json(s, &v)
+								   : command_number(n->command);
 	}
-	answer_end(n->rq, e->state, answer, e->text, e->hint);
+	answer_end(n->rq, o->progress.state, answer, o->progress.text, o->progress.hint);
 }
 
 static int ask_now(struct query *q, const struct question *n, json_t **ret_json)
@@ -209,25 +192,23 @@ static void tell_known(struct station *s, struct control_request *rq, uint64_t i
 		       enum command_state state, const struct engine_out *o)
 {
 	struct engine_command_view v;
-	struct end *e;
+	struct engine_out *end;
 
 	if (engine_command(s->engine, id, &v) && v.row) {
 		answer_end(rq, state, command_json(s, &v), o->progress.text, o->progress.hint);
 		return;
 	}
-	e = malloc(sizeof(*e));
-	if (!e) {
-		answer_end(rq, state, json_pack("{s:I}", "command", (json_int_t)id),
-			   o->progress.text, o->progress.hint);
+	end = malloc(sizeof(*end));
+	if (!end) {
+		answer_end(rq, state, command_number(id), o->progress.text, o->progress.hint);
 		return;
 	}
-	e->state = state;
-	snprintf(e->text, sizeof(e->text), "%s", o->progress.text);
-	snprintf(e->hint, sizeof(e->hint), "%s", o->progress.hint);
+	*end = *o;
+	end->progress.state = state;
 	questions_ask(s, &(struct question){.rq = rq,
 					    .what = "command",
 					    .command = id,
-					    .context = e,
+					    .context = end,
 					    .ask = ask_now,
 					    .tell = tell_end});
 }
@@ -264,10 +245,7 @@ static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_er
 	       (p->action || json_real_value(value) == p->new_value);
 	if (same &&
 	    command_state_parse(json_string_value(json_object_get(j, "state")), &state) == 0) {
-		char text[320];
-
-		snprintf(text, sizeof(text), "%s", json_string_value(json_object_get(j, "detail")));
-		answer_end(n->rq, state, j, text, "");
+		answer_end(n->rq, state, j, json_string_value(json_object_get(j, "detail")), "");
 		return;
 	}
 	control_fail(n->rq, "refused", p->hint, control_detail(DETAIL_CLIENT_ID),
@@ -368,20 +346,11 @@ void waiters_progress(struct station *s, const struct engine_out *o)
 	}
 }
 
-void waiters_repeat(struct station *s, const struct engine_command_view *view)
+void waiters_repeat(struct station *s, uint64_t id)
 {
-	struct engine_out o = {.type = ENGINE_PROGRESS};
+	struct engine_out o;
 
-	if (!view->journaled || (view->ended && !view->told)) {
-		return; /* the engine will say it */
+	if (engine_progress(s->engine, id, &o)) {
+		waiters_progress(s, &o);
 	}
-	o.progress.id = view->id;
-	o.progress.state = view->state;
-	o.progress.final = view->ended;
-	o.progress.alarm = view->alarm;
-	o.progress.readback = view->readback;
-	o.progress.numbered = view->numbered;
-	snprintf(o.progress.text, sizeof(o.progress.text), "%s", view->detail);
-	snprintf(o.progress.hint, sizeof(o.progress.hint), "%s", view->hint);
-	waiters_progress(s, &o);
 }

@@ -9,21 +9,34 @@
 
 #include "daemon/publish/private.h"
 
-const char *publisher_keys_judge(void *context, const char *domain, const char *address,
-				 const char *key)
+/* NULL: the key is in the list, for this door. */
+static const char *judge(struct publisher *p, enum access_door right, struct door *door,
+			 const char *address, const char *key)
 {
-	struct publisher *p = context;
-	bool monitor = strcmp(domain, MONITORS_DOMAIN) == 0;
 	const char *why;
 
-	if (access_list_find(&p->access, monitor ? ACCESS_MONITOR : ACCESS_CONSUMER, key)) {
+	if (access_list_find(&p->access, right, key)) {
 		return NULL;
 	}
-	why = !*key	? "it does not encrypt (no CURVE)"
-	      : monitor ? "its key is no monitor's in the allow list"
-			: "its key is no consumer's in the allow list";
-	door_refused(monitor ? monitors_door(p->monitors) : p->door, address, key, why);
+	why = !*key			? "it does not encrypt (no CURVE)"
+	      : right == ACCESS_MONITOR ? "its key is no monitor's in the allow list"
+					: "its key is no consumer's in the allow list";
+	door_refused(door, address, key, why);
 	return why;
+}
+
+const char *publisher_keys_judge_consumer(void *context, const char *address, const char *key)
+{
+	struct publisher *p = context;
+
+	return judge(p, ACCESS_CONSUMER, p->door, address, key);
+}
+
+const char *publisher_keys_judge_monitor(void *context, const char *address, const char *key)
+{
+	struct publisher *p = context;
+
+	return judge(p, ACCESS_MONITOR, monitors_door(p->monitors), address, key);
 }
 
 bool publisher_keys_admit(struct publisher *p, const struct peer *from)

@@ -56,9 +56,9 @@ struct publisher {
 /* members.c: handle one message of the ROUTER. False: there is none. */
 bool publisher_receive(struct publisher *p);
 
-/* keys.c: zap_judge_fn. */
-const char *publisher_keys_judge(void *context, const char *domain, const char *address,
-				 const char *key);
+/* keys.c: zap_judge_fn of the consumers' and of the monitors' socket. */
+const char *publisher_keys_judge_consumer(void *context, const char *address, const char *key);
+const char *publisher_keys_judge_monitor(void *context, const char *address, const char *key);
 /* Answer handshakes; take a new list. */
 void publisher_keys_serve(struct publisher *p);
 /* Whether its key is a consumer's; if not, it gets an ERROR and is disconnected. */

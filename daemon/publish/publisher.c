@@ -437,7 +437,7 @@ static int start_monitors(struct publisher *p, const struct publisher_config *co
 			       ? (int)config->monitor_hwm
 			       : 1,
 		.secret = config->secret,
-		.judge = publisher_keys_judge,
+		.judge = publisher_keys_judge_monitor,
 		.context = p,
 	};
 
@@ -464,7 +464,7 @@ static int open_sockets(struct publisher *p, const struct publisher_config *conf
 	}
 	if (config->secret) {
 		p->access = *config->access;
-		r = zap_open(p->context, publisher_keys_judge, p, &p->zap);
+		r = zap_open(p->context, publisher_keys_judge_consumer, p, &p->zap);
 	}
 	r = r ? r : open_reserved(p, config);
 	return r ? r : start_monitors(p, config);

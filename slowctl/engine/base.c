@@ -94,28 +94,56 @@ struct link *engine_link_of(struct engine *e, const struct command *c)
 struct command *engine_new_command(struct param *p, const char *client_id)
 {
 	struct command *c = calloc(1, sizeof(*c));
+	bool given = client_id && client_id[0];
+	char *copy = given ? strdup(client_id) : NULL;
 
-	if (!c) {
+	if (!c || (given && !copy)) {
+		free(c);
+		free(copy);
 		return NULL;
 	}
-	c->param = p;
-	c->frame = UINT64_MAX;
+	*c = (struct command){.param = p, .client_id = copy, .frame = UINT64_MAX};
 	c->old_value = c->new_value = c->readback = NAN;
-	if (client_id && client_id[0]) {
-		c->client_id = strdup(client_id);
-		if (!c->client_id) {
-			free(c);
-			return NULL;
-		}
-	}
 	return c;
 }
 
 void engine_free_command(struct command *c)
 {
-	free(c->client_id);
-	free(c->row);
-	free(c);
+	if (c) {
+		free(c->client_id);
+		free(c->row);
+		free(c);
+	}
+}
+
+struct command *engine_next_open(const struct engine *e, const struct command *c)
+{
+	struct command *found = c ? TAILQ_NEXT(c, next) : NULL;
+
+	for (unsigned i = c ? (unsigned)c->param->link + 1 : 0; i < PARAM_LINKS && !found; i++) {
+		found = TAILQ_FIRST(&e->links[i].open);
+	}
+	return found;
+}
+
+const struct command *engine_find(const struct engine *e,
+				  bool (*is)(const struct command *c, const void *what),
+				  const void *what)
+{
+	const struct command_list *const ended[] = {&e->ending, &e->recent};
+	const struct command *c;
+
+	for (unsigned i = 0; i < 2; i++) {
+		TAILQ_FOREACH (c, ended[i], next) {
+			if (is(c, what)) {
+				return c;
+			}
+		}
+	}
+	for (c = engine_next_open(e, NULL); c && !is(c, what); c = engine_next_open(e, c)) {
+		/* the next one */
+	}
+	return c;
 }
 
 /* Keep an ended command for its client id and for views; forget the oldest. */

@@ -51,11 +51,8 @@ static void release_followers(struct link *l, const struct command *c)
 	}
 }
 
-/* Announce its state to its client. `note` is added to the text; NULL: nothing. */
-void command_announce(struct engine *e, struct command *c, const char *note)
+void command_say(const struct command *c, const char *note, struct engine_out *o)
 {
-	struct engine_out *o = engine_out(e, ENGINE_PROGRESS);
-
 	o->progress.id = c->id;
 	o->progress.state = c->state;
 	o->progress.final = c->ended;
@@ -64,8 +61,14 @@ void command_announce(struct engine *e, struct command *c, const char *note)
 	o->progress.numbered = c->journaled && !c->unwritten;
 	snprintf(o->progress.repeats, sizeof(o->progress.repeats), "%s",
 		 c->repeat && c->client_id ? c->client_id : "");
-	snprintf(o->progress.text, sizeof(o->progress.text), "%s%s", c->detail, note ? note : "");
+	snprintf(o->progress.text, sizeof(o->progress.text), "%s%s", c->detail, note);
 	snprintf(o->progress.hint, sizeof(o->progress.hint), "%s", c->hint);
+}
+
+/* Announce its state to its client. `note` is added to the text; NULL: nothing. */
+void command_announce(struct engine *e, struct command *c, const char *note)
+{
+	command_say(c, note ? note : "", engine_out(e, ENGINE_PROGRESS));
 }
 
 void command_move(struct engine *e, struct command *c, enum command_state state, const char *format,
@@ -159,7 +162,6 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	c->changed_ns = e->now.utc_ns;
 	c->want = WANT_NOTHING;
 	c->end_cookie = engine_cookie(e);
-	c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
 	if (!c->unwritten) {
 		journal_transition(e, c, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, c->end_cookie);
 	}
@@ -183,6 +185,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 		}
 		engine_retire(e, c);
 	} else {
+		c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
 		TAILQ_INSERT_TAIL(&e->ending, c, next);
 	}
 }
@@ -203,7 +206,7 @@ static struct param *ramp_of(struct engine *e, const struct command *c)
 
 static bool rate_known(const struct param *ramp)
 {
-	return ramp->has_value && ramp->value > 0;
+	return ramp && ramp->has_value && ramp->value > 0;
 }
 
 /* Time from the acknowledgement to a right read-back: the settle time, plus the ramp if there is
@@ -401,10 +404,10 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 		command_end(e, c, COMMAND_REFUSED,
 			    "It can only be lowered meanwhile; to raise it, clear that first.",
 			    "refused by the FCM: not possible while %s is on", q->name);
-		return;
+	} else {
+		command_end(e, c, COMMAND_REFUSED, fcm_trouble(w->status).action,
+			    "refused by the FCM: %s", fcm_trouble(w->status).what);
 	}
-	command_end(e, c, COMMAND_REFUSED, fcm_trouble(w->status).action, "refused by the FCM: %s",
-		    fcm_trouble(w->status).what);
 }
 
 /* ------------------------------------------------------------------ settled by QUERY */
@@ -463,31 +466,24 @@ static bool is_of_another(const struct command *c, const struct word *w)
 
 void command_query_reply(struct engine *e, struct command *c, const struct word *w)
 {
-	struct link *l = engine_link_of(e, c);
+	uint64_t since = c->later + engine_link_of(e, c)->sent_writes - c->sent_writes;
 
 	c->queries = 0;
-	if (w->status == WORD_UNKNOWN && unsent(c)) {
+	if (w->status != WORD_UNKNOWN) {
+		if (unsent(c) || is_of_another(c, w)) {
+			command_number_taken(e, c);
+		} else {
+			command_outcome(e, c, w,
+					"executed, told by QUERY; waiting for the read-back");
+		}
+	} else if (unsent(c)) {
 		c->free = true;
 		want(e, c, WANT_COMMAND);
-		return;
+	} else if (same_boot(c->boot, w->boot) && since < FCM_OUTCOMES - OUTCOME_MARGIN) {
+		never_executed(e, c);
+	} else {
+		forgotten(e, c, w->boot);
 	}
-	if (w->status == WORD_UNKNOWN) {
-		uint64_t since = c->later + l->sent_writes - c->sent_writes;
-		bool remembers =
-			same_boot(c->boot, w->boot) && since < FCM_OUTCOMES - OUTCOME_MARGIN;
-
-		if (remembers) {
-			never_executed(e, c);
-		} else {
-			forgotten(e, c, w->boot);
-		}
-		return;
-	}
-	if (unsent(c) || is_of_another(c, w)) {
-		command_number_taken(e, c);
-		return;
-	}
-	command_outcome(e, c, w, "executed, told by QUERY; waiting for the read-back");
 }
 
 /* Text before the read-back: the evidence was the value held, not an outcome. */
@@ -524,25 +520,21 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 			    "no answer came, the FCM has forgotten, and its set value cannot be "
 			    "read: %s",
 			    fcm_trouble(w->status).what);
-		return;
-	}
-	if (w->value == c->raw && c->acked_ns) {
+	} else if (w->value == c->raw && c->acked_ns) {
 		held(e, c);
-		return;
-	}
-	if (w->value == c->raw) {
+	} else if (w->value == c->raw) {
 		c->held = true;
 		acked(e, c, w->value,
 		      "the FCM has forgotten the outcome, but holds the value; waiting for the "
 		      "read-back");
-		return;
+	} else {
+		param_put_setpoint(p, param_from_raw(p->kind, w->value), e->now.mono_ns);
+		command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.",
+			    "not in effect: %s, and the FCM holds %s, not %s",
+			    c->acked_ns && !c->held ? "acknowledged" : "no answer came",
+			    param_text(p, p->setpoint, is, sizeof(is)),
+			    param_text(p, c->new_value, want, sizeof(want)));
 	}
-	param_put_setpoint(p, param_from_raw(p->kind, w->value), e->now.mono_ns);
-	command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.",
-		    "not in effect: %s, and the FCM holds %s, not %s",
-		    c->acked_ns && !c->held ? "acknowledged" : "no answer came",
-		    param_text(p, p->setpoint, is, sizeof(is)),
-		    param_text(p, c->new_value, want, sizeof(want)));
 }
 
 /* ------------------------------------------------------------------ settled by read-back */
@@ -578,7 +570,7 @@ static const char *ramp_text(struct engine *e, const struct command *c, char *bu
 	double all = c->new_value - c->ramp_from, left = c->new_value - p->value;
 
 	buf[0] = 0;
-	if (!ramp || !rate_known(ramp) || !(fabs(all) > p->kind->tolerance)) {
+	if (!rate_known(ramp) || !(fabs(all) > p->kind->tolerance)) {
 		return buf;
 	}
 	snprintf(buf, size, ", %.0f %% of the way, about %.0f s to go",
@@ -607,16 +599,15 @@ static void readback_value(struct engine *e, struct command *c, int32_t raw)
 	engine_value(e, p);
 	if (kept_off_by(e, c, c->acked_ns) && c->was_off) {
 		want(e, c, WANT_SETTING);
-		return;
-	}
-	if (kept_off_by(e, c, c->acked_ns) || overdue(e, c)) {
+	} else if (kept_off_by(e, c, c->acked_ns) || overdue(e, c)) {
 		disagrees(e, c);
-		return;
+	} else {
+		read_again(e, c);
+		snprintf(c->detail, sizeof(c->detail), "read-back %s%s",
+			 param_text(p, p->value, text, sizeof(text)),
+			 ramp_text(e, c, way, sizeof(way)));
+		command_announce(e, c, NULL);
 	}
-	read_again(e, c);
-	snprintf(c->detail, sizeof(c->detail), "read-back %s%s",
-		 param_text(p, p->value, text, sizeof(text)), ramp_text(e, c, way, sizeof(way)));
-	command_announce(e, c, NULL);
 }
 
 /* "; ...hv now goes to 1300.0 V, within 14 s": an action's end is not the end of what it began. */
@@ -636,7 +627,7 @@ static const char *moves_text(struct engine *e, const struct command *c, char *b
 		snprintf(buf, size, "; %s now goes to its set value", p->name);
 		return buf;
 	}
-	if (ramp && rate_known(ramp)) {
+	if (rate_known(ramp)) {
 		snprintf(within, sizeof(within), ", within %.0f s",
 			 ceil(fabs(p->setpoint) / ramp->value + p->kind->settle_s));
 	}
@@ -715,20 +706,15 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why)
 void command_timeout(struct engine *e, struct command *c)
 {
 	command_land(e, c);
-	c->want = c->flight;
-	c->not_before = e->now.mono_ns;
+	want(e, c, c->flight);
 	if (c->flight == WANT_COMMAND) {
 		c->want = WANT_QUERY;
 		command_move(e, c, COMMAND_UNKNOWN,
 			     "no answer within %u ms (attempt %u); asking the FCM",
 			     e->config.timeout_ms, c->attempts);
-		return;
-	}
-	if (c->flight == WANT_READBACK && !overdue(e, c)) {
+	} else if (c->flight == WANT_READBACK && !overdue(e, c)) {
 		read_again(e, c);
-		return;
-	}
-	if (++c->queries >= e->config.queries) {
+	} else if (++c->queries >= e->config.queries) {
 		alarm_unknown(e, c, "the floor does not answer");
 		c->not_before = e->now.mono_ns + e->config.ask_again_ms * MS;
 	}
@@ -753,10 +739,10 @@ void command_stranded(struct engine *e, struct command *c)
 					   : "Send it again when the link is up: "
 					     "fcmctl link list.",
 			    "not sent: %s", why);
-		return;
+	} else {
+		l->holds_back |= unsent(c);
+		alarm_unknown(e, c, why);
 	}
-	l->holds_back |= unsent(c);
-	alarm_unknown(e, c, why);
 }
 
 static const char *send_trouble(int result)
@@ -773,32 +759,25 @@ void command_not_sent(struct engine *e, struct command *c, int result)
 	command_land(e, c);
 	c->want = c->flight;
 	c->not_before = e->now.mono_ns + (result == -EAGAIN ? 2 * MS : 50 * MS);
-	if (c->flight != WANT_COMMAND) {
-		return;
-	}
-	c->attempts--;
-	if (result == -EAGAIN) {
+	c->attempts -= c->flight == WANT_COMMAND;
+	if (c->flight != WANT_COMMAND || result == -EAGAIN) {
 		return;
 	}
 	if (c->attempts > 0) {
 		c->want = WANT_QUERY;
-		return;
-	}
-	if (never_late(c)) {
+	} else if (never_late(c)) {
 		alarm_unknown(e, c, send_trouble(result));
-		return;
+	} else {
+		command_end(e, c, COMMAND_FAILED,
+			    "Look at link and board: fcmctl link list; then send it again.",
+			    "not sent: %s", send_trouble(result));
 	}
-	command_end(e, c, COMMAND_FAILED,
-		    "Look at link and board: fcmctl link list; then send it again.", "not sent: %s",
-		    send_trouble(result));
 }
 
 /* A boot of the FCM resets its counters: an action that waited for one cannot be proved any more. */
 void command_booted(struct engine *e, struct command *c)
 {
-	bool acknowledged = c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);
-
-	if (c->action && acknowledged && !proof_is_boot_count(c)) {
+	if (c->action && is_read_back(c) && !proof_is_boot_count(c)) {
 		command_end(
 			e, c, COMMAND_UNKNOWN,
 			"Look at the module's values, and do it again only if that is harmless.",

@@ -53,15 +53,14 @@ static void find_floors(struct engine *e)
 struct engine *engine_create(struct params *params, const struct engine_config *config)
 {
 	struct engine *e = calloc(1, sizeof(*e));
+	struct of_param *of_param = calloc(params_count(params) + 1, sizeof(*of_param));
 
-	if (!e) {
-		return NULL;
-	}
-	e->of_param = calloc(params_count(params) + 1, sizeof(*e->of_param));
-	if (!e->of_param) {
+	if (!e || !of_param) {
 		free(e);
+		free(of_param);
 		return NULL;
 	}
+	e->of_param = of_param;
 	e->params = params;
 	e->config = *config;
 	e->marks = &e->own_marks;
@@ -71,10 +70,8 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	STAILQ_INIT(&e->outputs);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
-		l->number = (uint8_t)i;
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		l->number = (uint8_t)(l - e->links);
 		l->named_tower = l->named_floor = 0xff;
 		l->next_sequence = 1;
 		TAILQ_INIT(&l->open);
@@ -162,10 +159,9 @@ void engine_journal_found(struct engine *e)
 {
 	e->journal_lost = false;
 	e->journal_error = 0;
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		e->links[i].unreserved = false;
-		e->links[i].reserved_until = 0;
-		e->links[i].reserve_again = 0;
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		l->unreserved = false;
+		l->reserved_until = l->reserve_again = 0;
 	}
 }
 
@@ -265,34 +261,16 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 
 /* ------------------------------------------------------------------ requests */
 
-static struct command *find_client(struct command_list *list, const char *client_id)
+static bool has_client_id(const struct command *c, const void *client_id)
 {
-	struct command *c;
-
-	TAILQ_FOREACH (c, list, next) {
-		if (c->client_id && strcmp(c->client_id, client_id) == 0) {
-			return c;
-		}
-	}
-	return NULL;
-}
-
-static struct command *find_repeat(struct engine *e, const char *client_id)
-{
-	struct command *c = find_client(&e->ending, client_id);
-
-	c = c ? c : find_client(&e->recent, client_id);
-	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
-		c = find_client(&e->links[i].open, client_id);
-	}
-	return c;
+	return c->client_id && strcmp(c->client_id, client_id) == 0;
 }
 
 /* 1: a repeat of *ret_id; 0: new; negative: the id was given to something else. */
 static int check_repeat(struct engine *e, const struct engine_request *q, const struct param *p,
 			uint64_t *ret_id, struct sc_error *error)
 {
-	struct command *c;
+	const struct command *c;
 
 	if (!q->client_id || !q->client_id[0]) {
 		return 0;
@@ -301,7 +279,7 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 		return sc_fail(error, -EINVAL, "client-id", "Use at most 63 bytes.",
 			       "the client id is too long");
 	}
-	c = find_repeat(e, q->client_id);
+	c = engine_find(e, has_client_id, q->client_id);
 	if (!c) {
 		return 0;
 	}
@@ -316,18 +294,15 @@ static int check_repeat(struct engine *e, const struct engine_request *q, const 
 	return 1;
 }
 
-/* Commands that make safer do not need the journal. */
-static int check_journal(struct engine *e, const struct param *p, bool safer,
-			 struct sc_error *error)
+static int check_journal(struct engine *e, const struct param *p, struct sc_error *error)
 {
 	struct sc_trouble t = journal_trouble(e->journal_error);
 
-	if (!e->journal_lost || safer) {
-		return 0;
-	}
-	return sc_fail(error, -EIO, "journal", t.action,
-		       "%s: nothing was sent: the command journal in %s cannot be read: %s",
-		       p->name, e->config.journal, t.what);
+	return !e->journal_lost ? 0
+				: sc_fail(error, -EIO, "journal", t.action,
+					  "%s: nothing was sent: the command journal in %s cannot "
+					  "be read: %s",
+					  p->name, e->config.journal, t.what);
 }
 
 /* A row with a cut text would be a different one. */
@@ -350,11 +325,6 @@ static int check_texts(const struct engine_request *q, struct sc_error *error)
 		}
 	}
 	return 0;
-}
-
-static bool makes_safer(struct engine *e, const struct engine_request *q, const struct param *p)
-{
-	return !q->action && engine_safer(e, p, q->value, e->now);
 }
 
 int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
@@ -414,9 +384,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 		journal_command_row(e, &row, q, c);
 	}
 	if (!c || journal_begin(e, c, &row) < 0) {
-		if (c) {
-			engine_free_command(c);
-		}
+		engine_free_command(c);
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
 	e->by_state[COMMAND_QUEUED]++;
@@ -436,9 +404,11 @@ static int check_request(struct engine *e, const struct engine_request *q, struc
 	int r = params_find(e->params, q->parameter, ret_param, error);
 
 	*ret_id = 0;
-	r = r == 0 ? check_journal(e, *ret_param, makes_safer(e, q, *ret_param), error) : r;
-	r = r == 0 ? check_texts(q, error) : r;
-	return r == 0 ? check_repeat(e, q, *ret_param, ret_id, error) : r;
+	if (r == 0 && (q->action || !engine_safer(e, *ret_param, q->value, e->now))) {
+		r = check_journal(e, *ret_param, error); /* what makes safer does not need it */
+	}
+	r = r ? r : check_texts(q, error);
+	return r ? r : check_repeat(e, q, *ret_param, ret_id, error);
 }
 
 int engine_check(struct engine *e, const struct engine_request *q, struct engine_now now,
@@ -449,7 +419,7 @@ int engine_check(struct engine *e, const struct engine_request *q, struct engine
 
 	e->now = now;
 	r = check_request(e, q, &p, ret_id, error);
-	return r == 0 ? rules_check(e, q, p, error) : r;
+	return r ? r : rules_check(e, q, p, error);
 }
 
 bool engine_safer(struct engine *e, const struct param *p, double value, struct engine_now now)
@@ -479,23 +449,18 @@ int engine_submit(struct engine *e, const struct engine_request *q, struct engin
 	r = rules_check(e, q, p, error);
 	if (r < 0) {
 		journal_refusal(e, q, p, error, ret_id);
-		return r;
 	}
-	return take(e, q, p, 0, ret_id, error);
+	return r < 0 ? r : take(e, q, p, 0, ret_id, error);
 }
 
 static struct command *find_open(const struct engine *e, uint64_t id)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct command *c;
+	struct command *c = NULL;
 
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->id == id) {
-				return c;
-			}
-		}
+	while ((c = engine_next_open(e, c)) && c->id != id) {
+		/* the next one */
 	}
-	return NULL;
+	return c;
 }
 
 /* A set that was executed and whose value is on its way there. */
@@ -559,8 +524,8 @@ int engine_check_cancel(struct engine *e, uint64_t id, struct engine_now now, bo
 	}
 	if (on_its_way(c) && !c->stops) {
 		*ret_ramp = true;
-		r = check_journal(e, c->param, false, error);
-		return r == 0 ? rules_check_stop(e, c, ramp_now(e, c), error) : r;
+		r = check_journal(e, c->param, error);
+		return r ? r : rules_check_stop(e, c, ramp_now(e, c), error);
 	}
 	if (c->attempts > 0 || c->flying || c->recovered) {
 		return sc_fail(error, -EBUSY, "sent", "To undo it, set the old value.",

@@ -103,7 +103,6 @@ void engine_journal_lost(struct engine *e, int result);
  * reserved again. */
 void engine_journal_found(struct engine *e);
 
-/* The largest command id there is. */
 void engine_recover_id(struct engine *e, uint64_t last_id);
 /* Sequences of this floor up to and including `reserved_until` may have been used. */
 void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
@@ -294,6 +293,8 @@ enum param_quality engine_quality(const struct engine *e, const struct param *p,
 double engine_mute_s(const struct engine *e, const struct param *p, struct engine_now now);
 /* An open command, or one of the recently ended. False: not in memory, ask the journal. */
 bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view);
+/* What ENGINE_PROGRESS would say of it now. False: not in memory, or ENGINE_PROGRESS will say it. */
+bool engine_progress(const struct engine *e, uint64_t id, struct engine_out *ret_out);
 /* The last open set of it; 0: there is none, it stays what it is set to. */
 uint64_t engine_last_set(const struct engine *e, const struct param *p);
 

@@ -26,9 +26,7 @@ static_assert(ROW_CLIENT_ID_MAX + ROW_WHO_MAX + ROW_ORIGIN_MAX + ROW_REASON_MAX 
 void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
 			     uint32_t reserved_until)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (l->configured && l->tower == tower && l->floor == floor &&
 		    l->next_sequence <= reserved_until) {
 			l->next_sequence = (uint64_t)reserved_until + 1;
@@ -183,13 +181,6 @@ void journal_transition(struct engine *e, struct command *c, unsigned flags, uin
 uint64_t journal_due(const struct command *c)
 {
 	return never_late(c) && !c->journaled && c->row ? c->submitted_ns + JOURNAL_WAIT : 0;
-}
-
-bool journal_overdue(struct engine *e, const struct command *c)
-{
-	uint64_t due = journal_due(c);
-
-	return due && past(e, due);
 }
 
 /* ------------------------------------------------------------------ refusals */

@@ -205,6 +205,12 @@ void engine_free_command(struct command *c);
 struct engine_out *engine_out(struct engine *e, enum engine_out_type type);
 uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p);
+/* The open commands of all links, one after the other. NULL: the first; returns NULL after the last. */
+struct command *engine_next_open(const struct engine *e, const struct command *c);
+/* The command in memory, open or ended, of which `is` is true; NULL: none. */
+const struct command *engine_find(const struct engine *e,
+				  bool (*is)(const struct command *c, const void *what),
+				  const void *what);
 /* Free an ended command's place: it becomes a recent one. */
 void engine_retire(struct engine *e, struct command *c);
 struct link *engine_link_of(struct engine *e, const struct command *c);
@@ -226,29 +232,25 @@ void journal_command_row(struct engine *e, struct row *row, const struct engine_
 /* Keep the row with the command, and give it to the database, or at once to the emergency journal.
  * -ENOMEM: neither. */
 int journal_begin(struct engine *e, struct command *c, const struct row *row);
-/* A transition. */
 void journal_transition(struct engine *e, struct command *c, unsigned flags, uint64_t cookie);
-/* A row into the emergency journal. */
 void journal_put_emergency(struct engine *e, const struct row *row);
-/* Whether it has waited long enough for the database. */
-bool journal_overdue(struct engine *e, const struct command *c);
-/* Monotonic time when it has; 0: never. */
+/* Monotonic time when it has waited long enough for the database; 0: never. */
 uint64_t journal_due(const struct command *c);
 /* The row of a refusal; *ret_id 0 while the journal is unknown. Its client id may be used again. */
 void journal_refusal(struct engine *e, const struct engine_request *q, struct param *p,
 		     const struct sc_error *error, uint64_t *ret_id);
 
 /* command.c */
-/* A new state and its row. */
 __attribute__((format(printf, 4, 5))) void command_move(struct engine *e, struct command *c,
 							enum command_state state,
 							const char *format, ...);
 /* Send it without the database, for the reason `why`. */
 void command_emergency(struct engine *e, struct command *c, const char *why);
-/* The end of a command. */
 __attribute__((format(printf, 5, 6))) void command_end(struct engine *e, struct command *c,
 						       enum command_state state, const char *hint,
 						       const char *format, ...);
+/* Its state as ENGINE_PROGRESS has it, with `note` behind the text. */
+void command_say(const struct command *c, const char *note, struct engine_out *o);
 void command_announce(struct engine *e, struct command *c, const char *note);
 /* Its word is no longer in flight, nor what went behind it. */
 void command_land(struct engine *e, struct command *c);
@@ -299,8 +301,6 @@ void words_behind(struct engine *e);
 /* Whether a reservation is due, once reserve_again is past. */
 bool link_wants_sequences(const struct engine *e, const struct link *l);
 void sequences_reserve(struct engine *e, struct link *l);
-/* A journal that does not answer takes no reservations. */
-void sequences_tick(struct engine *e, struct link *l);
 /* The journal's answer to a reservation: whose; NULL: it is none. */
 struct link *sequences_stored(struct engine *e, uint64_t cookie, int result);
 /* For a READ or QUERY; 0: none is left that the journal knows of. Polling leaves the last ones to commands. */
@@ -335,6 +335,12 @@ static inline bool never_late(const struct command *c)
 static inline bool unsent(const struct command *c)
 {
 	return c->attempts == 0 && !c->recovered;
+}
+
+/* It is acknowledged: its read-back is asked for, now or next. */
+static inline bool is_read_back(const struct command *c)
+{
+	return c->want == WANT_READBACK || (c->flying && c->flight == WANT_READBACK);
 }
 
 /* What it does next, as soon as it may. */

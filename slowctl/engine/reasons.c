@@ -106,13 +106,11 @@ static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id
 static void unknown_commands(struct reasons *r)
 {
 	const struct engine *e = r->e;
-	const struct command *c;
+	const struct command *c = NULL;
 
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->alarm) {
-				unknown_reason(r, c->param, c->id, c->detail, c->hint);
-			}
+	while ((c = engine_next_open(e, c))) {
+		if (c->alarm) {
+			unknown_reason(r, c->param, c->id, c->detail, c->hint);
 		}
 	}
 	for (unsigned i = 0; i < params_count(e->params); i++) {
@@ -277,14 +275,12 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	e->now = now;
 	unknown_commands(&r);
 	safe_cut(&r);
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		snprintf(object, sizeof(object), "tower%u.floor%u", l->tower, l->floor);
 		link_reasons(e, l, object, &r);
 		if (e->config.poll && link_usable(l) && l->silent < MUTE_TIMEOUTS) {
-			stale_values(e, l->first_param, l->params, l->usable_since, (int)i, object,
-				     &r);
+			stale_values(e, l->first_param, l->params, l->usable_since, l->number,
+				     object, &r);
 		}
 		shore += l->params;
 	}

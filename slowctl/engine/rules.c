@@ -54,7 +54,6 @@ static int check_link(const struct link *l, const struct param *p, struct sc_err
 	return 0;
 }
 
-/* What it is to wait for is open, on the same floor. */
 static int check_after(const struct link *l, const struct engine_request *q, const struct param *p,
 		       struct sc_error *error)
 {
@@ -220,22 +219,12 @@ int rules_check(struct engine *e, const struct engine_request *q, const struct p
 		struct sc_error *error)
 {
 	int r = check_param(e, q, p, error);
+	const struct link *l = r ? NULL : &e->links[p->link];
 
-	if (r == 0) {
-		r = check_link(&e->links[p->link], p, error);
-	}
-	if (r == 0) {
-		r = check_interlocks(e, q, p, error);
-	}
-	if (r == 0) {
-		r = check_after(&e->links[p->link], q, p, error);
-	}
-	if (r == 0) {
-		bool urgent = !q->action && rules_safer(e, p, q->value);
-
-		r = check_room(e, &e->links[p->link], urgent, error);
-	}
-	return r;
+	r = r ? r : check_link(l, p, error);
+	r = r ? r : check_interlocks(e, q, p, error);
+	r = r ? r : check_after(l, q, p, error);
+	return r ? r : check_room(e, l, !q->action && rules_safer(e, p, q->value), error);
 }
 
 /* Another open command on the parameter that makes it safer than the stop at `value`. */
@@ -273,7 +262,7 @@ int rules_check_stop(struct engine *e, const struct command *ramp, double value,
 			       c->stops ? "holds the value where it is" : "makes it safer");
 	}
 	r = check_link(l, ramp->param, error);
-	return r == 0 ? check_room(e, l, true, error) : r;
+	return r ? r : check_room(e, l, true, error);
 }
 
 /* ------------------------------------------------------------------ what waits */

@@ -23,6 +23,8 @@ void sequences_reserve(struct engine *e, struct link *l)
 	struct engine_out *o;
 	uint64_t until = l->next_sequence + e->config.sequence_block;
 
+	/* A journal that does not answer takes no reservations. */
+	l->unreserved = l->unreserved || (l->reserve_cookie && past(e, l->reserve_by));
 	if (!link_wants_sequences(e, l) || !past(e, l->reserve_again)) {
 		return;
 	}
@@ -47,16 +49,9 @@ uint32_t sequence_for_read(struct engine *e, struct link *l, bool poll)
 	return sequence_left(l, poll ? READS_KEPT : 0) ? journal_new_sequence(e, l) : 0;
 }
 
-void sequences_tick(struct engine *e, struct link *l)
-{
-	l->unreserved = l->unreserved || (l->reserve_cookie && past(e, l->reserve_by));
-}
-
 struct link *sequences_stored(struct engine *e, uint64_t cookie, int result)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (l->reserve_cookie != cookie) {
 			continue;
 		}

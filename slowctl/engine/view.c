@@ -9,33 +9,21 @@
 
 /* ------------------------------------------------------------------ views */
 
-static const struct command *find_in(const struct command_list *list, uint64_t id)
+static bool has_id(const struct command *c, const void *id)
 {
-	const struct command *c;
-
-	TAILQ_FOREACH (c, list, next) {
-		if (c->id == id && !c->rejected) {
-			return c;
-		}
-	}
-	return NULL;
+	return c->id == *(const uint64_t *)id && !c->rejected;
 }
 
 bool engine_command(const struct engine *e, uint64_t id, struct engine_command_view *ret_view)
 {
-	const struct command *c = find_in(&e->ending, id);
-	bool untold = c && c->announce_by; /* the journal does not have its end yet */
+	const struct command *c = engine_find(e, has_id, &id);
 
-	c = c ? c : find_in(&e->recent, id);
-	for (unsigned i = 0; i < PARAM_LINKS && !c; i++) {
-		c = find_in(&e->links[i].open, id);
-	}
 	if (!c) {
 		return false;
 	}
 	*ret_view = (struct engine_command_view){
 		.id = c->id,
-		.told = c->ended && !untold,
+		.told = c->ended && !c->announce_by,
 		.journaled = c->journaled || c->ended,
 		.client_id = c->client_id ? c->client_id : "",
 		.parameter = c->param->name,
@@ -56,6 +44,18 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 		.numbered = c->journaled && !c->unwritten,
 		.row = c->row,
 	};
+	return true;
+}
+
+bool engine_progress(const struct engine *e, uint64_t id, struct engine_out *ret_out)
+{
+	const struct command *c = engine_find(e, has_id, &id);
+
+	if (!c || !(c->journaled || c->ended) || (c->ended && c->announce_by)) {
+		return false;
+	}
+	ret_out->type = ENGINE_PROGRESS;
+	command_say(c, "", ret_out);
 	return true;
 }
 
@@ -180,9 +180,7 @@ uint64_t engine_next_due(const struct engine *e)
 	const struct command *c;
 	uint64_t due = UINT64_MAX;
 
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		const struct link *l = &e->links[i];
-
+	for (const struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (l->configured) {
 			link_due(e, l, &due);
 			poll_time(e, l, &due);

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
 #define NOT_TAKEN " (the journal has not taken this)"
@@ -33,7 +32,6 @@ static void own_word(struct engine *e, struct link *l, struct command *c, struct
 	c->left = false;
 }
 
-/* A word of it is on its way. */
 static void begin_flight(struct engine *e, struct command *c, enum purpose purpose,
 			 uint32_t sequence, uint64_t cookie)
 {
@@ -93,9 +91,9 @@ static struct poll *free_slot(struct engine *e, struct link *l)
 	    l->polls_flying + l->flights >= e->config.window) {
 		return NULL;
 	}
-	for (unsigned i = 0; i < POLL_SLOTS; i++) {
-		if (!l->polls[i].param) {
-			return &l->polls[i];
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
+		if (!slot->param) {
+			return slot;
 		}
 	}
 	return NULL;
@@ -201,23 +199,24 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent)
 	}
 }
 
-/* What makes safer waits for no other command on its parameter (rules_make_way()). */
-static void say_journaled(struct engine *e, struct command *c)
+/* What makes safer waits for no other command on its parameter (rules_make_way()). Returns buf. */
+static const char *journaled_text(struct engine *e, const struct command *c, char *buf, size_t size)
 {
 	double mute_s = link_mute_s(engine_link_of(e, c), e->now);
 	const struct command *writer = e->of_param[c->param->number].writer;
 	uint64_t before = c->after ? c->after : writer && writer != c ? writer->id : 0;
 
 	if (before && (c->after || !c->urgent)) {
-		snprintf(c->detail, sizeof(c->detail), "journaled; waits for command %llu",
+		snprintf(buf, size, "journaled; waits for command %llu",
 			 (unsigned long long)before);
 	} else if (!isnan(mute_s)) {
-		snprintf(c->detail, sizeof(c->detail),
+		snprintf(buf, size,
 			 "journaled; to be sent, though the floor has not answered for %.0f s",
 			 mute_s);
 	} else {
-		snprintf(c->detail, sizeof(c->detail), "journaled; to be sent");
+		snprintf(buf, size, "journaled; to be sent");
 	}
+	return buf;
 }
 
 /* The floor answers again: send the commands that make safer and were kept for that. */
@@ -231,18 +230,16 @@ static void release_held(struct engine *e, struct link *l)
 	l->holds_back = false;
 	TAILQ_FOREACH (c, &l->open, next) {
 		if (c->alarm && unsent(c) && !c->look_first) {
-			char text[sizeof(c->detail)];
+			char text[120];
 
 			c->alarm = false;
 			c->hint[0] = 0;
-			say_journaled(e, c);
-			memcpy(text, c->detail, sizeof(text));
-			command_move(e, c, COMMAND_QUEUED, "%s", text);
+			command_move(e, c, COMMAND_QUEUED, "%s",
+				     journaled_text(e, c, text, sizeof(text)));
 		}
 	}
 }
 
-/* Send what may leave now. */
 void link_pump(struct engine *e, struct link *l)
 {
 	sequences_reserve(e, l);
@@ -285,10 +282,10 @@ static void link_behind(struct engine *e, struct link *l)
  */
 void words_behind(struct engine *e)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		if (e->links[i].fresh) {
-			e->links[i].fresh = false;
-			link_behind(e, &e->links[i]);
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		if (l->fresh) {
+			l->fresh = false;
+			link_behind(e, l);
 		}
 	}
 }
@@ -350,9 +347,7 @@ static struct command *find_flight(struct link *l, uint32_t sequence)
  * any case, unless the command has gone beyond it. */
 static void own_reply(struct engine *e, struct link *l, struct command *c, const struct word *w)
 {
-	bool beyond = c->state == COMMAND_ACKED || c->want == WANT_READBACK ||
-		      (c->flying && c->flight == WANT_READBACK) ||
-		      (c->attempts == 0 && !c->recovered);
+	bool beyond = c->state == COMMAND_ACKED || is_read_back(c) || unsent(c);
 	uint32_t behind = c->behind_sequence;
 
 	if (beyond || (w->status == WORD_DUPLICATE && c->flying && c->flight != WANT_COMMAND)) {
@@ -408,8 +403,7 @@ static void command_reply(struct engine *e, struct link *l, struct command *c, c
 	case WANT_LOOK:
 		command_look_reply(e, c, w);
 		break;
-	case WANT_NOTHING:
-	case WANT_COMMAND:
+	default:
 		break;
 	}
 }
@@ -443,9 +437,9 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 
 static struct poll *find_poll(struct link *l, uint32_t sequence)
 {
-	for (unsigned i = 0; i < POLL_SLOTS; i++) {
-		if (l->polls[i].param && l->polls[i].sequence == sequence) {
-			return &l->polls[i];
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
+		if (slot->param && slot->sequence == sequence) {
+			return slot;
 		}
 	}
 	return NULL;
@@ -502,29 +496,20 @@ void engine_reply(struct engine *e, unsigned link, const struct word *word, stru
 
 /* ------------------------------------------------------------------ what happened to a word sent */
 
-static struct command *find_sent(struct engine *e, uint64_t cookie, struct link **ret_link)
+static struct command *find_sent(struct engine *e, uint64_t cookie)
 {
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct command *c;
+	struct command *c = NULL;
 
-		if (e->links[i].flights == 0) {
-			continue;
-		}
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if ((c->flying && c->flight_cookie == cookie) ||
-			    (c->behind_sequence && c->behind_cookie == cookie)) {
-				*ret_link = &e->links[i];
-				return c;
-			}
-		}
+	while ((c = engine_next_open(e, c)) && !(c->flying && c->flight_cookie == cookie) &&
+	       !(c->behind_sequence && c->behind_cookie == cookie)) {
+		/* the next one */
 	}
-	return NULL;
+	return c;
 }
 
 void engine_sent(struct engine *e, uint64_t cookie, uint64_t frame, struct engine_now now)
 {
-	struct link *l;
-	struct command *c = find_sent(e, cookie, &l);
+	struct command *c = find_sent(e, cookie);
 
 	e->now = now;
 	if (!c || c->flight_cookie != cookie || c->flight != WANT_COMMAND || c->left) {
@@ -550,22 +535,21 @@ static void poll_not_sent(struct engine *e, struct link *l, uint64_t cookie)
 
 void engine_send_failed(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
-	struct link *l;
-	struct command *c = find_sent(e, cookie, &l);
+	struct command *c = find_sent(e, cookie);
 
 	e->now = now;
 	if (c) {
-		l->send_failures++;
+		engine_link_of(e, c)->send_failures++;
 		if (c->behind_sequence && c->behind_cookie == cookie) {
-			behind_lost(l, c);
+			behind_lost(engine_link_of(e, c), c);
 		} else {
 			command_not_sent(e, c, result);
 		}
 		return;
 	}
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		if (!sequences_not_sent(e, &e->links[i], cookie)) {
-			poll_not_sent(e, &e->links[i], cookie);
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
+		if (!sequences_not_sent(e, l, cookie)) {
+			poll_not_sent(e, l, cookie);
 		}
 	}
 }
@@ -660,7 +644,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 		c->want = WANT_COMMAND;
 		if (!c->busy) {
 			c->not_before = e->now.mono_ns;
-			say_journaled(e, c);
+			journaled_text(e, c, c->detail, sizeof(c->detail));
 		}
 		command_announce(e, c, NULL);
 	}
@@ -669,6 +653,7 @@ static void command_stored(struct engine *e, struct link *l, struct command *c, 
 
 void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_now now)
 {
+	struct command *c = NULL;
 	struct link *reserved;
 
 	e->now = now;
@@ -683,14 +668,10 @@ void engine_stored(struct engine *e, uint64_t cookie, int result, struct engine_
 	if (end_stored(e, cookie, result)) {
 		return;
 	}
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct command *c;
-
-		TAILQ_FOREACH (c, &e->links[i].open, next) {
-			if (c->row_cookie == cookie && !c->journaled) {
-				command_stored(e, &e->links[i], c, result);
-				return;
-			}
+	while ((c = engine_next_open(e, c))) {
+		if (c->row_cookie == cookie && !c->journaled) {
+			command_stored(e, engine_link_of(e, c), c, result);
+			return;
 		}
 	}
 }
@@ -774,9 +755,7 @@ void engine_telemetry(struct engine *e, unsigned link, const struct tdm_telemetr
 
 static void tick_polls(struct engine *e, struct link *l)
 {
-	for (unsigned i = 0; i < POLL_SLOTS && l->polls_flying > 0; i++) {
-		struct poll *slot = &l->polls[i];
-
+	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
 		if (slot->param && past(e, slot->deadline)) {
 			poll_end(l, slot);
 			l->timeouts++;
@@ -790,7 +769,7 @@ static bool too_late(struct engine *e, const struct link *l, const struct comman
 {
 	uint64_t since = l->last_reply_ns > c->submitted_ns ? l->last_reply_ns : c->submitted_ns;
 
-	return l->silent >= MUTE_TIMEOUTS && c->attempts == 0 && !c->recovered && !never_late(c) &&
+	return l->silent >= MUTE_TIMEOUTS && unsent(c) && !never_late(c) &&
 	       e->now.mono_ns - since > TOO_LATE;
 }
 
@@ -802,7 +781,9 @@ static void tick_commands(struct engine *e, struct link *l)
 	bool unheard = l->asked_since && e->now.mono_ns - l->asked_since > STRANDED_NS;
 
 	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
-		if (journal_overdue(e, c)) {
+		uint64_t journal_by = journal_due(c);
+
+		if (journal_by && past(e, journal_by)) {
 			command_emergency(e, c, "the database has not answered for 100 ms");
 		} else if (c->flying && past(e, c->deadline)) {
 			l->timeouts++;
@@ -818,14 +799,11 @@ static void tick_commands(struct engine *e, struct link *l)
 void engine_tick(struct engine *e, struct engine_now now)
 {
 	e->now = now;
-	for (unsigned i = 0; i < PARAM_LINKS; i++) {
-		struct link *l = &e->links[i];
-
+	for (struct link *l = e->links; l < e->links + PARAM_LINKS; l++) {
 		if (!l->configured) {
 			continue;
 		}
 		note_usable(e, l);
-		sequences_tick(e, l);
 		tick_polls(e, l);
 		tick_commands(e, l);
 		link_pump(e, l);

@@ -514,10 +514,9 @@ static void test_the_door_looks_each_time(void **state)
 	close(fd);
 }
 
-static const char *judge(void *unused, const char *domain, const char *address, const char *key)
+static const char *judge(void *unused, const char *address, const char *key)
 {
 	(void)unused;
-	(void)domain;
 	(void)address;
 	(void)key;
 	return "nobody";
