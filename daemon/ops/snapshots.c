@@ -87,10 +87,10 @@ static int put_values(struct store *store, int64_t id, const struct gather *g)
 		struct row row;
 
 		row_begin(&row, ROW_SNAPSHOT_VALUES);
-		row_int(&row, id);
+		row_add(&row, ROW_VI(id));
 		for (unsigned n = at; n < at + ROW_SNAPSHOT_PAIRS; n++) {
-			row_text(&row, n < g->count ? g->found[n]->name : NULL);
-			row_real(&row, n < g->count ? g->found[n]->setpoint : NAN);
+			row_add(&row, ROW_VT(n < g->count ? g->found[n]->name : NULL));
+			row_add(&row, ROW_VR(n < g->count ? g->found[n]->setpoint : NAN));
 		}
 		r = store_submit(store, &row, 0, FLAGS);
 	}
