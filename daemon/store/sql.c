@@ -284,6 +284,32 @@ int store_run(sqlite3 *db, const char *sql, const int64_t *values, int count)
 	return store_query_end(&q);
 }
 
+int store_find(sqlite3 *db, const char *sql, int64_t value, int64_t *ret_columns, int count)
+{
+	struct store_query q = store_query(db, sql);
+	bool found;
+	int r;
+
+	store_query_values(&q, &value, 1);
+	found = store_query_next(&q);
+	for (int n = 0; found && n < count; n++) {
+		ret_columns[n] = sqlite3_column_int64(q.q, n);
+	}
+	r = store_query_end(&q);
+	return r < 0 ? r : found;
+}
+
+int store_run_all(sqlite3 *db, const char *const *steps, unsigned most, const int64_t *values,
+		  int count)
+{
+	int r = store_run(db, "BEGIN IMMEDIATE", NULL, 0);
+
+	for (unsigned n = 0; n < most && steps[n] && r == 0; n++) {
+		r = store_run(db, steps[n], values, count);
+	}
+	return r == 0 ? store_run(db, "COMMIT", NULL, 0) : r;
+}
+
 void store_roll_back(sqlite3 *db)
 {
 	if (!sqlite3_get_autocommit(db)) {
