@@ -28,17 +28,6 @@
 
 /* ------------------------------------------------------------------------ packets */
 
-static void take_descriptor(struct msghdr *msg, int *ret_fd)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		    c->cmsg_len == CMSG_LEN(sizeof(int))) {
-			memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
-			return;
-		}
-	}
-}
-
 static int receive(struct transport *t, struct nanet3_sock_head *ret_head, void *arg, size_t size,
 		   int *ret_fd)
 {
@@ -51,6 +40,7 @@ static int receive(struct transport *t, struct nanet3_sock_head *ret_head, void 
 			     .msg_iovlen = 2,
 			     .msg_control = control.bytes,
 			     .msg_controllen = sizeof(control.bytes)};
+	const struct cmsghdr *c;
 	ssize_t n;
 
 	do {
@@ -59,7 +49,11 @@ static int receive(struct transport *t, struct nanet3_sock_head *ret_head, void 
 	if (n <= 0) {
 		return -ENODEV;
 	}
-	take_descriptor(&msg, ret_fd);
+	c = CMSG_FIRSTHDR(&msg); /* there is room for one */
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+	}
 	if ((size_t)n < sizeof(*ret_head) || msg.msg_flags & MSG_TRUNC ||
 	    (size_t)n != sizeof(*ret_head) + ret_head->size) {
 		return -EPROTO;
@@ -151,20 +145,6 @@ static int sock_info(struct transport *t, void *arg, size_t size)
 	return r < 0 ? r : watch(t, fd, EPOLLIN);
 }
 
-static int sock_request(struct transport *t, uint32_t code, void *arg, size_t size)
-{
-	int fd, r;
-
-	if (code == NANET3_IOC_INFO) {
-		return sock_info(t, arg, size);
-	}
-	r = exchange(t, code, arg, size, &fd);
-	if (fd >= 0) {
-		close(fd);
-	}
-	return r;
-}
-
 /* A descriptor to map, the caller's to close, and the offset in it. */
 static int sock_map(struct transport *t, uint64_t what, size_t bytes, bool writable, int *ret_fd,
 		    uint64_t *ret_offset)
@@ -181,24 +161,6 @@ static int sock_map(struct transport *t, uint64_t what, size_t bytes, bool writa
 	}
 	*ret_fd = fd;
 	*ret_offset = map.offset;
-	return 0;
-}
-
-/* The board's end reads and writes registered buffers with process_vm_readv(2). Where Yama is in force we
- * must allow that by name: one name per process, the last one counts. It is not taken back, because
- * another handle's buffers may still need it. */
-static int sock_expose(struct transport *t)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-
-	if (getsockopt(t->fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
-		return -errno;
-	}
-	/* EINVAL: no Yama, nothing to allow. */
-	if (prctl(PR_SET_PTRACER, (unsigned long)peer.pid, 0, 0, 0) != 0 && errno != EINVAL) {
-		return -errno;
-	}
 	return 0;
 }
 
@@ -255,11 +217,19 @@ void libnanet3_transport_close(struct transport *t)
 int libnanet3_request(struct nanet3 *b, uint32_t code, void *arg, size_t size)
 {
 	struct transport *t = &b->transport;
+	int fd, r;
 
-	if (is_socket(t)) {
-		return sock_request(t, code, arg, size);
+	if (!is_socket(t)) {
+		return ioctl(t->fd, code, arg) < 0 ? -errno : 0; /* the size is in the code */
 	}
-	return ioctl(t->fd, code, arg) < 0 ? -errno : 0; /* the size is in the code */
+	if (code == NANET3_IOC_INFO) {
+		return sock_info(t, arg, size);
+	}
+	r = exchange(t, code, arg, size, &fd);
+	if (fd >= 0) {
+		close(fd);
+	}
+	return r;
 }
 
 int libnanet3_map(struct nanet3 *b, uint64_t what, size_t bytes, bool writable, void **ret_p)
@@ -291,8 +261,8 @@ void libnanet3_clear(struct nanet3 *b)
 {
 	uint64_t count;
 
-	if (b->transport.event_fd >=
-	    0) { /* non-blocking; the device's readiness follows the queue */
+	/* Non-blocking; the device's readiness follows the queue. */
+	if (b->transport.event_fd >= 0) {
 		(void)!read(b->transport.event_fd, &count, sizeof(count));
 	}
 }
@@ -318,8 +288,22 @@ int libnanet3_wait(struct nanet3 *b, int timeout_ms)
 	return -ENODEV;
 }
 
+/* The emulator reads and writes registered buffers with process_vm_readv(2). Where Yama is in force we
+ * must allow that by name: one name per process, the last one counts. It is not taken back, because
+ * another handle's buffers may still need it. The kernel's driver pins what it is given. */
 int libnanet3_expose(struct nanet3 *b)
 {
-	/* The kernel's driver pins what it is given. */
-	return is_socket(&b->transport) ? sock_expose(&b->transport) : 0;
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+
+	if (!is_socket(&b->transport)) {
+		return 0;
+	}
+	if (getsockopt(b->transport.fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
+		return -errno;
+	}
+	/* EINVAL: no Yama, nothing to allow. */
+	return prctl(PR_SET_PTRACER, (unsigned long)peer.pid, 0, 0, 0) != 0 && errno != EINVAL
+		       ? -errno
+		       : 0;
 }
