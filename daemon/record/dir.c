@@ -59,20 +59,22 @@ static json_t *passport(const struct record_dir *r)
 {
 	const struct record_spec *s = &r->spec;
 	bool ended = r->ended_ns != 0;
-	bool counted =
-		ended || r->left; /* not before: after a kill the number would be too small */
+	bool counted = ended || r->left; /* before, the number would be too small after a kill */
 	struct segment_counts counts;
 
 	record_dir_counts(r, &counts);
-	return json_pack(
-		"{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o,s:s*,s:s*,s:o*,s:o*}", "version",
-		1, "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note", s->note, "who",
-		s->who, "links", record_links_json(s->links), "begun", time_json(s->begun_ns),
-		"until", time_json(s->until_ns), "ended", time_json(r->ended_ns), "alarm", s->alarm,
-		"alarm_text", s->alarm_text, "alarm_time", time_json(s->alarm_ns), "why",
-		ended ? r->why : NULL, "trouble", ended ? r->trouble : NULL, "let_go_frames",
-		counted ? json_integer((json_int_t)(r->let_go_before + counts.let_go)) : NULL,
-		"let_go_at_least", counted ? json_boolean(r->let_go_at_least) : NULL);
+	counts.let_go += r->let_go_before;
+	/* o*: not there when NULL, which json_string() is for what is no UTF-8, a name that was cut. */
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o,s:o*,s:o*,s:o*,s:o*}",
+			 "version", 1, "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note",
+			 s->note, "who", s->who, "links", record_links_json(s->links), "begun",
+			 time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
+			 time_json(r->ended_ns), "alarm", s->alarm, "alarm_text", s->alarm_text,
+			 "alarm_time", time_json(s->alarm_ns), "why",
+			 ended ? json_string(r->why) : NULL, "trouble",
+			 ended ? json_string(r->trouble) : NULL, "let_go_frames",
+			 counted ? json_integer((json_int_t)counts.let_go) : NULL,
+			 "let_go_at_least", counted ? json_boolean(r->let_go_at_least) : NULL);
 }
 
 static void sync_path(const char *path)
