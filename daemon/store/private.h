@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
-#include <bsd/sys/queue.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 
 #include "daemon/core/queue.h"
@@ -85,14 +85,14 @@ struct store {
 	_Atomic uint64_t stop_by_ns;
 
 	/* the thread's */
-	TAILQ_HEAD(, store_job) list; /* waiting, in order ... */
-	uint64_t waiting;	      /* ... so many */
-	uint64_t retry_at_ns;	      /* 0: the last commit was well */
-	bool doubt;		      /* it failed like a broken file: to be opened again */
-	bool gated;		      /* opened again; until main has taken the past */
-	int away_result;	      /* why there is no file */
-	uint64_t finished;	      /* rows written or given up */
-	unsigned left;		      /* rows given up at the end */
+	TAILQ_HEAD(store_jobs, store_job) list; /* waiting, in order ... */
+	uint64_t waiting;			/* ... so many */
+	uint64_t retry_at_ns;			/* 0: the last commit was well */
+	bool doubt;	   /* it failed like a broken file: to be opened again */
+	bool gated;	   /* opened again; until main has taken the past */
+	int away_result;   /* why there is no file */
+	uint64_t finished; /* rows written or given up */
+	unsigned left;	   /* rows given up at the end */
 	struct {
 		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
 		unsigned rule;	  /* the pass is at this one */

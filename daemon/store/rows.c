@@ -177,15 +177,15 @@ void store_rows_count_given_up(struct store *s)
 
 void store_rows_refuse(struct store *s, int result)
 {
-	struct store_job *j, *next;
-
-	TAILQ_FOREACH_SAFE (j, &s->list, link, next) {
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next; j; j = next) {
+		next = TAILQ_NEXT(j, link);
 		if (j->flags & STORE_NOW_OR_NEVER) {
 			/* not counted as lost: its sender gets the answer */
 			store_rows_finish(s, j, result);
 		}
 	}
-	TAILQ_FOREACH_SAFE (j, &s->list, link, next) {
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next; j; j = next) {
+		next = TAILQ_NEXT(j, link);
 		if (s->waiting > s->config.keep_rows && j->flags & STORE_COMES_AGAIN) {
 			store_rows_finish(s, j, result); /* not lost: a newer one is behind it */
 		}

@@ -169,11 +169,11 @@ static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 /* The batch is written: its rows are done. */
 static void finish_batch(struct store *s, unsigned only, unsigned rows, uint64_t began_ns)
 {
-	struct store_job *j, *next;
 	unsigned n = 0;
 	uint64_t lost = 0;
 
-	TAILQ_FOREACH_SAFE (j, &s->list, link, next) {
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next; j; j = next) {
+		next = TAILQ_NEXT(j, link);
 		if (n < rows && chosen(j, only)) {
 			lost += j->result < 0;
 			store_rows_finish(s, j, j->result);
