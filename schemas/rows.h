@@ -125,60 +125,7 @@ static inline void row_begin(struct row *r, enum row_id id)
 	r->cut = false;
 }
 
-/* A value too many is kept in `count` alone; the store refuses such a row (-EINVAL). */
-static inline struct row_value *row_place(struct row *r, enum row_type type)
-{
-	static _Thread_local struct row_value nowhere;
-	struct row_value *v = r->count < ROW_VALUES_MAX ? &r->values[r->count] : &nowhere;
-
-	r->count++;
-	v->type = (uint8_t)type;
-	return v;
-}
-
-static inline void row_null(struct row *r)
-{
-	row_place(r, ROW_NULL);
-}
-
-static inline void row_int(struct row *r, int64_t value)
-{
-	row_place(r, ROW_INT)->i = value;
-}
-
-/* NaN becomes NULL, as SQLite would make it. */
-static inline void row_real(struct row *r, double value)
-{
-	row_place(r, isnan(value) ? ROW_NULL : ROW_REAL)->d = value;
-}
-
-/* NULL becomes NULL. What does not fit in the arena is cut (never inside a UTF-8 character). */
-static inline void row_text(struct row *r, const char *text)
-{
-	struct row_value *v = row_place(r, text ? ROW_TEXT : ROW_NULL);
-	size_t room = ROW_ARENA - r->used, length = text ? strlen(text) : 0;
-
-	if (!text) {
-		return;
-	}
-	r->cut = r->cut || length >= room;
-	if (room == 0) { /* full to the last byte: its last zero is an empty text */
-		v->text = ROW_ARENA - 1;
-		return;
-	}
-	if (length >= room) {
-		length = room - 1;
-		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
-			length--;
-		}
-	}
-	v->text = r->used;
-	memcpy(r->arena + r->used, text, length);
-	r->arena[r->used + length] = 0;
-	r->used = (uint16_t)(r->used + length + 1);
-}
-
-/* A value for row_fill(): ROW_VI(5), ROW_VR(0.5), ROW_VT("text" or NULL), ROW_VI_IF(is_known, 5): else NULL. */
+/* A value: ROW_VI(5), ROW_VR(0.5), ROW_VT("text" or NULL), ROW_VI_IF(is_known, 5): else NULL. */
 struct row_in {
 	enum row_type type;
 	union {
@@ -187,26 +134,51 @@ struct row_in {
 		const char *text;
 	};
 };
-#define ROW_VNULL                                                                                  \
-	{                                                                                          \
-		.type = ROW_NULL                                                                   \
+#define ROW_VNULL	     ((struct row_in){.type = ROW_NULL})
+#define ROW_VI(value)	     ((struct row_in){.type = ROW_INT, .i = (int64_t)(value)})
+#define ROW_VI_IF(is, value) ((is) ? ROW_VI(value) : ROW_VNULL)
+#define ROW_VR(value)	     ((struct row_in){.type = ROW_REAL, .d = (value)})
+#define ROW_VT(value)	     ((struct row_in){.type = ROW_TEXT, .text = (value)})
+
+/* Copies the text into the arena. What does not fit is cut (never inside a UTF-8 character). Its offset. */
+static inline uint16_t row_arena_put(struct row *r, const char *text)
+{
+	size_t room = ROW_ARENA - r->used, length = strlen(text);
+	uint16_t at = r->used;
+
+	r->cut = r->cut || length >= room;
+	if (room == 0) { /* full to the last byte: its last zero is an empty text */
+		return ROW_ARENA - 1;
 	}
-#define ROW_VI(value)                                                                              \
-	{                                                                                          \
-		.type = ROW_INT, .i = (int64_t)(value)                                             \
+	if (length >= room) {
+		length = room - 1;
+		while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
+			length--;
+		}
 	}
-#define ROW_VI_IF(is, value)                                                                       \
-	{                                                                                          \
-		.type = (is) ? ROW_INT : ROW_NULL, .i = (int64_t)(value)                           \
+	memcpy(r->arena + at, text, length);
+	r->arena[at + length] = 0;
+	r->used = (uint16_t)(at + length + 1);
+	return at;
+}
+
+/* The next value. NaN becomes NULL, as SQLite would make it. One too many is kept in `count` alone;
+ * the store refuses such a row (-EINVAL). */
+static inline void row_add(struct row *r, struct row_in in)
+{
+	bool is_null = in.type == ROW_TEXT ? !in.text : in.type == ROW_REAL && isnan(in.d);
+	struct row_value v = {.type = (uint8_t)(is_null ? ROW_NULL : in.type)};
+
+	if (v.type == ROW_TEXT) {
+		v.text = row_arena_put(r, in.text);
+	} else {
+		v.i = in.i; /* or d, which lies there too */
 	}
-#define ROW_VR(value)                                                                              \
-	{                                                                                          \
-		.type = ROW_REAL, .d = (value)                                                     \
+	if (r->count < ROW_VALUES_MAX) {
+		r->values[r->count] = v;
 	}
-#define ROW_VT(value)                                                                              \
-	{                                                                                          \
-		.type = ROW_TEXT, .text = (value)                                                  \
-	}
+	r->count++;
+}
 
 /* The row with these values, in order. */
 static inline void row_fill(struct row *r, enum row_id id, const struct row_in *values,
@@ -214,20 +186,7 @@ static inline void row_fill(struct row *r, enum row_id id, const struct row_in *
 {
 	row_begin(r, id);
 	for (unsigned n = 0; n < count; n++) {
-		switch (values[n].type) {
-		case ROW_INT:
-			row_int(r, values[n].i);
-			break;
-		case ROW_REAL:
-			row_real(r, values[n].d);
-			break;
-		case ROW_TEXT:
-			row_text(r, values[n].text);
-			break;
-		default:
-			row_null(r);
-			break;
-		}
+		row_add(r, values[n]);
 	}
 }
 

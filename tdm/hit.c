@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout; the few
- * fields that a walk through a stream reads are in hit_walk.h.
+ * TriDAS hits: bit fields in and out of their bytes, and the UTC stamp. See hit.h for the layout.
  */
 #include "tdm/hit.h"
 
 #include "tdm/frame.h"
-#include "tdm/hit_walk.h"
 
 #define HIT_FIFO_FULL  (1u << 7)
 #define HIT_FRAGMENT   (1u << 30)
@@ -49,16 +47,6 @@ void hit_unpack(const uint8_t bytes[HIT_HEADER_BYTES], struct hit *ret_h)
 		.fragment = shape & HIT_FRAGMENT,
 		.zip = shape & HIT_ZIP,
 	};
-}
-
-size_t hit_bytes(const uint8_t *bytes)
-{
-	return hit_walk_bytes(bytes);
-}
-
-bool hit_legal(const uint8_t *bytes)
-{
-	return hit_walk_look(bytes).legal;
 }
 
 /* Days from 1600-01-01 to 1 January of the year 1600 + y, y >= 0. */

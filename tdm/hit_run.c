@@ -17,7 +17,7 @@
 #include <immintrin.h>
 #endif
 
-#include "tdm/hit_walk.h"
+#include "tdm/hit.h"
 
 #ifdef __x86_64__
 
@@ -52,7 +52,7 @@ static inline WITH_AVX bool step(struct walker *w, __m128i stamp)
 	const __m128i kept = _mm_setr_epi16(-1, -1, -1, 0x1fff, 0, 0, -1, -1);
 	__m128i header = _mm_loadu_si128((const __m128i *)(const void *)w->from);
 	__m128i born = _mm_and_si128(_mm_xor_si128(header, sync), looked_at);
-	uint32_t length = hit_walk_bytes(w->from);
+	uint32_t length = hit_bytes(w->from);
 
 	if (length > w->left) {
 		return false;
@@ -114,7 +114,7 @@ bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
 	return n == 1 ? one(&runs[0], stamp_bits) : two(runs, stamp_bits);
 }
 
-#else /* hit_walk.h does it hit by hit */
+#else /* hit.h does it hit by hit */
 
 bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fast walk over all hits of a slot, or of two slots in parallel, as long as no hit is faulty: the
- * same as hit_walk.h does hit by hit. It determines half of the cost of demultiplexing
+ * same as hit.h does hit by hit. It determines half of the cost of demultiplexing
  * (tests/bench/README.md).
  */
 #ifndef TDM_HIT_RUN_H
@@ -19,7 +19,7 @@ struct hit_run {
 	uint32_t hits; /* whole ones */
 	uint32_t left; /* bytes behind the last whole one, which are part of one */
 	uint32_t earliest,
-		latest; /* FrameCounter << 16 | T5ns, as `born` of hit_walk.h; with hits > 0 */
+		latest; /* FrameCounter << 16 | T5ns, as `born` of hit.h; with hits > 0 */
 };
 
 /*

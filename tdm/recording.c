@@ -104,20 +104,18 @@ ssize_t recording_read_text(int directory, const char *name, char *text, size_t 
 
 /* ---------------------------------------------------------------------------------- a recording's list */
 
-static int add(struct recording *r, const char *path, unsigned link, uint32_t number)
+/* `path` is the recording's now, or freed; NULL: there was no memory for it. */
+static int add(struct recording *r, char *path, unsigned link, uint32_t number)
 {
 	struct recording_segment *more =
-		reallocarray(r->segments, r->count + 1, sizeof(*r->segments));
+		path ? reallocarray(r->segments, r->count + 1, sizeof(*r->segments)) : NULL;
 
 	if (!more) {
+		free(path);
 		return -ENOMEM;
 	}
 	r->segments = more;
-	more[r->count] = (struct recording_segment){strdup(path), link, number};
-	if (!more[r->count].path) {
-		return -ENOMEM;
-	}
-	r->count++;
+	more[r->count++] = (struct recording_segment){path, link, number};
 	return 0;
 }
 
@@ -131,23 +129,26 @@ static int by_number(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static int list_directory(struct recording *r, const char *path)
+/* `fd` is the recording's now, or closed. */
+static int list_directory(struct recording *r, int fd, const char *path)
 {
-	char name[PATH_MAX];
 	const struct dirent *entry;
 	uint32_t number;
 	unsigned link;
+	char *name;
 	int err = 0;
 
+	r->directory = fdopendir(fd);
+	if (!r->directory) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
 	while (err == 0 && (entry = readdir(r->directory))) {
-		if (recording_name_parse(entry->d_name, &link, &number) < 0) {
-			continue;
-		}
-		if (snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) >=
-		    (int)sizeof(name)) {
-			err = -ENAMETOOLONG;
-		} else {
-			err = add(r, name, link, number);
+		if (recording_name_parse(entry->d_name, &link, &number) == 0) {
+			err = asprintf(&name, "%s/%s", path, entry->d_name) < 0
+				      ? -ENOMEM
+				      : add(r, name, link, number);
 		}
 	}
 	if (err == 0 && r->count == 0) {
@@ -168,52 +169,43 @@ static int list_file(struct recording *r, const char *path)
 		return err;
 	}
 	err = f.walk.segment.link < RECORDING_LINKS
-		      ? add(r, path, f.walk.segment.link, f.walk.segment.segment)
+		      ? add(r, strdup(path), f.walk.segment.link, f.walk.segment.segment)
 		      : -EBADMSG;
 	recording_close(&f);
 	return err;
 }
 
-static int done_or_fini(struct recording *found, int err, struct recording *r)
+/* `fd`: of the directory; -ENOTDIR: `path` is a segment. */
+static int init(struct recording *r, int fd, const char *path)
 {
+	struct recording found = {0};
+	int err = fd == -ENOTDIR ? list_file(&found, path) : fd;
+
+	if (fd >= 0) {
+		err = list_directory(&found, fd, path);
+	}
 	if (err < 0) {
-		recording_fini(found);
+		recording_fini(&found);
 		return err;
 	}
-	*r = *found;
+	*r = found;
 	return 0;
 }
 
 int recording_init(struct recording *r, const char *path)
 {
-	struct recording found = {.directory = opendir(path)};
-	int err;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (found.directory) {
-		err = list_directory(&found, path);
-	} else {
-		err = errno == ENOTDIR ? list_file(&found, path) : -errno;
-	}
-	return done_or_fini(&found, err, r);
+	return init(r, fd < 0 ? -errno : fd, path);
 }
 
 int recording_init_in(struct recording *r, const char *place, const char *name)
 {
-	struct recording found = {0};
+	int fd = recording_enter(place, name);
 	char path[PATH_MAX];
-	int err, fd = recording_enter(place, name);
 
-	if (fd < 0) {
-		return fd;
-	}
 	snprintf(path, sizeof(path), "%s/%s", place, name);
-	found.directory = fdopendir(fd);
-	if (!found.directory) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	return done_or_fini(&found, list_directory(&found, path), r);
+	return fd < 0 ? fd : init(r, fd, path);
 }
 
 void recording_fini(struct recording *r)

@@ -128,7 +128,7 @@ static void example_section(const struct section *s, FILE *out)
 	char text[TEXT_BYTES], range[128];
 
 	if (first) {
-		fprintf(out, "\n# %s", config_section_help(s->kind));
+		fprintf(out, "\n# %s", s->options->about);
 	}
 	fprintf(out, "\n[%s]\n", s->name);
 	for (const struct option *o = s->options; has(s, o); o++) {

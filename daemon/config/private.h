@@ -32,16 +32,14 @@ struct option {
 	const char *const *choices; /* NULL-terminated */
 	bool live;		    /* a change takes effect without a restart */
 	bool may_be_empty;
-	const char *unit; /* "" or "ms", "ps", ... */
-	const char *help; /* one sentence */
+	const char *unit;  /* "" or "ms", "ps", ... */
+	const char *help;  /* one sentence */
+	const char *about; /* of its section, in its first option: one line, for the example */
 };
 
 extern const struct option config_options[];	   /* ends with section NULL */
 extern const struct option config_group_options[]; /* offsets in struct config_group */
 extern const struct option config_link_options[];  /* offsets in struct config_link */
-
-/* One help line a section, for the example. NULL for an unknown one. */
-const char *config_section_help(const char *section);
 
 struct config_why {
 	char text[256]; /* what is wrong with a value, and what is expected */

@@ -5,8 +5,6 @@
  */
 #include "daemon/config/private.h"
 
-#include <string.h>
-
 #include "schemas/fcm_data.h"
 
 static const char *const day_origins[] = {"0", "1", NULL};
@@ -35,10 +33,11 @@ static const char *const policies[] = {FCM_POLICY_NAMES, NULL};
 #define MASK(text, words)	OF(MASK, text), .choices = (words)
 
 const struct option config_options[] = {
-	{KEY(board, device), TEXT("/dev/nanet3-%N"),
+	{KEY(board, device), TEXT("/dev/nanet3-%N"), .about = "The board.",
 	 .help = "The board: a character device, or unix:PATH for the emulator's socket."},
 
 	{KEY(data, block_frames), WHOLE("80", 8, 1600), .unit = "frames",
+	 .about = "Data messages and their readers.",
 	 .help = "Frames of 125 us in a data message; a divisor of 1600."},
 	{KEY(data, tick_us), WHOLE("2000", 1000, 20000), .unit = "us",
 	 .help = "How often the capture thread wakes."},
@@ -65,6 +64,8 @@ const struct option config_options[] = {
 		 "about it."},
 
 	{KEY(feed, enabled), YES_NO("no"),
+	 .about = "The TriDAS feed. While it is enabled it is a separate group, \"tridas\", one of "
+		  "the four.",
 	 .help = "Whether hits are sent as plain TriDAS data frames over TCP, one port for each "
 		 "floor."},
 	{KEY(feed, address), TEXT("127.0.0.1"),
@@ -75,7 +76,8 @@ const struct option config_options[] = {
 	{KEY(feed, budget_mb), WHOLE("32", 1, 65536), .unit = "MiB",
 	 .help = "A reader that is behind by more, or by more than half a ring, is disconnected."},
 
-	{KEY(clock, gpsd_host), TEXT("127.0.0.1"), .help = "Host of gpsd."},
+	{KEY(clock, gpsd_host), TEXT("127.0.0.1"), .about = "Labels of seconds.",
+	 .help = "Host of gpsd."},
 	{KEY(clock, gpsd_port), WHOLE("2947", 1, 65535), .help = "Port of gpsd."},
 	{KEY(clock, leap_file), TEXT("/usr/share/zoneinfo/leap-seconds.list"),
 	 .help = "Table of leap seconds: TAI-UTC comes from it."},
@@ -107,13 +109,13 @@ const struct option config_options[] = {
 	 .help = "Earlier dates are rejected: receivers jump by 1024 weeks."},
 
 	{KEY(phase, tolerance_ps), REAL("100", 1, 600), .unit = "ps",
-	 .help = "A re-lock within this of the reference passes."},
+	 .about = "Phase of the links.", .help = "A re-lock within this of the reference passes."},
 	{KEY(phase, drift_ps), REAL("300", 1, 6000), .unit = "ps",
 	 .help = "Distance of the mean from the reference that is a drift."},
 	{KEY(phase, relock_samples), WHOLE("5", 1, 64), .unit = "samples",
 	 .help = "Samples of a new lock that are averaged before it is judged."},
 
-	{KEY(slowctl, dictionary), TEXT(FCM_DATADIR "/parameters.conf"),
+	{KEY(slowctl, dictionary), TEXT(FCM_DATADIR "/parameters.conf"), .about = "Slow control.",
 	 .help = "The parameter dictionary."},
 	{KEY(slowctl, site_dictionary), TEXT(""), .may_be_empty = true,
 	 .help = "This site's changes to the dictionary: a file, or a directory of *.conf; empty: "
@@ -125,7 +127,7 @@ const struct option config_options[] = {
 		 "request."},
 
 	{KEY(control, socket), TEXT("/run/fcm-server/%N/control.sock"),
-	 .help = "Unix socket for fcmctl."},
+	 .about = "The control socket.", .help = "Unix socket for fcmctl."},
 	{KEY(control, socket_group), TEXT(""), .may_be_empty = true, .live = true,
 	 .help = "Group whose members are operators; empty: the daemon's own group. If neither of "
 		 "the next two is set, its members are experts."},
@@ -135,6 +137,7 @@ const struct option config_options[] = {
 	 .help = "Group whose members are readers; empty: no group."},
 
 	{KEY(network, endpoint), ENDPOINT(""), .may_be_empty = true,
+	 .about = "Control over the network: CURVE keys and an allow list.",
 	 .help = "Where clients with a key connect, for instance tcp://10.0.0.5:5750; always "
 		 "encrypted; empty: nowhere."},
 	{KEY(network, key_file), TEXT("/etc/fcm-server/network-%N.key"),
@@ -149,6 +152,7 @@ const struct option config_options[] = {
 	 .help = "Requests served for one key at once, after a pause."},
 
 	{KEY(store, database), TEXT("/var/lib/fcm-server/%N/station.db"),
+	 .about = "The database on disk, and how long its rows are kept.",
 	 .help = "SQLite database: command journal, ledger, history."},
 	{KEY(store, emergency), TEXT("/run/fcm-server/%N/emergency.journal"),
 	 .help = "Emergency journal, in memory (a tmpfs): commands that make something safer and "
@@ -175,6 +179,7 @@ const struct option config_options[] = {
 		 "never."},
 
 	{KEY(record, directory), TEXT(""), .may_be_empty = true,
+	 .about = "Recordings of raw data, and black boxes.",
 	 .help = "Where recordings and black boxes go; empty: recordings, beside the database."},
 	{KEY(record, links), MASK("0,1,2,3", links),
 	 .help = "Links that are recorded when none are named."},
@@ -189,7 +194,8 @@ const struct option config_options[] = {
 	{KEY(record, blackbox_keep), WHOLE("20", 1, 1000),
 	 .help = "Number of black boxes that are kept; the oldest are removed."},
 
-	{KEY(daemon, name), TEXT("board %N"), .live = true, .help = "Name shown to operators."},
+	{KEY(daemon, name), TEXT("board %N"), .live = true, .about = "The daemon itself.",
+	 .help = "Name shown to operators."},
 	{KEY(daemon, log_level), LEVEL("info"), .live = true,
 	 .help = "The least urgent entries that are logged."},
 	{NULL},
@@ -197,6 +203,11 @@ const struct option config_options[] = {
 
 const struct option config_group_options[] = {
 	{GROUP(streams), MASK("pmt", streams),
+	 .about = "A group of reserved consumers; [group NAME], up to four. Their streams are "
+		  "delivered "
+		  "to one member\n# each and acknowledged. As soon as a key of one group is "
+		  "written, only "
+		  "the written ones exist.",
 	 .help = "Streams that the group takes, separated by commas."},
 	{GROUP(policy), CHOICE("drop-oldest", policies),
 	 .help = "What happens when the group's share of the ring is used up, or 3/4 of its "
@@ -211,6 +222,7 @@ const struct option config_group_options[] = {
 
 const struct option config_link_options[] = {
 	{"link", "enabled", AT(struct config_link, wanted), YES_NO("yes"),
+	 .about = "Which floor is on which link; [link 0] to [link 3].",
 	 .help = "no: the link is not used even if a floor is named."},
 	{LINK(tower), WHOLE8("1", 1, 127), .help = "Tower of the floor on this link."},
 	{LINK(floor), WHOLE8("0", 0, 31), .help = "Floor on this link, from 1; 0: none."},
@@ -220,36 +232,3 @@ const struct option config_link_options[] = {
 	 .help = "One-way cable delay, added to block times and given in their header; 0: none."},
 	{NULL},
 };
-
-static const struct {
-	const char *section, *help;
-} sections[] = {
-	{"board", "The board."},
-	{"data", "Data messages and their readers."},
-	{"group",
-	 "A group of reserved consumers; [group NAME], up to four. Their streams are delivered "
-	 "to one member\n# each and acknowledged. As soon as a key of one group is written, only "
-	 "the written ones exist."},
-	{"feed",
-	 "The TriDAS feed. While it is enabled it is a separate group, \"tridas\", one of the "
-	 "four."},
-	{"link", "Which floor is on which link; [link 0] to [link 3]."},
-	{"clock", "Labels of seconds."},
-	{"phase", "Phase of the links."},
-	{"slowctl", "Slow control."},
-	{"control", "The control socket."},
-	{"network", "Control over the network: CURVE keys and an allow list."},
-	{"store", "The database on disk, and how long its rows are kept."},
-	{"record", "Recordings of raw data, and black boxes."},
-	{"daemon", "The daemon itself."},
-};
-
-const char *config_section_help(const char *section)
-{
-	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
-		if (!strcmp(sections[i].section, section)) {
-			return sections[i].help;
-		}
-	}
-	return NULL;
-}

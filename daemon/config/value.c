@@ -62,11 +62,27 @@ static int expand(const char *p, unsigned instance, char *piece, size_t size)
 	return -EINVAL;
 }
 
+/* ZeroMQ would refuse others only at the start. The port is behind the last colon. */
+static bool is_endpoint(const char *text)
+{
+	const char *address = text + strlen("tcp://"), *port = strrchr(text, ':');
+	char *end = NULL;
+	unsigned long number = 0;
+
+	if (!*text || (strncmp(text, "ipc://", 6) == 0 && text[6])) {
+		return true; /* parse_string() says where it must not be empty */
+	}
+	if (strncmp(text, "tcp://", 6) == 0 && port > address && isdigit((unsigned char)port[1])) {
+		number = strtoul(port + 1, &end, 10);
+	}
+	return end && !*end && number >= 1 && number <= 65535;
+}
+
 /* Copies `text` with its escapes replaced. What would be lost by printing and reading it again is refused. */
 static int parse_string(const struct option *o, const char *text, unsigned instance, char *to,
 			struct config_why *why)
 {
-	char expanded[CONFIG_STRING];
+	char expanded[CONFIG_STRING] = "";
 	size_t n = 0;
 
 	for (const char *p = text; *p; p++) {
@@ -89,40 +105,12 @@ static int parse_string(const struct option *o, const char *text, unsigned insta
 	if (n == 0 && !o->may_be_empty) {
 		return wrong(why, "must not be empty");
 	}
+	if (o->type == OPTION_ENDPOINT && !is_endpoint(expanded)) {
+		return unexpected(o, expanded, "is not an endpoint", why);
+	}
 	memset(to, 0, o->size);
 	memcpy(to, expanded, n);
 	return 0;
-}
-
-/* ZeroMQ would refuse others only at the start. The port is behind the last colon. */
-static bool is_endpoint(const char *text)
-{
-	const char *address = text + strlen("tcp://"), *port = strrchr(text, ':');
-	char *end = NULL;
-	unsigned long number = 0;
-
-	if (!*text || (strncmp(text, "ipc://", 6) == 0 && text[6])) {
-		return true; /* parse_string() says where it must not be empty */
-	}
-	if (strncmp(text, "tcp://", 6) == 0 && port > address && isdigit((unsigned char)port[1])) {
-		number = strtoul(port + 1, &end, 10);
-	}
-	return end && !*end && number >= 1 && number <= 65535;
-}
-
-static int parse_endpoint(const struct option *o, const char *text, unsigned instance, char *to,
-			  struct config_why *why)
-{
-	char endpoint[CONFIG_STRING] = "";
-	int r = parse_string(o, text, instance, endpoint, why);
-
-	if (r == 0 && !is_endpoint(endpoint)) {
-		return unexpected(o, endpoint, "is not an endpoint", why);
-	}
-	if (r == 0) {
-		memcpy(to, endpoint, o->size);
-	}
-	return r;
 }
 
 static int parse_number(const struct option *o, const char *text, void *to, struct config_why *why)
@@ -230,9 +218,8 @@ int config_value_parse(const struct option *o, const char *text, unsigned instan
 
 	switch (o->type) {
 	case OPTION_STRING:
-		return parse_string(o, text, instance, to, why);
 	case OPTION_ENDPOINT:
-		return parse_endpoint(o, text, instance, to, why);
+		return parse_string(o, text, instance, to, why);
 	case OPTION_MASK:
 		return parse_mask(o, text, to, why);
 	case OPTION_DATE:

@@ -19,7 +19,6 @@
 
 #include "tdm/deframe.h"
 #include "tdm/hit_run.h"
-#include "tdm/hit_walk.h"
 #include "tdm/le.h"
 
 #define SECOND_NS     1000000000ll

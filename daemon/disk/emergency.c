@@ -52,9 +52,10 @@ struct image {
 	struct area area[2];
 };
 
-/* Before each row: its length, a multiple of 8. */
+/* A row and, before it, the length of both, a multiple of 8. The row is cut to the arena it uses. */
 struct entry {
 	uint32_t bytes, unused;
+	struct row row;
 };
 
 struct emergency {
@@ -75,38 +76,36 @@ static struct area *active(const struct emergency *j)
 
 static uint32_t row_bytes(const struct row *row)
 {
-	size_t bytes = sizeof(struct entry) + offsetof(struct row, arena) + row->used;
+	size_t bytes = offsetof(struct entry, row.arena) + row->used;
 
 	return (uint32_t)((bytes + 7) & ~(size_t)7);
+}
+
+static const struct entry *entry_at(const struct area *a, uint32_t at)
+{
+	return (const struct entry *)(a->rows + at);
 }
 
 /* The row at *at, which moves behind it; NULL: there are no more. */
 static const struct row *next_row(const struct area *a, uint32_t *at)
 {
-	struct entry entry;
-	const struct row *row;
+	const struct entry *entry = entry_at(a, *at);
 
-	if (*at + sizeof(entry) > atomic_load(&a->used)) {
+	if (*at >= atomic_load(&a->used)) {
 		return NULL;
 	}
-	memcpy(&entry, a->rows + *at, sizeof(entry));
-	row = (const struct row *)(a->rows + *at + sizeof(entry));
-	*at += entry.bytes;
-	return row;
+	*at += entry->bytes;
+	return &entry->row;
 }
 
 /* A file may be damaged: an invalid row ends it. */
 static bool row_good(const struct area *a, uint32_t at, uint32_t used)
 {
-	struct entry entry;
-	const struct row *row;
+	const struct entry *entry = entry_at(a, at);
+	const struct row *row = &entry->row;
 
-	if (at + sizeof(entry) + offsetof(struct row, arena) > used) {
-		return false;
-	}
-	memcpy(&entry, a->rows + at, sizeof(entry));
-	row = (const struct row *)(a->rows + at + sizeof(entry));
-	if (entry.bytes > used - at || row->used > ROW_ARENA || row_bytes(row) != entry.bytes ||
+	if (at + offsetof(struct entry, row.arena) > used || entry->bytes > used - at ||
+	    row->used > ROW_ARENA || row_bytes(row) != entry->bytes ||
 	    (row->id == ROW_COMMAND ? row->count != 21
 				    : row->id != ROW_TRANSITION || row->count != 9)) {
 		return false;
@@ -153,13 +152,14 @@ static const struct row *end_of(const struct area *a, uint64_t id)
 static bool append(struct area *a, const struct row *row)
 {
 	uint32_t used = atomic_load(&a->used), bytes = row_bytes(row);
-	struct entry entry = {.bytes = bytes};
+	struct entry *entry = (struct entry *)(a->rows + used);
 
 	if (bytes > AREA_BYTES - used) {
 		return false;
 	}
-	memcpy(a->rows + used, &entry, sizeof(entry));
-	memcpy(a->rows + used + sizeof(entry), row, offsetof(struct row, arena) + row->used);
+	entry->bytes = bytes;
+	entry->unused = 0;
+	memcpy(&entry->row, row, offsetof(struct row, arena) + row->used);
 	atomic_store(&a->used, used + bytes);
 	return true;
 }
@@ -437,12 +437,10 @@ static bool image_good(struct image *m)
 	for (unsigned n = 0; n < 2; n++) {
 		struct area *a = &m->area[n];
 		uint32_t used = atomic_load(&a->used), at = 0;
-		struct entry entry;
 
 		used = used > AREA_BYTES ? AREA_BYTES : used;
 		while (row_good(a, at, used)) {
-			memcpy(&entry, a->rows + at, sizeof(entry));
-			at += entry.bytes;
+			at += entry_at(a, at)->bytes;
 		}
 		atomic_store(&a->used, at);
 		if (atomic_load(&a->brought) > at) {

@@ -71,10 +71,10 @@ static int put_values(struct store *store, const struct snapshots *w)
 		struct row row;
 
 		row_begin(&row, ROW_SNAPSHOT_VALUES);
-		row_int(&row, w->id);
+		row_add(&row, ROW_VI(w->id));
 		for (unsigned n = at; n < at + ROW_SNAPSHOT_PAIRS; n++) {
-			row_text(&row, n < w->parameters ? w->found[n]->name : NULL);
-			row_real(&row, n < w->parameters ? w->found[n]->setpoint : NAN);
+			row_add(&row, ROW_VT(n < w->parameters ? w->found[n]->name : NULL));
+			row_add(&row, ROW_VR(n < w->parameters ? w->found[n]->setpoint : NAN));
 		}
 		r = store_submit(store, &row, 0, FLAGS);
 	}

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/core/now.h"
 #include "daemon/record/private.h"
@@ -117,12 +116,9 @@ static void remove_oldest(struct recorder *r)
 
 static void name_box(struct record_spec *spec, unsigned link)
 {
-	time_t t = (time_t)(spec->alarm_ns / 1000000000);
 	char when[32];
-	struct tm tm;
 
-	gmtime_r(&t, &tm);
-	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
+	record_dir_name_time(spec->alarm_ns, when, sizeof(when));
 	snprintf(spec->name, sizeof(spec->name), RECORD_BOX "%s-link%u-%s", when, link,
 		 spec->alarm);
 }
@@ -132,28 +128,21 @@ static void keep(struct recorder *r, unsigned link, uint64_t now_ns)
 	struct box *b = &r->box[link];
 	struct record_spec spec = *record_dir_spec(b->recording);
 	struct segment_counts counts;
-	int e;
 
 	memcpy(spec.alarm, b->alarm.alarm, sizeof(spec.alarm));
 	memcpy(spec.alarm_text, b->alarm.alarm_text, sizeof(spec.alarm_text));
 	spec.alarm_ns = b->alarm.alarm_ns;
 	name_box(&spec, link);
 	record_dir_counts(b->recording, &counts);
-	if (counts.frames + counts.gaps == 0) { /* the disk, or the machine, was too slow for it */
-		r->status.box_failed++;
-		forget(r, link);
-		return;
-	}
-	e = record_dir_adopt(b->recording, &spec, b->registers);
-	if (e == 0) {
+	/* Empty: the disk, or the machine, was too slow for it. */
+	if (counts.frames + counts.gaps > 0 &&
+	    record_dir_adopt(b->recording, &spec, b->registers) == 0) {
 		b->kept_ns[b->kept_at++ % BOX_HOURLY] = now_ns;
 		r->status.boxes++;
 		recorder_tell(r, &(struct recorder_event){.type = RECORDER_BLACK_BOX,
 							  .link = (uint8_t)link,
 							  .spec = spec,
 							  .counts = counts});
-		record_dir_destroy(b->recording);
-		b->recording = NULL;
 		remove_oldest(r);
 	} else {
 		r->status.box_failed++;

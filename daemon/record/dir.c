@@ -58,30 +58,23 @@ json_t *record_links_json(unsigned links)
 static json_t *passport(const struct record_dir *r)
 {
 	const struct record_spec *s = &r->spec;
+	bool ended = r->ended_ns != 0;
+	bool counted = ended || r->left; /* before, the number would be too small after a kill */
 	struct segment_counts counts;
-	json_t *j = json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o}", "version", 1,
-			      "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note", s->note,
-			      "who", s->who, "links", record_links_json(s->links), "begun",
-			      time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
-			      time_json(r->ended_ns), "alarm", s->alarm, "alarm_text",
-			      s->alarm_text, "alarm_time", time_json(s->alarm_ns));
 
-	if (r->ended_ns) {
-		json_object_set_new(j, "why", json_string(r->why));
-		json_object_set_new(j, "trouble", json_string(r->trouble));
-	}
-	if (r->ended_ns || r->left) { /* not before: after a kill the number would be too small */
-		record_dir_counts(r, &counts);
-		counts.let_go += r->let_go_before;
-		json_object_set_new(j, "let_go_frames", json_integer((json_int_t)counts.let_go));
-		json_object_set_new(j, "let_go_at_least", json_boolean(r->let_go_at_least));
-	}
-	return j;
-}
-
-static int sync_directory(int fd)
-{
-	return fsync(fd) < 0 ? -errno : 0;
+	record_dir_counts(r, &counts);
+	counts.let_go += r->let_go_before;
+	/* o*: not there when NULL, which json_string() is for what is no UTF-8, a name that was cut. */
+	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o,s:o*,s:o*,s:o*,s:o*}",
+			 "version", 1, "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note",
+			 s->note, "who", s->who, "links", record_links_json(s->links), "begun",
+			 time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
+			 time_json(r->ended_ns), "alarm", s->alarm, "alarm_text", s->alarm_text,
+			 "alarm_time", time_json(s->alarm_ns), "why",
+			 ended ? json_string(r->why) : NULL, "trouble",
+			 ended ? json_string(r->trouble) : NULL, "let_go_frames",
+			 counted ? json_integer((json_int_t)counts.let_go) : NULL,
+			 "let_go_at_least", counted ? json_boolean(r->let_go_at_least) : NULL);
 }
 
 static void sync_path(const char *path)
@@ -89,24 +82,14 @@ static void sync_path(const char *path)
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		sync_directory(fd);
+		(void)!fsync(fd);
 		close(fd);
 	}
 }
 
 static int write_all(int fd, const char *text)
 {
-	size_t length = strlen(text), done = 0;
-
-	while (done < length) {
-		ssize_t n = write(fd, text + done, length - done);
-
-		if (n < 0 && errno != EINTR) {
-			return -errno;
-		}
-		done += n > 0 ? (size_t)n : 0;
-	}
-	return fsync(fd) < 0 ? -errno : 0;
+	return dprintf(fd, "%s", text) < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
 /* Complete or not at all. */
@@ -132,7 +115,7 @@ static int write_file(int directory, const char *name, const char *text)
 	if (r < 0) {
 		unlinkat(directory, fresh, 0);
 	}
-	return r ? r : sync_directory(directory);
+	return r < 0 || fsync(directory) == 0 ? r : -errno;
 }
 
 /* Over the existing file: needs no space on the disk. */
@@ -214,14 +197,12 @@ static void spec_of(const json_t *j, const char *name, struct record_spec *s)
 
 bool record_dir_name_ok(const char *name)
 {
-	size_t n = strlen(name);
+	size_t n = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i])) {
-			return false;
-		}
+	while (isalnum((unsigned char)name[n]) || (name[n] && strchr("._-", name[n]))) {
+		n++;
 	}
-	return n > 0 && n < RECORD_NAME && name[0] != '.';
+	return n > 0 && n < RECORD_NAME && !name[n] && name[0] != '.';
 }
 
 static int make_directories(const char *path)
@@ -329,13 +310,12 @@ static struct record_dir *make(const struct record_place *place, const struct re
 	return r;
 }
 
-static void name_by_time(struct record_spec *spec)
+void record_dir_name_time(int64_t utc_ns, char *name, size_t size)
 {
-	time_t t = (time_t)(spec->begun_ns / 1000000000);
+	time_t t = (time_t)(utc_ns / 1000000000);
 	struct tm tm;
 
-	gmtime_r(&t, &tm);
-	strftime(spec->name, sizeof(spec->name), "%Y%m%dT%H%M%SZ", &tm);
+	strftime(name, size, "%Y%m%dT%H%M%SZ", gmtime_r(&t, &tm));
 }
 
 int record_dir_create(const struct record_place *place, struct record_spec *spec,
@@ -345,7 +325,7 @@ int record_dir_create(const struct record_place *place, struct record_spec *spec
 	int e;
 
 	if (!*spec->name) {
-		name_by_time(spec);
+		record_dir_name_time(spec->begun_ns, spec->name, sizeof(spec->name));
 	}
 	r = make(place, spec);
 	if (!r) {

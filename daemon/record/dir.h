@@ -46,6 +46,8 @@ struct record_dir;
 json_t *record_links_json(unsigned links);
 /* A name that may be a directory's: letters, digits, . _ -, not beginning with a dot. */
 bool record_dir_name_ok(const char *name);
+/* A time as it is in names: 20261125T160214Z. */
+void record_dir_name_time(int64_t utc_ns, char *name, size_t size);
 /* The name is that of a black box. */
 bool record_dir_name_is_box(const char *name);
 /* -EEXIST: the name is in use; or the disk's error. *spec gets the name. */

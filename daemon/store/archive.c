@@ -162,12 +162,8 @@ static int attach(struct store *s, int year)
 static int run_all(struct store *s, int year, const char *const steps[STEPS],
 		   const int64_t values[3])
 {
-	int r = store_run(s->db, "BEGIN IMMEDIATE", NULL, 0);
+	int r = store_run_all(s->db, steps, STEPS, values, 3);
 
-	for (unsigned n = 0; n < STEPS && steps[n] && r == 0; n++) {
-		r = store_run(s->db, steps[n], values, 3);
-	}
-	r = r == 0 ? store_run(s->db, "COMMIT", NULL, 0) : r;
 	if (r < 0) {
 		fail(s, year, r, "%s",
 		     r == -EEXIST
@@ -203,23 +199,14 @@ int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows)
 	int64_t before_ns = utc_ns - s->config.journal_days * DAY_NS;
 
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]) && s->config.journal_days; n++) {
-		struct store_query q = store_query(s->db, kinds[n].find);
-		int64_t first = 0, time_ns = 0;
-		bool found;
-		int r;
+		int64_t row[2] = {0}; /* id and time */
+		int r = store_find(s->db, kinds[n].find, before_ns, row, 2);
 
-		store_query_values(&q, &before_ns, 1);
-		found = store_query_next(&q);
-		if (found) {
-			first = sqlite3_column_int64(q.q, 0);
-			time_ns = sqlite3_column_int64(q.q, 1);
-		}
-		r = store_query_end(&q);
 		if (r < 0) {
 			return fail(s, 0, r, "%s", sqlite3_errmsg(s->db));
 		}
-		if (found) {
-			return move(s, &kinds[n], first, time_ns, before_ns, ret_rows);
+		if (r > 0) {
+			return move(s, &kinds[n], row[0], row[1], before_ns, ret_rows);
 		}
 	}
 	return 0;

@@ -102,9 +102,8 @@ static int check(struct store *s, struct sc_error *error)
 		return 0;
 	}
 	if (r == 0 && strcmp(answer, "ok") != 0) {
-		r = sc_fail(error, -EUCLEAN, "database", DAMAGED_HINT, "database %s is damaged: %s",
-			    s->config.path, answer);
-		return r;
+		return sc_fail(error, -EUCLEAN, "database", DAMAGED_HINT,
+			       "database %s is damaged: %s", s->config.path, answer);
 	}
 	return r < 0 ? file_fail(s, r, error, "check") : 0;
 }

@@ -72,6 +72,7 @@
 	"second - (sum(seconds) OVER w - seconds) AS run,"                                         \
 	" lag(second + seconds) OVER w IS NOT second AS head"
 
+#define STEPS	  2u /* of a rule at most */
 #define DAYS(key) offsetof(struct store_config, key)
 /* The oldest row that is due; what goes of a stretch. */
 #define OLDEST(rows, due)                                                                          \
@@ -114,8 +115,8 @@ static const struct rule {
 	const char *name;
 	size_t days; /* where struct store_config has its age in days; 0 there: for ever */
 	int64_t stretch_ns;
-	const char *find;    /* ?1: before. The time of the oldest row that is due */
-	const char *step[2]; /* ?1, ?2: from, to before */
+	const char *find;	 /* ?1: before. The time of the oldest row that is due */
+	const char *step[STEPS]; /* ?1, ?2: from, to before */
 } rules[] = {
 	/* Streams before links: see LINKS_TAI. */
 	{"seconds of streams",
@@ -212,39 +213,19 @@ static int64_t before(const struct store *s, const struct rule *rule, int64_t ut
 	return utc_ns - utc_ns % rule->stretch_ns;
 }
 
-/* 1: *ret_time is that of the oldest row due; 0: none is. */
-static int find(sqlite3 *db, const char *sql, int64_t before_ns, int64_t *ret_time)
-{
-	struct store_query q = store_query(db, sql);
-	bool found;
-	int r;
-
-	store_query_values(&q, &before_ns, 1);
-	found = store_query_next(&q);
-	if (found) {
-		*ret_time = sqlite3_column_int64(q.q, 0);
-	}
-	r = store_query_end(&q);
-	return r < 0 ? r : found;
-}
-
 /* One step of one rule, in a transaction of its own. 1: the rows that are gone are counted; 0: nothing is due. */
 static int transact(struct store *s, const struct rule *rule, int64_t utc_ns, uint64_t *ret_rows)
 {
 	int64_t time = 0, stretch[2], before_ns = before(s, rule, utc_ns);
-	int r = before_ns == INT64_MIN ? 0 : find(s->db, rule->find, before_ns, &time);
+	int r = before_ns == INT64_MIN ? 0 : store_find(s->db, rule->find, before_ns, &time, 1);
 
 	if (r <= 0) {
 		return r;
 	}
 	stretch[0] = time - (time % rule->stretch_ns + rule->stretch_ns) % rule->stretch_ns;
 	stretch[1] = stretch[0] + rule->stretch_ns;
-	r = store_run(s->db, "BEGIN IMMEDIATE", NULL, 0);
-	for (unsigned i = 0; i < 2 && rule->step[i] && r == 0; i++) {
-		r = store_run(s->db, rule->step[i], stretch, 2);
-	}
+	r = store_run_all(s->db, rule->step, STEPS, stretch, 2);
 	*ret_rows = (uint64_t)sqlite3_changes(s->db);
-	r = r == 0 ? store_run(s->db, "COMMIT", NULL, 0) : r;
 	return r < 0 ? r : 1;
 }
 
@@ -253,16 +234,13 @@ static void note(struct store *s, uint64_t rows, int r)
 	pthread_mutex_lock(&s->lock);
 	s->status.keep_steps++;
 	s->status.keep_failing = r < 0;
-	if (r >= 0) {
-		s->status.keep_rows += rows;
-	} else {
-		s->status.keep_errors++;
-		if (s->keep.rule == ARCHIVE) {
-			memcpy(s->status.keep_error_text, s->keep.why, sizeof(s->keep.why));
-		} else {
-			snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text),
-				 "%s: %s", rules[s->keep.rule].name, sqlite3_errmsg(s->db));
-		}
+	s->status.keep_errors += r < 0;
+	s->status.keep_rows += r < 0 ? 0 : rows;
+	if (r < 0 && s->keep.rule == ARCHIVE) {
+		memcpy(s->status.keep_error_text, s->keep.why, sizeof(s->keep.why));
+	} else if (r < 0) {
+		snprintf(s->status.keep_error_text, sizeof(s->status.keep_error_text), "%s: %s",
+			 rules[s->keep.rule].name, sqlite3_errmsg(s->db));
 	}
 	pthread_mutex_unlock(&s->lock);
 }

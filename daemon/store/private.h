@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 
 #include "daemon/core/queue.h"
@@ -23,9 +24,15 @@ struct store_sql {
 };
 extern const struct store_sql store_sql[ROW_IDS];
 
+/* Of an alarm, in the order of ROW_ALARM. */
+#define STORE_ALARM_COLUMNS                                                                        \
+	"object, code, state, level, highest, latch, parts, count, since, ended, text, action,"    \
+	" acknowledged, ack_who, ack_origin, ack_text, paused, paused_until, paused_level,"        \
+	" pause_who, pause_origin, pause_reason"
+
 /* A row on its way. The row is cut to the arena it uses. */
 struct store_job {
-	struct store_job *next;
+	TAILQ_ENTRY(store_job) link;
 	uint64_t cookie, queued_ns;
 	unsigned flags;
 	int result;
@@ -78,14 +85,14 @@ struct store {
 	_Atomic uint64_t stop_by_ns;
 
 	/* the thread's */
-	struct store_job *first, **last; /* waiting, in order */
-	uint64_t waiting;
-	uint64_t retry_at_ns; /* 0: the last commit was well */
-	bool doubt;	      /* it failed like a broken file: to be opened again */
-	bool gated;	      /* opened again; until main has taken the past */
-	int away_result;      /* why there is no file */
-	uint64_t finished;    /* rows written or given up */
-	unsigned left;	      /* rows given up at the end */
+	TAILQ_HEAD(store_jobs, store_job) list; /* waiting, in order ... */
+	uint64_t waiting;			/* ... so many */
+	uint64_t retry_at_ns;			/* 0: the last commit was well */
+	bool doubt;	   /* it failed like a broken file: to be opened again */
+	bool gated;	   /* opened again; until main has taken the past */
+	int away_result;   /* why there is no file */
+	uint64_t finished; /* rows written or given up */
+	unsigned left;	   /* rows given up at the end */
 	struct {
 		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
 		unsigned rule;	  /* the pass is at this one */
@@ -118,8 +125,8 @@ bool store_rows_drain(struct store *s);
 struct store_job *store_rows_take(struct store *s);
 /* Put a row before all waiting rows. */
 void store_rows_put_first(struct store *s, const struct row *row);
-/* Take the job at *link out of the list, answer it with `result`, free it. */
-void store_rows_finish(struct store *s, struct store_job **link, int result);
+/* Take the job out of the list, answer it with `result`, free it. */
+void store_rows_finish(struct store *s, struct store_job *j, int result);
 void store_rows_count_given_up(struct store *s);
 /* The disk refuses the rows: STORE_NOW_OR_NEVER rows are answered, the others kept up to the bound. */
 void store_rows_refuse(struct store *s, int result);
@@ -143,6 +150,11 @@ bool store_query_next(struct store_query *q); /* true: there is a row */
 int store_query_end(struct store_query *q);   /* 0 or negative errno of the whole */
 /* All of it, for a statement without rows. `values` may be NULL. 0 or negative errno. */
 int store_run(sqlite3 *db, const char *sql, const int64_t *values, int count);
+/* The first row, of whole numbers, with ?1. 1: there is one, 0: there is none, or negative errno. */
+int store_find(sqlite3 *db, const char *sql, int64_t value, int64_t *ret_columns, int count);
+/* Up to `most` statements as one transaction, each with the values. 0 or negative errno: it is open then. */
+int store_run_all(sqlite3 *db, const char *const *steps, unsigned most, const int64_t *values,
+		  int count);
 /* End the transaction that an error has left open. */
 void store_roll_back(sqlite3 *db);
 

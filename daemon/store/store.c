@@ -146,8 +146,9 @@ static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 	unsigned rows = 0;
 	int rc = sqlite3_exec(s->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
 
-	for (struct store_job *j = s->first; j && rows < BATCH && rc == SQLITE_OK;
-	     j = j->next || only ? j->next : store_rows_take(s)) {
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next;
+	     j && rows < BATCH && rc == SQLITE_OK; j = next || only ? next : store_rows_take(s)) {
+		next = TAILQ_NEXT(j, link);
 		if (chosen(j, only)) {
 			j->result = 0;
 			rc = write_row(s, j);
@@ -168,17 +169,16 @@ static int transact(struct store *s, unsigned only, unsigned *ret_rows)
 /* The batch is written: its rows are done. */
 static void finish_batch(struct store *s, unsigned only, unsigned rows, uint64_t began_ns)
 {
-	struct store_job **link = &s->first;
+	unsigned n = 0;
 	uint64_t lost = 0;
 
-	for (unsigned n = 0; n < rows && *link;) {
-		if (!chosen(*link, only)) {
-			link = &(*link)->next;
-			continue;
+	for (struct store_job *j = TAILQ_FIRST(&s->list), *next; j; j = next) {
+		next = TAILQ_NEXT(j, link);
+		if (n < rows && chosen(j, only)) {
+			lost += j->result < 0;
+			store_rows_finish(s, j, j->result);
+			n++;
 		}
-		lost += (*link)->result < 0;
-		store_rows_finish(s, link, (*link)->result);
-		n++;
 	}
 	note_commit(s, rows - lost, lost, began_ns);
 }
@@ -202,7 +202,9 @@ static int write_batch(struct store *s, unsigned only)
 
 static bool has_now_or_never(const struct store *s)
 {
-	for (const struct store_job *j = s->first; j; j = j->next) {
+	const struct store_job *j;
+
+	TAILQ_FOREACH (j, &s->list, link) {
 		if (j->flags & STORE_NOW_OR_NEVER) {
 			return true;
 		}
@@ -213,10 +215,10 @@ static bool has_now_or_never(const struct store *s)
 /* Write what is due. `at_once`: something of it is urgent, or the end has come. */
 static void write_due(struct store *s, bool at_once)
 {
-	while (s->first) {
+	while (s->waiting) {
 		uint64_t now = now_mono_ns();
 		bool ripe = at_once || s->waiting >= BATCH ||
-			    now >= s->first->queued_ns + s->config.commit_ms * MS;
+			    now >= TAILQ_FIRST(&s->list)->queued_ns + s->config.commit_ms * MS;
 		int r;
 
 		if (s->retry_at_ns && now < s->retry_at_ns) {
@@ -242,11 +244,12 @@ static void write_due(struct store *s, bool at_once)
 static int wait_ms(const struct store *s)
 {
 	uint64_t now = now_mono_ns(), due = s->keep.next_ns;
+	const struct store_job *j = TAILQ_FIRST(&s->list);
 
 	if (s->retry_at_ns) {
 		due = s->retry_at_ns;
-	} else if (s->first && s->first->queued_ns + s->config.commit_ms * MS < due) {
-		due = s->first->queued_ns + s->config.commit_ms * MS;
+	} else if (j && j->queued_ns + s->config.commit_ms * MS < due) {
+		due = j->queued_ns + s->config.commit_ms * MS;
 	}
 	if (due == UINT64_MAX) {
 		return -1;
@@ -265,13 +268,13 @@ static void drain_to_the_end(struct store *s)
 			write_due(s, true);
 		}
 		now = now_mono_ns();
-		if (!s->first || now >= atomic_load(&s->stop_by_ns)) {
+		if (!s->waiting || now >= atomic_load(&s->stop_by_ns)) {
 			break;
 		}
 		poll(NULL, 0, 20);
 	}
-	while (s->first) {
-		store_rows_finish(s, &s->first, -ECANCELED);
+	while (s->waiting) {
+		store_rows_finish(s, TAILQ_FIRST(&s->list), -ECANCELED);
 		store_rows_count_given_up(s);
 		s->left++;
 	}
@@ -379,7 +382,7 @@ int store_open(const struct store_config *config, struct store **ret_store, stru
 	s->config.retry_ms = config->retry_ms ? config->retry_ms : 1000;
 	s->config.keep_rows = config->keep_rows ? config->keep_rows : 20000;
 	s->config.recent = config->recent ? config->recent : 1000;
-	s->last = &s->first;
+	TAILQ_INIT(&s->list);
 	s->lock_fd = -1;
 	s->jobs.fd = s->done.fd = -1;
 	pthread_mutex_init(&s->lock, NULL);

@@ -4,7 +4,6 @@
  * the wake-ups for data in it are skipped and the board's queue is followed instead (poller.h).
  */
 #include <errno.h>
-#include <time.h>
 
 #include "driver/lib/nanet3_private.h"
 
@@ -45,10 +44,7 @@ static void cpu_relax(void)
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return (int64_t)(libnanet3_now_ns() / 1000000);
 }
 
 /* Wake-ups on the client's queue say nothing to one who follows the board's. */

@@ -64,28 +64,19 @@ static int map_buffers(struct nanet3 *b, unsigned link)
 {
 	struct lib_link *l = &b->links[link];
 	size_t bytes = (size_t)l->chunk_buffers * l->stride, left = (size_t)l->depth * l->stride;
-	void *p;
-	int r;
+	int r = 0;
 
 	l->chunks = calloc(l->chunk_count, sizeof(*l->chunks));
 	if (l->chunks == NULL) {
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < l->chunk_count; i++) {
+	for (uint32_t i = 0; i < l->chunk_count && r == 0; i++) {
 		r = libnanet3_map(b, NANET3_MAP_CHUNK(link, i), left < bytes ? left : bytes, false,
-				  &p);
-		if (r < 0) {
-			return r;
-		}
-		l->chunks[i] = p;
+				  &l->chunks[i]);
 		left -= left < bytes ? left : bytes;
 	}
-	r = libnanet3_map(b, NANET3_MAP_OWNER(link), NANET3_PAGE, true, &p);
-	if (r < 0) {
-		return r;
-	}
-	l->owner_page = p;
-	return 0;
+	return r < 0 ? r
+		     : libnanet3_map(b, NANET3_MAP_OWNER(link), NANET3_PAGE, true, &l->owner_page);
 }
 
 static void unmap_doorbell(struct lib_link *l)
@@ -357,7 +348,8 @@ const uint8_t *nanet3_buffer(const struct nanet3 *b, unsigned link, uint64_t pos
 		return NULL;
 	}
 	buffer = position % l->depth;
-	return l->chunks[buffer / l->chunk_buffers] + buffer % l->chunk_buffers * l->stride;
+	return (const uint8_t *)l->chunks[buffer / l->chunk_buffers] +
+	       buffer % l->chunk_buffers * l->stride;
 }
 
 void *nanet3_owner_page(const struct nanet3 *b, unsigned link)

@@ -30,7 +30,7 @@ struct lib_link {
 	const struct nanet3_ring *ring; /* NULL: neither claimed nor observed */
 	size_t ring_bytes;
 	uint32_t depth, stride, chunk_buffers, chunk_count;
-	uint8_t **chunks; /* NULL: not claimed */
+	void **chunks; /* NULL: not claimed */
 	void *owner_page;
 	volatile uint32_t *doorbell; /* NULL: not polled */
 	uint32_t dma_epoch;	     /* of our claim */
@@ -71,14 +71,6 @@ void libnanet3_clear(struct nanet3 *b);
 int libnanet3_wait(struct nanet3 *b, int timeout_ms);
 /* Allow the board's side to access this process's memory, where that is needed. */
 int libnanet3_expose(struct nanet3 *b);
-
-/* sock.c: the emulator's socket. */
-int libnanet3_sock_open(struct transport *t, const char *path);
-int libnanet3_sock_request(struct transport *t, uint32_t code, void *arg, size_t size);
-/* A descriptor to map, the caller's to close, and the offset in it. */
-int libnanet3_sock_map(struct transport *t, uint64_t what, size_t bytes, bool writable, int *ret_fd,
-		       uint64_t *ret_offset);
-int libnanet3_sock_expose(struct transport *t);
 
 static inline size_t libnanet3_pages(size_t bytes)
 {

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver/lib/poller.h"
 
@@ -131,14 +130,6 @@ static enum look look(struct poller *p, struct nanet3_event *ret_event)
 	return LOOK_OVERRUN;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Others' events, and those of an earlier DMA, are none of ours; a position that is known already came
  * by the ring state; one too far ahead comes that way. */
 static void take(struct poller *p, struct nanet3_event *ev, uint64_t *now)
@@ -151,7 +142,7 @@ static void take(struct poller *p, struct nanet3_event *ev, uint64_t *now)
 		return;
 	}
 	if (*now == 0) {
-		*now = now_ns();
+		*now = libnanet3_now_ns();
 	}
 	ev->time_ns = *now;
 	l->completions[l->write % l->depth] = *ev;

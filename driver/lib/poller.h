@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "driver/nanet3.h"
 
@@ -54,6 +55,14 @@ void libnanet3_poller_drain(struct poller *p);
 int libnanet3_poller_news(struct poller *p, struct nanet3_event *ret_event);
 /* Write the doorbell. -EINVAL backwards, or beyond `write`. */
 int libnanet3_poller_release(struct poller *p, unsigned link, uint64_t position);
+
+static inline uint64_t libnanet3_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 static inline bool poller_has(const struct poller *p, unsigned link)
 {

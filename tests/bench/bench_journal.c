@@ -59,41 +59,41 @@ static void command_row(struct journal *j, struct row *row)
 	j->commands++;
 	snprintf(client_id, sizeof(client_id), "bench-%llu", (unsigned long long)j->commands);
 	row_begin(row, ROW_COMMAND);
-	row_int(row, (int64_t)j->commands);
-	row_text(row, client_id);
-	row_int(row, (int64_t)bench_now_ns());
-	row_text(row, "operator");
-	row_int(row, 1000);
-	row_int(row, 4711);
-	row_text(row, "local");
-	row_text(row, "because it is measured");
-	row_int(row, 2);
-	row_int(row, 1);
-	row_int(row, 3);
-	row_text(row, "tower1.floor3.om2.hv");
-	row_text(row, "set");
-	row_real(row, 1400);
-	row_real(row, 1450);
-	row_text(row, "V");
-	row_int(row, (int64_t)j->commands);
-	row_int(row, 7);
-	row_text(row, "QUEUED");
-	row_null(row);
-	row_null(row);
+	row_add(row, ROW_VI((int64_t)j->commands));
+	row_add(row, ROW_VT(client_id));
+	row_add(row, ROW_VI((int64_t)bench_now_ns()));
+	row_add(row, ROW_VT("operator"));
+	row_add(row, ROW_VI(1000));
+	row_add(row, ROW_VI(4711));
+	row_add(row, ROW_VT("local"));
+	row_add(row, ROW_VT("because it is measured"));
+	row_add(row, ROW_VI(2));
+	row_add(row, ROW_VI(1));
+	row_add(row, ROW_VI(3));
+	row_add(row, ROW_VT("tower1.floor3.om2.hv"));
+	row_add(row, ROW_VT("set"));
+	row_add(row, ROW_VR(1400));
+	row_add(row, ROW_VR(1450));
+	row_add(row, ROW_VT("V"));
+	row_add(row, ROW_VI((int64_t)j->commands));
+	row_add(row, ROW_VI(7));
+	row_add(row, ROW_VT("QUEUED"));
+	row_add(row, ROW_VNULL);
+	row_add(row, ROW_VNULL);
 }
 
 static void outcome_row(const struct journal *j, struct row *row)
 {
 	row_begin(row, ROW_TRANSITION);
-	row_int(row, (int64_t)j->commands);
-	row_int(row, (int64_t)bench_now_ns());
-	row_text(row, "DONE");
-	row_int(row, 123456789);
-	row_text(row, "1450 V");
-	row_int(row, (int64_t)j->commands);
-	row_int(row, 7);
-	row_int(row, 1);
-	row_int(row, (int64_t)bench_now_ns());
+	row_add(row, ROW_VI((int64_t)j->commands));
+	row_add(row, ROW_VI((int64_t)bench_now_ns()));
+	row_add(row, ROW_VT("DONE"));
+	row_add(row, ROW_VI(123456789));
+	row_add(row, ROW_VT("1450 V"));
+	row_add(row, ROW_VI((int64_t)j->commands));
+	row_add(row, ROW_VI(7));
+	row_add(row, ROW_VI(1));
+	row_add(row, ROW_VI((int64_t)bench_now_ns()));
 }
 
 /* So many answers, all good. */

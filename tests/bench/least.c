@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tdm/frame.h"
-#include "tdm/hit_walk.h"
+#include "tdm/hit.h"
 
 static uint8_t *copy_module(struct least *l, const uint8_t *frame, unsigned module, uint8_t *to)
 {
@@ -18,7 +18,7 @@ static uint8_t *copy_module(struct least *l, const uint8_t *frame, unsigned modu
 	}
 	memcpy(to, slot.stream, slot.length);
 	for (uint32_t at = slot.first; at + HIT_HEADER_BYTES <= slot.length;
-	     at += hit_walk_bytes(slot.stream + at)) {
+	     at += hit_bytes(slot.stream + at)) {
 		l->hits[n++ % LEAST_HITS] = at;
 	}
 	l->found += n;

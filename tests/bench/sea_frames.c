@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "driver/emu/floor/floor.h"
-#include "tdm/hit_walk.h"
+#include "tdm/hit.h"
 
 #define WARM_FRAMES 800u /* before frame 0, for the FIFOs to be as they always are */
 #define FIRST_COUNT 80000000u

@@ -10,7 +10,6 @@
 #include "tdm/deframe.h"
 #include "tdm/hit.h"
 #include "tdm/hit_run.h"
-#include "tdm/hit_walk.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/system/stamped_hit.h"
 

@@ -4,7 +4,6 @@
 #define TESTS_SYSTEM_STAMPED_HIT_H
 
 #include "tdm/hit.h"
-#include "tdm/hit_walk.h"
 
 static inline bool bcd_legal(unsigned bcd)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "driver/emu/floor/pulse.h"
-#include "tdm/hit_walk.h"
+#include "tdm/hit.h"
 
 /* Contents move down only behind this much dead space, and only when they are the smaller part: each
  * byte is moved less than once. */
@@ -70,7 +70,7 @@ void hit_fifo_take(struct hit_fifo *f, uint32_t max, struct hit_take *ret_take)
 	uint32_t hits = 0;
 
 	while (end < length) {
-		end += hit_walk_bytes(bytes + end);
+		end += hit_bytes(bytes + end);
 		hits++;
 	}
 	*ret_take = (struct hit_take){

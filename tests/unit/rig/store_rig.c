@@ -152,48 +152,48 @@ void store_rig_run(const char *path, const char *sql)
 void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence)
 {
 	row_begin(row, ROW_COMMAND);
-	row_int(row, (int64_t)id);
-	row_text(row, client_id);
-	row_int(row, RIG_UTC + (int64_t)id);
-	row_text(row, "operator");
-	row_int(row, 1000);
-	row_int(row, 4711);
-	row_text(row, "local");
-	row_text(row, "because");
-	row_int(row, 2);
-	row_int(row, 1);
-	row_int(row, 3);
-	row_text(row, "tower1.floor3.om2.hv");
-	row_text(row, "set");
-	row_real(row, 1400);
-	row_real(row, 1450);
-	row_text(row, "V");
-	row_int(row, sequence);
-	row_int(row, 7);
-	row_text(row, "QUEUED");
-	row_null(row);
-	row_null(row);
+	row_add(row, ROW_VI((int64_t)id));
+	row_add(row, ROW_VT(client_id));
+	row_add(row, ROW_VI(RIG_UTC + (int64_t)id));
+	row_add(row, ROW_VT("operator"));
+	row_add(row, ROW_VI(1000));
+	row_add(row, ROW_VI(4711));
+	row_add(row, ROW_VT("local"));
+	row_add(row, ROW_VT("because"));
+	row_add(row, ROW_VI(2));
+	row_add(row, ROW_VI(1));
+	row_add(row, ROW_VI(3));
+	row_add(row, ROW_VT("tower1.floor3.om2.hv"));
+	row_add(row, ROW_VT("set"));
+	row_add(row, ROW_VR(1400));
+	row_add(row, ROW_VR(1450));
+	row_add(row, ROW_VT("V"));
+	row_add(row, ROW_VI(sequence));
+	row_add(row, ROW_VI(7));
+	row_add(row, ROW_VT("QUEUED"));
+	row_add(row, ROW_VNULL);
+	row_add(row, ROW_VNULL);
 }
 
 void store_rig_transition(struct row *row, uint64_t id, const char *state, int64_t frame,
 			  const char *detail, bool ended)
 {
 	row_begin(row, ROW_TRANSITION);
-	row_int(row, (int64_t)id);
-	row_int(row, RIG_UTC + 1000 + (int64_t)id);
-	row_text(row, state);
+	row_add(row, ROW_VI((int64_t)id));
+	row_add(row, ROW_VI(RIG_UTC + 1000 + (int64_t)id));
+	row_add(row, ROW_VT(state));
 	if (frame >= 0) {
-		row_int(row, frame);
+		row_add(row, ROW_VI(frame));
 	} else {
-		row_null(row);
+		row_add(row, ROW_VNULL);
 	}
-	row_text(row, detail);
-	row_int(row, (int64_t)id + 100);
-	row_int(row, 7);
-	row_int(row, 1);
+	row_add(row, ROW_VT(detail));
+	row_add(row, ROW_VI((int64_t)id + 100));
+	row_add(row, ROW_VI(7));
+	row_add(row, ROW_VI(1));
 	if (ended) {
-		row_int(row, RIG_UTC + 1000 + (int64_t)id);
+		row_add(row, ROW_VI(RIG_UTC + 1000 + (int64_t)id));
 	} else {
-		row_null(row);
+		row_add(row, ROW_VNULL);
 	}
 }

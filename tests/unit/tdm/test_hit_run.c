@@ -10,7 +10,7 @@
 
 #include "tdm/frame.h"
 #include "tdm/hit_run.h"
-#include "tdm/hit_walk.h"
+#include "tdm/hit.h"
 #include "tdm/le.h"
 
 static uint64_t dice;
@@ -20,7 +20,7 @@ static uint32_t roll(void)
 	return (uint32_t)(dice >> 33);
 }
 
-/* What hit_walk.h finds in a run, hit by hit. False: a hit that is none. */
+/* What hit.h finds in a run, hit by hit. False: a hit that is none. */
 static bool look(struct hit_run *r, uint64_t stamp_bits, uint8_t *stamped)
 {
 	const uint8_t *p = r->from;

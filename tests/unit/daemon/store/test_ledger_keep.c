@@ -616,10 +616,10 @@ static void test_other_ages(void **state)
 		store_put_phase_row(r->s, n % 4, &p, from + n * DAY / 2);
 		snprintf(name, sizeof(name), "tower1.floor%u.x", n % 7);
 		row_begin(&row, ROW_SAMPLE);
-		row_text(&row, name);
-		row_int(&row, from + n * DAY / 2);
-		row_real(&row, 1);
-		row_null(&row);
+		row_add(&row, ROW_VT(name));
+		row_add(&row, ROW_VI(from + n * DAY / 2));
+		row_add(&row, ROW_VR(1));
+		row_add(&row, ROW_VNULL);
 		store_submit(r->s, &row, 0, 0);
 	}
 	store_rig_flush(r);

@@ -48,10 +48,10 @@ static void put_sample(struct store_rig *r, const char *name, int64_t time, doub
 	struct row row;
 
 	row_begin(&row, ROW_SAMPLE);
-	row_text(&row, name);
-	row_int(&row, time);
-	row_real(&row, value);
-	row_real(&row, setpoint);
+	row_add(&row, ROW_VT(name));
+	row_add(&row, ROW_VI(time));
+	row_add(&row, ROW_VR(value));
+	row_add(&row, ROW_VR(setpoint));
 	store_submit(r->s, &row, 0, 0);
 }
 

@@ -188,13 +188,13 @@ static void test_bad_rows(void **state)
 	store_rig_create(&r);
 	store_rig_open(&r);
 	row_begin(&row, ROW_STATION);
-	row_text(&row, "key");
+	row_add(&row, ROW_VT("key"));
 	assert_int_equal(store_submit(r.s, &row, 0, 0), -EINVAL); /* a value short */
 	row_begin(&row, ROW_IDS);
 	assert_int_equal(store_submit(r.s, &row, 0, 0), -EINVAL);
 	row_begin(&row, ROW_STATION);
 	for (int i = 0; i < 40; i++) {
-		row_int(&row, i);
+		row_add(&row, ROW_VI(i));
 	}
 	assert_int_equal(store_submit(r.s, &row, 0, 0), -EINVAL);
 	store_get_status(r.s, &status);
@@ -218,12 +218,12 @@ static void test_arena(void **state)
 	store_rig_create(&r);
 	store_rig_open(&r);
 	row_begin(&row, ROW_STATION);
-	row_text(&row, "x");
-	row_text(&row, text);
+	row_add(&row, ROW_VT("x"));
+	row_add(&row, ROW_VT(text));
 	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
 	row_begin(&row, ROW_STATION);
-	row_text(&row, text);
-	row_text(&row, "nothing left");
+	row_add(&row, ROW_VT(text));
+	row_add(&row, ROW_VT("nothing left"));
 	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
 	store_rig_close(&r);
 	assert_int_equal(store_rig_number(&r, "SELECT length(value) FROM station WHERE key = 'x'"),
@@ -554,24 +554,24 @@ static void put_snapshot(struct store *st, int64_t id, const char *name, int val
 	struct row row;
 
 	row_begin(&row, ROW_SNAPSHOT_VALUES);
-	row_int(&row, id);
+	row_add(&row, ROW_VI(id));
 	for (unsigned n = 0; n < ROW_SNAPSHOT_PAIRS; n++) {
 		char parameter[16];
 
 		snprintf(parameter, sizeof(parameter), "p%u", n);
-		row_text(&row, (int)n < values ? parameter : NULL);
-		row_real(&row, n);
+		row_add(&row, ROW_VT((int)n < values ? parameter : NULL));
+		row_add(&row, ROW_VR(n));
 	}
 	assert_int_equal(store_submit(st, &row, 0, STORE_URGENT | STORE_NOW_OR_NEVER), 0);
 	row_begin(&row, ROW_SNAPSHOT);
-	row_int(&row, id);
-	row_text(&row, name);
-	row_int(&row, id);
-	row_text(&row, "who");
-	row_text(&row, "");
-	row_text(&row, "");
-	row_int(&row, counted);
-	row_int(&row, 0);
+	row_add(&row, ROW_VI(id));
+	row_add(&row, ROW_VT(name));
+	row_add(&row, ROW_VI(id));
+	row_add(&row, ROW_VT("who"));
+	row_add(&row, ROW_VT(""));
+	row_add(&row, ROW_VT(""));
+	row_add(&row, ROW_VI(counted));
+	row_add(&row, ROW_VI(0));
 	assert_int_equal(store_submit(st, &row, 0, STORE_URGENT | STORE_NOW_OR_NEVER), 0);
 }
 
@@ -589,7 +589,7 @@ static void test_snapshot(void **state)
 	put_snapshot(r.s, 300, "whole", 2, 2); /* the name is in use */
 	put_snapshot(r.s, 400, "next", 11, 11);
 	row_begin(&row, ROW_SNAPSHOT_REMOVE);
-	row_int(&row, 100);
+	row_add(&row, ROW_VI(100));
 	assert_int_equal(store_submit(r.s, &row, 0, 0), 0);
 	store_rig_close(&r);
 	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM snapshot"), 1);

@@ -436,9 +436,9 @@ static void test_read_engine(void **state)
 	store_rig_transition(&row, 2, "SENT", 12345, "sent", false);
 	store_submit(r.s, &row, 0, 0);
 	row_begin(&row, ROW_SEQUENCE);
-	row_int(&row, 1);
-	row_int(&row, 3);
-	row_int(&row, 90);
+	row_add(&row, ROW_VI(1));
+	row_add(&row, ROW_VI(3));
+	row_add(&row, ROW_VI(90));
 	store_submit(r.s, &row, 0, 0);
 	store_rig_close(&r);
 

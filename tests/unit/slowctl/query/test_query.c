@@ -78,17 +78,17 @@ static void put_commands(struct store_rig *r)
 	store_submit(r->s, &row, 0, 0);
 	for (int i = 0; i < 20; i++) {
 		row_begin(&row, ROW_SAMPLE);
-		row_text(&row, "tower1.floor3.om2.hv");
-		row_int(&row, RIG_UTC + i * 1000000000ll);
-		row_real(&row, 1400 + i);
-		row_real(&row, 1450);
+		row_add(&row, ROW_VT("tower1.floor3.om2.hv"));
+		row_add(&row, ROW_VI(RIG_UTC + i * 1000000000ll));
+		row_add(&row, ROW_VR(1400 + i));
+		row_add(&row, ROW_VR(1450));
 		store_submit(r->s, &row, 0, 0);
 	}
 	row_begin(&row, ROW_SAMPLE);
-	row_text(&row, "clock.state");
-	row_int(&row, RIG_UTC);
-	row_real(&row, 2);
-	row_null(&row);
+	row_add(&row, ROW_VT("clock.state"));
+	row_add(&row, ROW_VI(RIG_UTC));
+	row_add(&row, ROW_VR(2));
+	row_add(&row, ROW_VNULL);
 	store_submit(r->s, &row, 0, 0);
 }
 
@@ -230,10 +230,10 @@ static void test_words(void **state)
 		struct row row;
 
 		row_begin(&row, ROW_SAMPLE);
-		row_text(&row, cases[i].parameter);
-		row_int(&row, RIG_UTC + 100);
-		row_real(&row, (double)cases[i].value);
-		row_null(&row);
+		row_add(&row, ROW_VT(cases[i].parameter));
+		row_add(&row, ROW_VI(RIG_UTC + 100));
+		row_add(&row, ROW_VR((double)cases[i].value));
+		row_add(&row, ROW_VNULL);
 		store_submit(r->s, &row, 0, 0);
 	}
 	store_rig_flush(r);
@@ -291,10 +291,10 @@ static void test_ambiguous(void **state)
 	json_t *json = NULL;
 
 	row_begin(&row, ROW_SAMPLE);
-	row_text(&row, "tower2.floor3.om2.hv");
-	row_int(&row, RIG_UTC);
-	row_real(&row, 1);
-	row_null(&row);
+	row_add(&row, ROW_VT("tower2.floor3.om2.hv"));
+	row_add(&row, ROW_VI(RIG_UTC));
+	row_add(&row, ROW_VR(1));
+	row_add(&row, ROW_VNULL);
 	store_submit(r->s, &row, 0, 0);
 	store_rig_flush(r);
 	q = query_rig_open(r);
