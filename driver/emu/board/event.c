@@ -12,16 +12,6 @@
 
 /* ------------------------------------------------------------------------ host memory */
 
-/* A model fault: the next interrupts of the vector are lost. */
-static bool loses_irq(struct board *b, unsigned vector)
-{
-	if (b->lose_irqs[vector] == 0) {
-		return false;
-	}
-	b->lose_irqs[vector]--;
-	return true;
-}
-
 void *board_map(struct board *b, uint64_t bus, uint32_t length)
 {
 	void *p = b->host.map(b->host.context, bus, length);
@@ -97,7 +87,12 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control)
 	write_slot(slot, ev, write + 1);
 	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
 	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
-	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector && !loses_irq(b, vector)) {
+	if (!(REG(b, NANET3_REG_IRQ_MASK) & 1u << vector)) {
+		return true;
+	}
+	if (b->lose_irqs[vector] > 0) { /* a model fault */
+		b->lose_irqs[vector]--;
+	} else {
 		b->host.irq(b->host.context, vector);
 	}
 	return true;
