@@ -172,11 +172,6 @@ void hydrophone_slow(struct hydrophone *h)
 	}
 }
 
-void hydrophone_boot(struct hydrophone *h)
-{
-	h->counter = 0;
-}
-
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value)
 {
 	switch (reg) {
