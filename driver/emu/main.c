@@ -61,9 +61,7 @@ static int64_t start_of(const struct emu_options *o)
 	if (o->start_utc_s < 0) {
 		return world_tai_now(o->world.leap_path) / SECOND_NS * SECOND_NS;
 	}
-	if (leap_load(o->world.leap_path != NULL ? o->world.leap_path : LEAP_FILE, &table) < 0) {
-		leap_default(&table);
-	}
+	leap_load_or_default(o->world.leap_path, &table);
 	return leap_to_tai(&table, o->start_utc_s) * SECOND_NS;
 }
 

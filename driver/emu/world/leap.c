@@ -66,6 +66,13 @@ int leap_load(const char *path, struct leap_table *ret_table)
 	return err;
 }
 
+void leap_load_or_default(const char *path, struct leap_table *ret_table)
+{
+	if (leap_load(path != NULL ? path : LEAP_FILE, ret_table) < 0) {
+		leap_default(ret_table);
+	}
+}
+
 /* TAI at which entry i begins: its UTC plus its own offset. */
 static int64_t begin_tai(const struct leap_table *table, unsigned i)
 {

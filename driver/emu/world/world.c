@@ -49,8 +49,8 @@ struct link {
 };
 
 struct world {
-	struct world_config config;
-	struct play *play; /* a recording: then there are neither floors nor fibres */
+	struct world_config config; /* its strings only during world_create() */
+	struct play *play;	    /* a recording: then there are neither floors nor fibres */
 	struct pulse_tables *pulses;
 	struct hydrophone_tables *sound;
 	struct floor *floors[LINKS];
@@ -96,19 +96,12 @@ void world_config_default(struct world_config *config)
 	};
 }
 
-static void load_leap(const char *path, struct leap_table *table)
-{
-	if (leap_load(path != NULL ? path : LEAP_FILE, table) < 0) {
-		leap_default(table);
-	}
-}
-
 int64_t world_tai_now(const char *leap_path)
 {
 	struct leap_table table;
 	struct timespec now;
 
-	load_leap(leap_path, &table);
+	leap_load_or_default(leap_path, &table);
 	clock_gettime(CLOCK_REALTIME, &now);
 	return leap_to_tai(&table, now.tv_sec) * 1000000000 + now.tv_nsec;
 }
@@ -126,11 +119,6 @@ static double quiet_rate(const struct world *w)
 	}
 	bytes_per_s = DESIGN_BITS / 8 - (double)FIXED_BYTES * TDM_FRAMES_PER_SECOND;
 	return bytes_per_s / TDM_MODULES / pulse_mean_bytes(w->pulses, DEFAULT_MV);
-}
-
-static const char *op_name(uint8_t op)
-{
-	return op == WORD_WRITE ? "write" : "action";
 }
 
 static const char *status_name(int status)
@@ -156,7 +144,8 @@ static void note_executed(void *context, uint8_t floor, const struct word *reque
 	}
 	fprintf(w->executed, "%.6f %u %" PRIu32 " %s %u %u %" PRId32 " %s\n",
 		(double)w->step / TDM_FRAMES_PER_SECOND, floor, request->sequence,
-		op_name(request->op), request->module, request->reg, value, status_name(status));
+		request->op == WORD_WRITE ? "write" : "action", request->module, request->reg,
+		value, status_name(status));
 	if (fflush(w->executed) != 0 && w->stats.error == 0) {
 		w->stats.error = -errno;
 	}
@@ -282,7 +271,7 @@ int world_create(const struct world_config *config, struct world **ret_world, ch
 	w->reference = true;
 	w->tod = true;
 	w->board_mc = BOARD_MC;
-	load_leap(config->leap_path, &w->leap);
+	leap_load_or_default(config->leap_path, &w->leap);
 	snprintf(error, error_size, "out of memory, or a FIFO of %u bytes", config->fifo_bytes);
 	if (config->play_path != NULL) {
 		err = play_create(config->play_path, config->play_say, &w->play, error, error_size);
@@ -292,12 +281,6 @@ int world_create(const struct world_config *config, struct world **ret_world, ch
 	if (err == 0 && w->play == NULL) {
 		err = open_files(w, error, error_size);
 	}
-	w->config.play_path = NULL;
-	w->config.scenario_path = NULL; /* the caller's strings are not ours to keep */
-	w->config.truth_path = NULL;
-	w->config.executed_path = NULL;
-	w->config.gps_path = NULL;
-	w->config.leap_path = NULL;
 	if (err < 0) {
 		world_destroy(w);
 		return err;
