@@ -34,7 +34,6 @@ static void pps(struct board *b, uint32_t offset_frames)
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_PPS,
 		.link = 0xff,
-		.frame_count = b->count,
 		.value = ++b->pps_number,
 	};
 
@@ -83,7 +82,6 @@ static void stall_step(struct board *b)
 	if (stalled == b->stalled) {
 		return;
 	}
-	ev.frame_count = b->count;
 	b->stalled = false; /* the event is the last thing out, or the first */
 	event_control(b, &ev);
 	b->stalled = stalled;

@@ -137,7 +137,6 @@ static void fault(struct board *b, struct board_link *l)
 		.reason = NANET3_ERROR_DMA_FAULT,
 		.dma_epoch = l->dma.epoch,
 		.position = l->dma.write,
-		.frame_count = b->count,
 		.value = NANET3_REG_LINK(l->index, NANET3_LREG_TABLE),
 	};
 

@@ -10,8 +10,6 @@
 
 #include "driver/emu/board/private.h"
 
-/* ------------------------------------------------------------------------ host memory */
-
 void *board_map(struct board *b, uint64_t bus, uint32_t length)
 {
 	void *p = b->host.map(b->host.context, bus, length);
@@ -31,8 +29,6 @@ bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length
 	}
 	return p != NULL;
 }
-
-/* ------------------------------------------------------------------------ event queue */
 
 bool event_room(const struct board *b, uint32_t events, bool control)
 {
@@ -102,6 +98,7 @@ void event_control(struct board *b, struct nanet3_event *ev)
 {
 	uint32_t lost = REG(b, NANET3_REG_EVQ_LOST);
 
+	ev->frame_count = b->count;
 	if (lost != b->lost_told) {
 		struct nanet3_event full = {.type = NANET3_EVENT_ERROR,
 					    .link = 0xff,

@@ -30,14 +30,11 @@ void fault_reset(struct board *b)
 	}
 }
 
-/* ------------------------------------------------------------------------ events */
-
 static void flood(struct board *b, unsigned link, uint32_t count)
 {
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_LINK,
 		.link = (uint8_t)link,
-		.frame_count = b->count,
 		.value = LREG(&b->links[link], NANET3_LREG_STATUS) & ~NANET3_LSTAT_BUSY,
 	};
 
@@ -75,8 +72,6 @@ static void false_event(struct board *b, unsigned link, uint32_t epoch, uint32_t
 
 	event_post(b, &ev, true);
 }
-
-/* ------------------------------------------------------------------------ */
 
 void fault_write(struct board *b, uint32_t value)
 {

@@ -176,7 +176,7 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control);
 bool event_room(const struct board *b, uint32_t events, bool control);
 /* Post the completion of a descriptor; false: no room. */
 bool event_tx(struct board *b, const struct nanet3_tx *tx, uint8_t reason);
-/* Post a LINK, PPS or ERROR event; what does not fit is counted and reported later. */
+/* Post a LINK, PPS or ERROR event of this step; what does not fit is counted and reported later. */
 void event_control(struct board *b, struct nanet3_event *ev);
 /* Host memory for `length` bytes; NULL counts a miss. Good until the host is entered again. */
 void *board_map(struct board *b, uint64_t bus, uint32_t length);

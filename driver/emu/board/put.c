@@ -146,7 +146,6 @@ static void put_fault(struct board *b, const struct nanet3_tx *tx, const struct 
 		.link = 0xff,
 		.reason = NANET3_ERROR_DMA_FAULT,
 		.position = put->destination,
-		.frame_count = b->count,
 		.cookie = tx->cookie,
 		.value = NANET3_REG_BUFFER(put->buffer, NANET3_BREG_TABLE),
 	};
