@@ -79,7 +79,6 @@ struct world {
 	struct truth_file *truth;
 	FILE *executed;
 	struct world_stats stats;
-	uint8_t dark_cell[TDM_FRAME_BYTES];
 };
 
 /* ---------------------------------------------------------------- set-up */
@@ -151,6 +150,20 @@ static void note_executed(void *context, uint8_t floor, const struct word *reque
 	}
 }
 
+static void emit_truth(void *context, const struct truth_record *truth)
+{
+	struct world *w = context;
+
+	w->stats.cells[truth->link][truth->fate]++;
+	w->stats.hits_lost[truth->link] += truth->hits_lost;
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		w->stats.hits[truth->link] += truth->hits[m];
+	}
+	if (w->truth != NULL) {
+		truth_file_put(w->truth, truth);
+	}
+}
+
 static int create_plant(struct world *w)
 {
 	const struct world_config *c = &w->config;
@@ -180,7 +193,7 @@ static int create_plant(struct world *w)
 		fibre_init(&w->fibres[i], c->seed, c->floors[i], c->fibre_km[i]);
 		w->fibres[i].floor = w->floors[i];
 		w->links[i].fibre = &w->fibres[i];
-		receiver_init(&w->links[i].receiver, c->seed, i);
+		receiver_init(&w->links[i].receiver, c->seed, i, emit_truth, w);
 	}
 	return 0;
 }
@@ -307,8 +320,6 @@ int world_start_at(struct world *w, int64_t tai_start_ns)
 	return 0;
 }
 
-static void emit_truth(void *context, const struct truth_record *truth);
-
 int world_destroy(struct world *w)
 {
 	int err;
@@ -318,7 +329,7 @@ int world_destroy(struct world *w)
 	}
 	for (unsigned i = 0; i < LINKS; i++) {
 		if (w->play == NULL) {
-			receiver_flush(&w->links[i].receiver, emit_truth, w);
+			receiver_flush(&w->links[i].receiver);
 		}
 		floor_destroy(w->floors[i]);
 	}
@@ -690,20 +701,6 @@ static void complete_truth(const struct world *w, struct truth_record *truth, un
 	truth->tai_ns = w->config.tai_start_ns + sent * TDM_FRAME_NS + world_delay_ns(w, link);
 }
 
-static void emit_truth(void *context, const struct truth_record *truth)
-{
-	struct world *w = context;
-
-	w->stats.cells[truth->link][truth->fate]++;
-	w->stats.hits_lost[truth->link] += truth->hits_lost;
-	for (unsigned m = 0; m < TDM_MODULES; m++) {
-		w->stats.hits[truth->link] += truth->hits[m];
-	}
-	if (w->truth != NULL) {
-		truth_file_put(w->truth, truth);
-	}
-}
-
 /* The floors' part of world_uplink(). */
 static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
 			 uint8_t *cell)
@@ -712,13 +709,13 @@ static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum td
 	struct floor *f = l->fibre->floor;
 	const uint64_t sent = w->step - fibre_delay(l->fibre);
 	struct truth_record truth = {.fate = (uint8_t)fate};
-	uint8_t *frame = receiver_frame(&l->receiver, cell != NULL ? cell : w->dark_cell);
+	uint8_t *frame = receiver_frame(&l->receiver, cell);
 	unsigned number;
 
 	l->delivered = fate == TDM_GOOD;
 	number = floor_frame(f, fibre_received(l->fibre, sent), frame, &truth);
 	complete_truth(w, &truth, link, count, number, (int64_t)sent);
-	receiver_cell(&l->receiver, cell != NULL ? cell : w->dark_cell, &truth, emit_truth, w);
+	receiver_cell(&l->receiver, cell, &truth);
 }
 
 void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
@@ -728,7 +725,7 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 		return;
 	}
 	w->stats.cells[link][fate]++;
-	play_uplink(w->play, link, fate, cell != NULL ? cell : w->dark_cell);
+	play_uplink(w->play, link, fate, cell);
 }
 
 void world_realign(struct world *w, unsigned link, bool reset)
