@@ -3,10 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "driver/emu/board/board.h"
 #include "driver/emu/host/private.h"
-
-/* ------------------------------------------------------------------------ links */
 
 static int link_start(struct host *h, unsigned link)
 {

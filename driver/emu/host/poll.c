@@ -51,7 +51,7 @@ void polling_follow(struct host *h)
 	for (unsigned i = 0; i < HOST_CLIENTS; i++) {
 		struct client *c = &h->clients[i];
 
-		c->polling = c->polling && owns_any(h, c);
+		c->polling = c->polling && links_of(h, c, false) != 0;
 	}
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		mask &= polled(h, i) ? ~(1u << i) : ~0u;
@@ -69,7 +69,7 @@ int polling_set(struct host *h, struct client *c, void *arg)
 	}
 	doorbells_follow(h); /* while it still counts */
 	host_drain(h);
-	if (!owns_any(h, c)) {
+	if (links_of(h, c, false) == 0) {
 		return -EPERM;
 	}
 	c->polling = on;
