@@ -64,8 +64,8 @@ static uint64_t walk_page(struct translation *t)
 	return 1 + t->page++ % (PAGES - 1);
 }
 
-/* Post the batch, ring for it with the last. -EAGAIN: the ring takes no more than *ret_posted. */
-static int post(struct translation *t, enum kind kind, unsigned *ret_posted, uint64_t *ret_begin)
+/* Post the batch, ring for it with the last. How many the ring has taken, fewer when it is full. */
+static int post(struct translation *t, enum kind kind, uint64_t *ret_begin)
 {
 	for (unsigned i = 0; i < t->batch; i++) {
 		bool last = i + 1 == t->batch;
@@ -76,15 +76,13 @@ static int post(struct translation *t, enum kind kind, unsigned *ret_posted, uin
 						  : 0;
 		int err;
 
-		*ret_posted = i;
 		*ret_begin = perf_now_ns();
 		err = loopback_put(&t->l, 0, to, PUT_BYTES, flags);
 		if (err < 0) {
-			return err;
+			return err == -EAGAIN && i > 0 ? (int)i : err;
 		}
 	}
-	*ret_posted = t->batch;
-	return 0;
+	return (int)t->batch;
 }
 
 static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
@@ -92,25 +90,24 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 	struct evidence *evidence = &t->evidence[kind][mode];
 	uint32_t before[KINDS], after[KINDS];
 	uint64_t begin = 0, end;
-	unsigned posted;
-	int err, full;
+	int err, posted;
 
 	err = read_counters(t, before);
 	if (err < 0) {
 		return err;
 	}
-	full = post(t, kind, &posted, &begin);
-	if (full < 0 && (full != -EAGAIN || posted == 0)) {
-		return full;
+	posted = post(t, kind, &begin);
+	if (posted < 0) {
+		return posted;
 	}
 	err = loopback_settle(&t->l, mode, kind == KIND_MISS);
 	end = perf_now_ns();
 	if (err < 0) {
 		return err;
 	}
-	if (full == -EAGAIN) { /* the doorbell was rung in the middle: no figure */
-		t->batch = posted;
-		return full;
+	if ((unsigned)posted < t->batch) { /* the doorbell was rung in the middle: no figure */
+		t->batch = (unsigned)posted;
+		return -EAGAIN;
 	}
 	err = read_counters(t, after);
 	if (err < 0) {
