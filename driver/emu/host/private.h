@@ -213,14 +213,9 @@ void host_tx_forget(struct host *h, unsigned buffer);
 void buffers_drop(struct host *h, const struct client *c);
 bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
 
-/* ---- poll.c ---- */
-/* Owners have changed: who polls without a link no longer does, and interrupts follow. */
-void polling_follow(struct host *h);
+/* ---- links.c ---- */
 /* Take what the doorbells say. */
 void doorbells_follow(struct host *h);
-void doorbell_follow(struct host *h, unsigned link);
-
-/* ---- links.c ---- */
 int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
 void link_stop(struct host *h, unsigned link);
 /* The client is gone: its links linger, its buffers are free. */
