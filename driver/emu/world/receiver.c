@@ -56,13 +56,11 @@ void receiver_realign(struct receiver *r, uint64_t step, bool reset)
 	r->lock_at = step + (reset ? RELOCK_RESET_STEPS : RELOCK_ALIGN_STEPS);
 }
 
-bool receiver_slip(struct receiver *r, unsigned bits)
+void receiver_slip(struct receiver *r, unsigned bits)
 {
-	if (r->slip_count == RECEIVER_SLIPS) {
-		return false;
+	if (r->slip_count < RECEIVER_SLIPS) {
+		r->slips[r->slip_count++] = bits;
 	}
-	r->slips[r->slip_count++] = bits;
-	return true;
 }
 
 uint8_t *receiver_frame(struct receiver *r, uint8_t *cell)

@@ -47,8 +47,8 @@ void receiver_init(struct receiver *r, uint64_t seed, unsigned link,
 void receiver_step(struct receiver *r, uint64_t step, bool lit);
 /* The board resets or aligns the transceiver at `step`. */
 void receiver_realign(struct receiver *r, uint64_t step, bool reset);
-/* The next lock gained comes `bits` off. False when too many are queued. */
-bool receiver_slip(struct receiver *r, unsigned bits);
+/* The next lock gained comes `bits` off; not when too many are queued. */
+void receiver_slip(struct receiver *r, unsigned bits);
 
 /* Where the floor shall build the frame that begins in this step: in the cell itself, or here. */
 uint8_t *receiver_frame(struct receiver *r, uint8_t *cell);

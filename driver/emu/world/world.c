@@ -368,19 +368,6 @@ static void swap_fibres(struct world *w, unsigned a, unsigned b)
 	fibre_cut(w->links[b].fibre);
 }
 
-static void unplug(struct world *w, struct link *l, const struct scenario_event *e)
-{
-	l->fibre->plugged = false;
-	l->plug_at = e->arg_count > 0 ? after(w, e->args[0]) : 0;
-	fibre_cut(l->fibre);
-}
-
-static void unalign(struct link *l, const struct scenario_event *e)
-{
-	l->receiver.insert =
-		e->arg_count > 0 ? (uint32_t)e->args[0] : 1 + rng_below(&l->receiver.rng, 5000);
-}
-
 static void apply_to_link(struct world *w, const struct scenario_event *e)
 {
 	struct link *l = &w->links[e->link];
@@ -397,13 +384,16 @@ static void apply_to_link(struct world *w, const struct scenario_event *e)
 		l->receiver.drop += (uint32_t)x;
 		break;
 	case SCENARIO_UNALIGN:
-		unalign(l, e);
+		l->receiver.insert =
+			e->arg_count > 0 ? (uint32_t)x : 1 + rng_below(&l->receiver.rng, 5000);
 		break;
 	case SCENARIO_SLIP:
 		receiver_slip(&l->receiver, (unsigned)x);
 		break;
 	case SCENARIO_UNPLUG:
-		unplug(w, l, e);
+		l->fibre->plugged = false;
+		l->plug_at = e->arg_count > 0 ? after(w, x) : 0;
+		fibre_cut(l->fibre);
 		break;
 	case SCENARIO_PLUG:
 		l->fibre->plugged = true;
