@@ -121,9 +121,6 @@ static int link_memory_create(struct host *h, unsigned link, const struct nanet3
 					  round_up(depth * sizeof(*l->completions), NANET3_PAGE),
 				  true, &l->state);
 	}
-	if (r == 0) {
-		r = shared_create("nanet3-owner", NANET3_PAGE, false, &l->owner_page);
-	}
 	l->table = calloc(depth, sizeof(*l->table));
 	if (r == 0 && l->table == NULL) {
 		r = -ENOMEM;

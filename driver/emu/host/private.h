@@ -72,9 +72,9 @@ struct client {
 struct host_link {
 	struct shared ring_memory; /* buffers */
 	struct shared state;	   /* struct nanet3_ring and completions */
-	struct shared owner_page;
-	struct shared doorbell; /* of this owner: a new one with each claim */
-	uint64_t *table;	/* bus addresses of the buffers, for the board */
+	struct shared owner_page;  /* a new one with each start of the DMA */
+	struct shared doorbell;	   /* of this owner: a new one with each claim */
+	uint64_t *table;	   /* bus addresses of the buffers, for the board */
 	struct nanet3_ring *ring;
 	struct nanet3_event *completions;
 	struct client *owner;
