@@ -597,11 +597,6 @@ void world_roof(const struct world *w, struct world_roof *ret_roof)
 
 /* ---------------------------------------------------------------- links */
 
-static bool lit(const struct world *w, const struct link *l)
-{
-	return l->fibre->plugged && w->step >= l->dark_until && floor_lit(l->fibre->floor);
-}
-
 static void step_link(struct world *w, struct link *l)
 {
 	if (l->plug_at > 0 && w->step >= l->plug_at) {
@@ -611,7 +606,8 @@ static void step_link(struct world *w, struct link *l)
 	if (floor_take_align(l->fibre->floor)) {
 		receiver_realign(&l->receiver, w->step, false);
 	}
-	receiver_step(&l->receiver, w->step, lit(w, l));
+	receiver_step(&l->receiver, w->step,
+		      l->fibre->plugged && w->step >= l->dark_until && floor_lit(l->fibre->floor));
 }
 
 void world_step(struct world *w)
@@ -691,31 +687,24 @@ static void complete_truth(const struct world *w, struct truth_record *truth, un
 	truth->tai_ns = w->config.tai_start_ns + sent * TDM_FRAME_NS + world_delay_ns(w, link);
 }
 
-/* The floors' part of world_uplink(). */
-static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
-			 uint8_t *cell)
-{
-	struct link *l = &w->links[link];
-	struct floor *f = l->fibre->floor;
-	const uint64_t sent = w->step - fibre_delay(l->fibre);
-	struct truth_record truth = {.fate = (uint8_t)fate};
-	uint8_t *frame = receiver_frame(&l->receiver, cell);
-	unsigned number;
-
-	l->delivered = fate == TDM_GOOD;
-	number = floor_frame(f, fibre_received(l->fibre, sent), frame, &truth);
-	complete_truth(w, &truth, link, count, number, (int64_t)sent);
-	receiver_cell(&l->receiver, cell, &truth);
-}
-
 void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
 {
-	if (w->play == NULL) {
-		floor_uplink(w, link, count, fate, cell);
+	struct link *l = &w->links[link];
+	struct truth_record truth = {.fate = (uint8_t)fate};
+	unsigned number;
+	uint64_t sent;
+
+	if (w->play != NULL) {
+		w->stats.cells[link][fate]++;
+		play_uplink(w->play, link, fate, cell);
 		return;
 	}
-	w->stats.cells[link][fate]++;
-	play_uplink(w->play, link, fate, cell);
+	l->delivered = fate == TDM_GOOD;
+	sent = w->step - fibre_delay(l->fibre);
+	number = floor_frame(l->fibre->floor, fibre_received(l->fibre, sent),
+			     receiver_frame(&l->receiver, cell), &truth);
+	complete_truth(w, &truth, link, count, number, (int64_t)sent);
+	receiver_cell(&l->receiver, cell, &truth);
 }
 
 void world_realign(struct world *w, unsigned link, bool reset)
