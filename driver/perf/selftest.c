@@ -13,13 +13,6 @@
 
 /* ------------------------------------------------------------------------ patterns */
 
-static const char *pattern_name(enum pattern pattern)
-{
-	static const char *const names[PATTERNS] = {"walking ones", "counter", "random"};
-
-	return pattern < PATTERNS ? names[pattern] : "?";
-}
-
 /* The next of a sequence of random numbers (splitmix64, public domain, S. Vigna). */
 static uint64_t next_random(uint64_t *state)
 {
@@ -198,6 +191,7 @@ int selftest_run(const struct selftest *test, struct selftest_result *ret_result
 
 void selftest_describe(const struct selftest_failure *f, char *ret_text, size_t size)
 {
+	static const char *const names[PATTERNS] = {"walking ones", "counter", "random"};
 	int64_t at = (int64_t)(f->offset - f->put.destination_offset);
 
 	snprintf(ret_text, size,
@@ -205,7 +199,7 @@ void selftest_describe(const struct selftest_failure *f, char *ret_text, size_t 
 		 ", destination offset %" PRIu64 "): byte %" PRId64
 		 " of it%s, at destination offset %" PRIu64
 		 ", is 0x%02x, should be 0x%02x, bits 0x%02x; %" PRIu64 " bytes differ",
-		 f->number, pattern_name(f->put.pattern), f->put.length, f->put.source_offset,
+		 f->number, names[f->put.pattern], f->put.length, f->put.source_offset,
 		 f->put.destination_offset, at, f->outside ? ", outside" : "", f->offset, f->is,
 		 f->should, f->is ^ f->should, f->wrong);
 }

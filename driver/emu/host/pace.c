@@ -224,14 +224,6 @@ static int run_dark(struct player *l)
 	return pace_turn(l->pace, made < BURST_STEPS);
 }
 
-/* What was played lies below the next position: the first dark cell ends the buffer under way. */
-static void note_end(struct player *l)
-{
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		l->behind[i] = l->h->links[i].ring->write_position + 1;
-	}
-}
-
 static bool taken(const struct player *l)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -275,7 +267,11 @@ static void follow_state(struct player *l)
 		l->run_ns = l->since_ns -
 			    (uint64_t)((double)play_due_ns(l->play) / l->h->config.factor);
 	} else if (state == PLAY_DRAIN) {
-		note_end(l);
+		/* What was played lies below the next position: the first dark cell ends the buffer
+		 * under way. */
+		for (unsigned i = 0; i < NANET3_LINKS; i++) {
+			l->behind[i] = l->h->links[i].ring->write_position + 1;
+		}
 	}
 }
 
