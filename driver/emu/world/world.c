@@ -79,6 +79,7 @@ struct world {
 	struct truth_file *truth;
 	FILE *executed;
 	struct world_stats stats;
+	int error; /* the first one in writing `executed` */
 };
 
 /* ---------------------------------------------------------------- set-up */
@@ -145,8 +146,8 @@ static void note_executed(void *context, uint8_t floor, const struct word *reque
 		(double)w->step / TDM_FRAMES_PER_SECOND, floor, request->sequence,
 		request->op == WORD_WRITE ? "write" : "action", request->module, request->reg,
 		value, status_name(status));
-	if (fflush(w->executed) != 0 && w->stats.error == 0) {
-		w->stats.error = -errno;
+	if (fflush(w->executed) != 0 && w->error == 0) {
+		w->error = -errno;
 	}
 }
 
@@ -154,10 +155,10 @@ static void emit_truth(void *context, const struct truth_record *truth)
 {
 	struct world *w = context;
 
-	w->stats.cells[truth->link][truth->fate]++;
-	w->stats.hits_lost[truth->link] += truth->hits_lost;
+	w->stats.cells[truth->fate]++;
+	w->stats.hits_lost += truth->hits_lost;
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
-		w->stats.hits[truth->link] += truth->hits[m];
+		w->stats.hits += truth->hits[m];
 	}
 	if (w->truth != NULL) {
 		truth_file_put(w->truth, truth);
@@ -339,7 +340,7 @@ int world_destroy(struct world *w)
 		err = -errno;
 	}
 	if (err == 0) {
-		err = w->stats.error;
+		err = w->error;
 	}
 	gps_destroy(w->gps);
 	scenario_fini(&w->scenario);
@@ -695,7 +696,7 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 	uint64_t sent;
 
 	if (w->play != NULL) {
-		w->stats.cells[link][fate]++;
+		w->stats.cells[fate]++;
 		play_uplink(w->play, link, fate, cell);
 		return;
 	}
@@ -729,5 +730,4 @@ struct play *world_play(struct world *w)
 void world_stats(const struct world *w, struct world_stats *ret_stats)
 {
 	*ret_stats = w->stats;
-	ret_stats->steps = w->started ? w->step + 1 : 0;
 }
