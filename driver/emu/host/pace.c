@@ -112,21 +112,13 @@ static int real_time(struct pace *p)
 static int unhurried_turn(struct pace *p, const struct play *play)
 {
 	unsigned made = 0;
-	uint64_t from;
-	int r;
 
 	while (made < TURN_STEPS && !finished(p) && (p->h->gone || board_rings_take(p->h->board)) &&
 	       (play == NULL || play_state(play) == PLAY_RUN)) {
 		host_step(p->h);
 		made++;
 	}
-	if (made > 0) {
-		return turn(p, 0);
-	}
-	from = emu_now_ns();
-	r = turn(p, 1);
-	p->h->stats.waited_ns += emu_now_ns() - from;
-	return r;
+	return turn(p, made > 0 ? 0 : 1);
 }
 
 static int max_speed(struct pace *p)
