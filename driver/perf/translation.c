@@ -53,11 +53,6 @@ struct translation {
 	struct evidence evidence[KINDS][PERF_MODES];
 };
 
-static int read_counters(struct translation *t, uint32_t ret_counts[KINDS])
-{
-	return nanet3_reg_read(t->l.board, NANET3_REG_TLB_HITS, ret_counts, KINDS);
-}
-
 /* The hit's page, 0, stays out of the walk. */
 static uint64_t walk_page(struct translation *t)
 {
@@ -92,7 +87,7 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 	uint64_t begin = 0, end;
 	int err, posted;
 
-	err = read_counters(t, before);
+	err = nanet3_reg_read(t->l.board, NANET3_REG_TLB_HITS, before, KINDS);
 	if (err < 0) {
 		return err;
 	}
@@ -109,7 +104,7 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 		t->batch = (unsigned)posted;
 		return -EAGAIN;
 	}
-	err = read_counters(t, after);
+	err = nanet3_reg_read(t->l.board, NANET3_REG_TLB_HITS, after, KINDS);
 	if (err < 0) {
 		return err;
 	}
