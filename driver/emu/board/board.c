@@ -153,11 +153,8 @@ static void status_step(struct board *b, struct board_link *l, bool signal, bool
 		.frame_count = b->count,
 	};
 
-	if (locked && !l->locked) {
-		LREG(l, NANET3_LREG_ALIGNS)++;
-		phase_reset(l);
-	} else if (!locked && l->locked) {
-		LREG(l, NANET3_LREG_LOST_LOCKS)++;
+	if (locked != l->locked) {
+		LREG(l, locked ? NANET3_LREG_ALIGNS : NANET3_LREG_LOST_LOCKS)++;
 		phase_reset(l);
 	}
 	l->locked = locked;

@@ -275,17 +275,14 @@ enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss
 	if (loss == TDM_GOOD) {
 		loss = want_buffer(b, l);
 	}
-	if (loss == TDM_GOOD) {
-		cell = cell_map(b, l);
-		if (cell != NULL) {
-			*ret_cell = cell;
-			tlb_touch(b, l, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES);
-			d->fill++;
-			return TDM_GOOD;
-		}
-		loss = TDM_LOSS_BOARD_FIFO;
+	cell = loss == TDM_GOOD ? cell_map(b, l) : NULL;
+	if (cell != NULL) {
+		*ret_cell = cell;
+		tlb_touch(b, l, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES);
+		d->fill++;
+		return TDM_GOOD;
 	}
-	loss = gap_name(d, loss, b->count);
+	loss = gap_name(d, loss == TDM_GOOD ? TDM_LOSS_BOARD_FIFO : loss, b->count);
 	gap_add(b, l, loss);
 	count_loss(l, loss);
 	return loss;
