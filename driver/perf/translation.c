@@ -92,7 +92,7 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 		return err;
 	}
 	posted = post(t, kind, &begin);
-	if (posted < 0) {
+	if (posted <= 0) {
 		return posted;
 	}
 	err = loopback_settle(&t->l, mode, kind == KIND_MISS);
@@ -108,8 +108,8 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 	if (err < 0) {
 		return err;
 	}
-	samples_add(&t->samples[kind][mode], (end - begin) / t->batch);
-	evidence->puts += t->batch;
+	samples_add(&t->samples[kind][mode], (end - begin) / (unsigned)posted);
+	evidence->puts += (unsigned)posted;
 	for (int k = 0; k < KINDS; k++) {
 		evidence->counts[k] += after[k] - before[k];
 	}
