@@ -11,7 +11,7 @@
 #include "driver/options/options.h"
 
 /* Exactly `count` whole numbers between commas. */
-static bool list(const char *text, unsigned count, unsigned high, unsigned *ret_values)
+static bool list(const char *text, unsigned count, unsigned high, uint8_t *ret_values)
 {
 	for (unsigned i = 0; i < count; i++) {
 		uint64_t value;
@@ -20,7 +20,7 @@ static bool list(const char *text, unsigned count, unsigned high, unsigned *ret_
 		    *text++ != (i + 1 < count ? ',' : '\0')) {
 			return false;
 		}
-		ret_values[i] = (unsigned)value;
+		ret_values[i] = (uint8_t)value;
 	}
 	return true;
 }
@@ -48,14 +48,11 @@ static const char *take_speed(void *settings, const char *arg)
 
 static const char *take_load(void *settings, const char *arg)
 {
-	static const struct {
-		const char *name;
-		enum world_load load;
-	} loads[] = {{"quiet", WORLD_QUIET}, {"design", WORLD_DESIGN}, {"full", WORLD_FULL}};
+	static const char *const names[] = {"design", "quiet", "full"}; /* as enum world_load */
 
-	for (unsigned i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
-		if (strcmp(arg, loads[i].name) == 0) {
-			((struct emu_options *)settings)->world.load = loads[i].load;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(arg, names[i]) == 0) {
+			((struct emu_options *)settings)->world.load = (enum world_load)i;
 			return NULL;
 		}
 	}
@@ -65,15 +62,9 @@ static const char *take_load(void *settings, const char *arg)
 static const char *take_floors(void *settings, const char *arg)
 {
 	struct emu_options *o = settings;
-	unsigned floors[NANET3_LINKS];
 
-	if (!list(arg, NANET3_LINKS, 31, floors)) {
-		return "four floors of 0 to 31, with commas";
-	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		o->world.floors[i] = (uint8_t)floors[i];
-	}
-	return NULL;
+	return list(arg, NANET3_LINKS, 31, o->world.floors) ? NULL
+							    : "four floors of 0 to 31, with commas";
 }
 
 static const char *take_swap(void *settings, const char *arg)
@@ -87,7 +78,7 @@ static const char *take_swap(void *settings, const char *arg)
 }
 
 /* A fibre and the floor at its end go together. */
-static void swap_fibres(struct world_config *w, const unsigned links[2])
+static void swap_fibres(struct world_config *w, const uint8_t links[2])
 {
 	const uint8_t floor = w->floors[links[0]];
 	const double km = w->fibre_km[links[0]];
@@ -109,20 +100,6 @@ static const char *take_start(void *settings, const char *arg)
 		return "UTC as 2026-12-31T23:59:50, 2000 to 2099";
 	}
 	o->start_utc_s = timegm(&tm);
-	return NULL;
-}
-
-static const char *take_board(void *settings, const char *arg)
-{
-	struct emu_options *o = settings;
-	uint64_t board;
-	const char *end;
-
-	if (!option_whole(arg, 0, 255, &board, &end) || *end != '\0') {
-		return "0 to 255";
-	}
-	snprintf(o->name, sizeof(o->name), "nanet3-%u", (unsigned)board);
-	o->host.serial = 1000 + (unsigned)board;
 	return NULL;
 }
 
@@ -172,7 +149,8 @@ static const struct option_entry entries[] = {
 	 SEA},
 	{"seconds", "N", "stop after N s of model time",
 	 NUMBER(host.duration_s, 0.001, 1e7, "0.001 to 10000000 s")},
-	{"board", "N", "number of the board: nanet3-N (default 0)", .take = take_board},
+	{"board", "N", "number of the board: nanet3-N (default 0)",
+	 WHOLE(board, 0, 255, "0 to 255")},
 	{"first-epoch", "N", "DMA epochs before this start: the next has the next number",
 	 WHOLE(host.first_epoch, 0, 4e9, "0 to 4000000000")},
 	{"frames-per-buffer", "N", "frames in a DMA buffer (default 16)",
@@ -198,8 +176,7 @@ static const struct options options = {
 		"       nanet3-emu --qemu MIB [option ...] -- qemu-system-x86_64 [argument "
 		"...]\n\n",
 	.tail = "\nWith --play the links carry what fcmctl record has kept, to a daemon of its "
-		"own, "
-		"at the\n"
+		"own, at the\n"
 		"pace of the recording, or --speed times that. At the end it prints \"played N "
 		"cells\" and\n"
 		"the links go dark. Options of the floors and of the sea are refused with "
@@ -223,7 +200,6 @@ static void set_defaults(struct emu_options *o)
 	memset(o, 0, sizeof(*o));
 	world_config_default(&o->world);
 	host_config_default(&o->host);
-	take_board(o, "0");
 	o->start_utc_s = -1;
 	o->ready_fd = -1;
 }
@@ -271,7 +247,9 @@ static int finish(struct emu_options *o, const char *of_the_sea, char **rest)
 	if (!qemu && o->qemu.launch.bus != NULL) {
 		return complain("--slot", "", " needs --qemu");
 	}
+	snprintf(o->name, sizeof(o->name), "nanet3-%u", o->board);
 	o->host.name = o->name;
+	o->host.serial = 1000 + o->board;
 	o->qemu.launch.command = rest;
 	o->qemu.serial = o->host.serial;
 	o->qemu.speed = o->host.speed;

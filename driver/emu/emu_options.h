@@ -14,9 +14,10 @@ struct emu_options {
 	struct world_config world;
 	struct host_config host;
 	struct qemu_config qemu; /* its memory is 0: the socket's host is wanted */
+	unsigned board;		 /* its number */
 	char name[32];		 /* of the board */
 	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */
-	unsigned swap[2];	 /* links whose fibres are swapped; equal: none */
+	uint8_t swap[2];	 /* links whose fibres are swapped; equal: none */
 	int ready_fd;		 /* where "ready" is written; -1 = standard output */
 };
 

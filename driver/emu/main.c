@@ -61,9 +61,7 @@ static int64_t start_of(const struct emu_options *o)
 	if (o->start_utc_s < 0) {
 		return world_tai_now(o->world.leap_path) / SECOND_NS * SECOND_NS;
 	}
-	if (leap_load(o->world.leap_path != NULL ? o->world.leap_path : LEAP_FILE, &table) < 0) {
-		leap_default(&table);
-	}
+	leap_load_or_default(o->world.leap_path, &table);
 	return leap_to_tai(&table, o->start_utc_s) * SECOND_NS;
 }
 
@@ -125,25 +123,16 @@ static void say_played(void *context, bool whole)
 /* What became of the frames: the rest of the summary's line. */
 static void print_world(FILE *out, const struct world *w)
 {
-	struct world_stats world;
-	uint64_t cells[TDM_LOSSES] = {0};
-	uint64_t hits = 0, lost = 0;
+	struct world_stats s;
 
-	world_stats(w, &world);
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		for (unsigned fate = 0; fate < TDM_LOSSES; fate++) {
-			cells[fate] += world.cells[link][fate];
-		}
-		hits += world.hits[link];
-		lost += world.hits_lost[link];
-	}
+	world_stats(w, &s);
 	for (unsigned fate = 0; fate < TDM_LOSSES; fate++) {
-		fprintf(out, ", %s %" PRIu64, tdm_loss_name((enum tdm_loss)fate), cells[fate]);
+		fprintf(out, ", %s %" PRIu64, tdm_loss_name((enum tdm_loss)fate), s.cells[fate]);
 	}
 	fprintf(out,
 		", hits %" PRIu64 " (lost %" PRIu64 "), executed %" PRIu64
 		", scenario events %" PRIu64,
-		hits, lost, world.executed, world.events);
+		s.hits, s.hits_lost, s.executed, s.events);
 }
 
 /* Close the world's files; `status` unless that fails. `err`: what has stopped the host; 0: nothing. */

@@ -25,12 +25,12 @@ struct check {
 /* Both ways of waiting in turn, where both are wanted. */
 static enum perf_mode mode_of(struct check *c)
 {
-	bool both = c->options->modes[PERF_INTERRUPT] && c->options->modes[PERF_POLLING];
+	enum perf_mode mode;
 
-	if (both) {
-		return (enum perf_mode)(c->turn++ % PERF_MODES);
-	}
-	return c->options->modes[PERF_POLLING] ? PERF_POLLING : PERF_INTERRUPT;
+	do {
+		mode = (enum perf_mode)(c->turn++ % PERF_MODES);
+	} while (!c->options->modes[mode]);
+	return mode;
 }
 
 static int move(void *context, const struct selftest_put *put)

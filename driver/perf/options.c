@@ -3,7 +3,6 @@
 #include "driver/perf/options.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,19 +33,6 @@ static bool size(const char *text, uint64_t *ret_value, const char **ret_end)
 	*ret_value = value << shift;
 	*ret_end = end;
 	return *ret_value <= PERF_SIZE_MAX;
-}
-
-static const char *take_board(void *settings, const char *arg)
-{
-	struct perf_options *o = settings;
-	const char *end;
-	uint64_t number;
-
-	if (!option_whole(arg, 0, 255, &number, &end) || *end != '\0') {
-		return "a board's number, 0 to 255";
-	}
-	snprintf(o->where, sizeof(o->where), "/dev/nanet3-%" PRIu64, number);
-	return NULL;
 }
 
 static const char *take_mode(void *settings, const char *arg)
@@ -84,16 +70,20 @@ static const char *take_size(void *settings, const char *arg)
 	return NULL;
 }
 
-/* The settings, and what is only checked. */
+/* The settings, and what they are made of. */
 struct line {
 	struct perf_options o;
+	unsigned board;
 	bool json, csv;
 };
+
+#define NO_BOARD 256u /* none was given */
 
 #define AT(field) .at = offsetof(struct line, field)
 
 static const struct option_entry entries[] = {
-	{"board", "N", "the board /dev/nanet3-N (default 0)", .take = take_board},
+	{"board", "N", "the board /dev/nanet3-N (default 0)", OPTION_WHOLE, AT(board), 0, 255,
+	 "a board's number, 0 to 255"},
 	{"mode", "interrupt|polling|both", "how to wait (default both, in turn)",
 	 .take = take_mode},
 	{"size", "S", "one packet size in bytes, with k or M for KiB or MiB", .take = take_size},
@@ -127,8 +117,9 @@ static const struct options options = {
 	.count = sizeof(entries) / sizeof(entries[0]),
 };
 
-static int words(char **argv, int count, struct perf_options *o, char *ret_error, size_t error_size)
+static int words(char **argv, int count, struct line *line, char *ret_error, size_t error_size)
 {
+	struct perf_options *o = &line->o;
 	const struct command_entry *command = NULL;
 
 	if (count < 1) {
@@ -150,7 +141,7 @@ static int words(char **argv, int count, struct perf_options *o, char *ret_error
 		return -EINVAL;
 	}
 	o->command = command->name;
-	if (count > 2 || (count == 2 && o->where[0] != '\0')) {
+	if (count > 2 || (count == 2 && line->board != NO_BOARD)) {
 		snprintf(ret_error, error_size, "one board at a time: %s", argv[count - 1]);
 		return -EINVAL;
 	}
@@ -158,8 +149,11 @@ static int words(char **argv, int count, struct perf_options *o, char *ret_error
 		snprintf(ret_error, error_size, "too long: %s", argv[1]);
 		return -EINVAL;
 	}
-	if (count == 2 || o->where[0] == '\0') {
-		snprintf(o->where, sizeof(o->where), "%s", count == 2 ? argv[1] : "/dev/nanet3-0");
+	if (count == 2) {
+		strcpy(o->where, argv[1]);
+	} else {
+		snprintf(o->where, sizeof(o->where), "/dev/nanet3-%u",
+			 line->board == NO_BOARD ? 0 : line->board);
 	}
 	return 0;
 }
@@ -167,7 +161,7 @@ static int words(char **argv, int count, struct perf_options *o, char *ret_error
 int perf_options_parse(int argc, char **argv, struct perf_options *ret_options, char *ret_error,
 		       size_t error_size)
 {
-	struct line line = {.o = {.modes = {true, true}, .seed = 1}};
+	struct line line = {.o = {.modes = {true, true}, .seed = 1}, .board = NO_BOARD};
 	int rest,
 		r = options_parse(&options, argc, argv, &line, &rest, NULL, ret_error, error_size);
 
@@ -179,7 +173,7 @@ int perf_options_parse(int argc, char **argv, struct perf_options *ret_options, 
 		return -EINVAL;
 	}
 	line.o.format = line.json ? PERF_JSON : line.csv ? PERF_CSV : PERF_TEXT;
-	r = words(argv + rest, argc - rest, &line.o, ret_error, error_size);
+	r = words(argv + rest, argc - rest, &line, ret_error, error_size);
 	if (r == 0) {
 		*ret_options = line.o;
 	}

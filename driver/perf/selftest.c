@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The self-test: its puts and its checks, independent of a board. See selftest.h. */
+/* The self-test: its patterns, puts and checks, independent of a board. See selftest.h. */
 #include "driver/perf/selftest.h"
 
 #include <errno.h>
@@ -10,6 +10,67 @@
 
 #define PAGE  4096u
 #define GUARD 256u /* bytes before and behind that must stay as they were */
+
+/* ------------------------------------------------------------------------ patterns */
+
+/* The next of a sequence of random numbers (splitmix64, public domain, S. Vigna). */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+/* Eight bytes of a pattern. */
+static uint64_t word_of(enum pattern pattern, uint64_t index, uint64_t *state)
+{
+	uint64_t word = 0;
+
+	switch (pattern) {
+	case PATTERN_WALKING_ONES: /* each byte its own bit, and each word one further */
+		for (unsigned i = 0; i < 8; i++) {
+			word |= 1ull << (8 * i + (i + index) % 8);
+		}
+		return word;
+	case PATTERN_COUNTER:
+		return (2 * index + 1) << 32 | (uint32_t)(2 * index);
+	default:
+		return next_random(state);
+	}
+}
+
+void pattern_fill(uint8_t *bytes, size_t count, enum pattern pattern, uint64_t seed)
+{
+	for (size_t i = 0; i < count; i += 8) {
+		uint64_t word = word_of(pattern, i / 8, &seed);
+
+		memcpy(bytes + i, &word, count - i < 8 ? count - i : 8);
+	}
+}
+
+struct difference pattern_compare(const uint8_t *is, const uint8_t *should, size_t count)
+{
+	struct difference d = {0};
+
+	if (memcmp(is, should, count) == 0) {
+		return d;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (is[i] == should[i]) {
+			continue;
+		}
+		if (d.count++ == 0) {
+			d.first = i;
+			d.is = is[i];
+			d.should = should[i];
+		}
+	}
+	return d;
+}
+
+/* ------------------------------------------------------------------------ puts */
 
 struct run {
 	const struct selftest *test;
@@ -81,7 +142,7 @@ static int fixed_puts(struct run *r)
 		if (err < 0 || r->ended) {
 			return err;
 		}
-		(void)pattern_random(&r->random);
+		(void)next_random(&r->random);
 	}
 	return 0;
 }
@@ -93,11 +154,11 @@ static int random_puts(struct run *r)
 		int err;
 
 		/* Short ones as often as long ones. */
-		put.length = 1 + pattern_random(&r->random) %
-					 (1u << (1 + pattern_random(&r->random) % 16));
-		put.source_offset = pattern_random(&r->random) % (SELFTEST_BYTES - put.length + 1);
+		put.length =
+			1 + next_random(&r->random) % (1u << (1 + next_random(&r->random) % 16));
+		put.source_offset = next_random(&r->random) % (SELFTEST_BYTES - put.length + 1);
 		put.destination_offset =
-			pattern_random(&r->random) % (SELFTEST_BYTES - put.length + 1);
+			next_random(&r->random) % (SELFTEST_BYTES - put.length + 1);
 		err = one_put(r, &put);
 		if (err < 0 || r->ended) {
 			return err;
@@ -130,6 +191,7 @@ int selftest_run(const struct selftest *test, struct selftest_result *ret_result
 
 void selftest_describe(const struct selftest_failure *f, char *ret_text, size_t size)
 {
+	static const char *const names[PATTERNS] = {"walking ones", "counter", "random"};
 	int64_t at = (int64_t)(f->offset - f->put.destination_offset);
 
 	snprintf(ret_text, size,
@@ -137,7 +199,7 @@ void selftest_describe(const struct selftest_failure *f, char *ret_text, size_t 
 		 ", destination offset %" PRIu64 "): byte %" PRId64
 		 " of it%s, at destination offset %" PRIu64
 		 ", is 0x%02x, should be 0x%02x, bits 0x%02x; %" PRIu64 " bytes differ",
-		 f->number, pattern_name(f->put.pattern), f->put.length, f->put.source_offset,
+		 f->number, names[f->put.pattern], f->put.length, f->put.source_offset,
 		 f->put.destination_offset, at, f->outside ? ", outside" : "", f->offset, f->is,
 		 f->should, f->is ^ f->should, f->wrong);
 }

@@ -11,10 +11,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "driver/perf/pattern.h"
-
 #define SELFTEST_LONGEST 65536u				/* bytes of a put */
 #define SELFTEST_BYTES	 (SELFTEST_LONGEST + 4 * 4096u) /* of each buffer */
+
+enum pattern {
+	PATTERN_WALKING_ONES, /* one bit in a byte, wandering: lines that stick or touch */
+	PATTERN_COUNTER,      /* number of the 32-bit word: what lies in another's place */
+	PATTERN_RANDOM,	      /* by seed */
+	PATTERNS,
+};
+
+void pattern_fill(uint8_t *bytes, size_t count, enum pattern pattern, uint64_t seed);
+
+struct difference {
+	size_t first; /* byte */
+	uint8_t is, should;
+	size_t count; /* bytes that differ; 0: none does, the rest is not set */
+};
+struct difference pattern_compare(const uint8_t *is, const uint8_t *should, size_t count);
 
 struct selftest_put {
 	enum pattern pattern;

@@ -39,33 +39,19 @@ static const struct table figures = {
 		    {"misses", 2}},
 };
 
-struct counters {
-	uint32_t hits, walks, misses;
-};
-
-struct cell_of {
-	struct samples samples;	      /* ns a put */
-	uint64_t hits, walks, misses; /* while measuring */
+/* What the board's counters say of the puts of a kind: its registers come in the order of the kinds. */
+struct evidence {
 	uint64_t puts;
+	uint64_t counts[KINDS];
 };
 
 struct translation {
 	struct loopback l;
 	unsigned batch;
-	uint64_t page; /* of the walk, goes on from batch to batch */
-	struct cell_of cells[KINDS][PERF_MODES];
+	uint64_t page;				   /* of the walk, goes on from batch to batch */
+	struct samples samples[KINDS][PERF_MODES]; /* ns a put */
+	struct evidence evidence[KINDS][PERF_MODES];
 };
-
-static int read_counters(struct nanet3 *b, struct counters *ret)
-{
-	uint32_t v[3];
-	int err = nanet3_reg_read(b, NANET3_REG_TLB_HITS, v, 3);
-
-	if (err == 0) {
-		*ret = (struct counters){v[0], v[1], v[2]};
-	}
-	return err;
-}
 
 /* The hit's page, 0, stays out of the walk. */
 static uint64_t walk_page(struct translation *t)
@@ -73,103 +59,95 @@ static uint64_t walk_page(struct translation *t)
 	return 1 + t->page++ % (PAGES - 1);
 }
 
-/* Post the batch, ring for it with the last. -EAGAIN: the ring takes no more than *ret_posted. */
-static int post(struct translation *t, enum kind kind, unsigned *ret_posted, uint64_t *ret_begin)
+/* Post the batch, ring for it with the last. How many the ring has taken, fewer when it is full. */
+static int post(struct translation *t, enum kind kind, uint64_t *ret_begin)
 {
-	uint64_t miss = t->l.bytes;
-
 	for (unsigned i = 0; i < t->batch; i++) {
 		bool last = i + 1 == t->batch;
 		uint32_t flags = (last ? 0 : NANET3_PUT_MORE) |
 				 (kind == KIND_MISS ? NANET3_PUT_UNCHECKED : 0);
-		uint64_t to = kind == KIND_MISS	  ? miss
+		uint64_t to = kind == KIND_MISS	  ? t->l.bytes
 			      : kind == KIND_WALK ? walk_page(t) * NANET3_PAGE
 						  : 0;
 		int err;
 
-		*ret_posted = i;
 		*ret_begin = perf_now_ns();
 		err = loopback_put(&t->l, 0, to, PUT_BYTES, flags);
 		if (err < 0) {
-			return err;
+			return err == -EAGAIN && i > 0 ? (int)i : err;
 		}
 	}
-	*ret_posted = t->batch;
-	return 0;
+	return (int)t->batch;
 }
 
 static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 {
-	struct cell_of *cell = &t->cells[kind][mode];
-	struct counters before = {0}, after = {0};
+	struct evidence *evidence = &t->evidence[kind][mode];
+	uint32_t before[KINDS], after[KINDS];
 	uint64_t begin = 0, end;
-	unsigned posted;
-	int err, full;
+	int err, posted;
 
-	err = read_counters(t->l.board, &before);
+	err = nanet3_reg_read(t->l.board, NANET3_REG_TLB_HITS, before, KINDS);
 	if (err < 0) {
 		return err;
 	}
-	full = post(t, kind, &posted, &begin);
-	if (full < 0 && (full != -EAGAIN || posted == 0)) {
-		return full;
+	posted = post(t, kind, &begin);
+	if (posted <= 0) {
+		return posted;
 	}
 	err = loopback_settle(&t->l, mode, kind == KIND_MISS);
 	end = perf_now_ns();
 	if (err < 0) {
 		return err;
 	}
-	if (full == -EAGAIN) { /* the doorbell was rung in the middle: no figure */
-		t->batch = posted;
-		return full;
+	if ((unsigned)posted < t->batch) { /* the doorbell was rung in the middle: no figure */
+		t->batch = (unsigned)posted;
+		return -EAGAIN;
 	}
-	err = read_counters(t->l.board, &after);
+	err = nanet3_reg_read(t->l.board, NANET3_REG_TLB_HITS, after, KINDS);
 	if (err < 0) {
 		return err;
 	}
-	samples_add(&cell->samples, (end - begin) / t->batch);
-	cell->puts += t->batch;
-	cell->hits += after.hits - before.hits;
-	cell->walks += after.walks - before.walks;
-	cell->misses += after.misses - before.misses;
+	samples_add(&t->samples[kind][mode], (end - begin) / (unsigned)posted);
+	evidence->puts += (unsigned)posted;
+	for (int k = 0; k < KINDS; k++) {
+		evidence->counts[k] += after[k] - before[k];
+	}
 	return 0;
 }
 
 /* The counters are the board's: others may add to them, none subtracts. A few may be off: hits
  * begin with a walk, and a TLB may keep a page longer than a simple one does. */
-static void check_evidence(struct results *r, enum kind kind, const struct cell_of *cell)
+static void check_evidence(struct results *r, enum kind kind, const struct evidence *e)
 {
-	uint64_t evidence = kind == KIND_HIT	? cell->hits
-			    : kind == KIND_WALK ? cell->walks
-						: cell->misses;
-
-	if (evidence * 10 < cell->puts * 9) {
+	if (e->counts[kind] * 10 < e->puts * 9) {
 		r->unsound = true;
 		snprintf(r->note, sizeof(r->note),
 			 "%s: the board counts %" PRIu64 " of %" PRIu64 " puts as such",
-			 kind_names[kind], evidence, cell->puts);
+			 kind_names[kind], e->counts[kind], e->puts);
 	}
 }
 
-static int tell(struct results *r, enum kind kind, enum perf_mode mode, struct cell_of *cell)
+static int tell(struct results *r, enum kind kind, enum perf_mode mode, struct translation *t)
 {
-	struct summary s = samples_summary(&cell->samples);
-	double puts = (double)cell->puts;
+	const struct evidence *e = &t->evidence[kind][mode];
+	struct summary s = samples_summary(&t->samples[kind][mode]);
+	double puts = (double)e->puts;
 
-	check_evidence(r, kind, cell);
+	check_evidence(r, kind, e);
 	return table_add(&r->figures, kind_names[kind], perf_mode_name(mode), puts, (double)s.p50,
-			 s.mean, (double)s.min, (double)s.p99, (double)cell->hits / puts,
-			 (double)cell->walks / puts, (double)cell->misses / puts);
+			 s.mean, (double)s.min, (double)s.p99, (double)e->counts[KIND_HIT] / puts,
+			 (double)e->counts[KIND_WALK] / puts, (double)e->counts[KIND_MISS] / puts);
 }
 
 static int round_of_all(const struct perf_options *o, struct translation *t)
 {
 	int err = 0;
 
-	for (int m = 0; m < PERF_MODES; m++) {
-		for (int k = 0; k < KINDS && err == 0 && o->modes[m]; k++) {
+	for_each_mode (o, m) {
+		for (int k = 0; k < KINDS && err == 0; k++) {
 			do {
-				err = batch(t, (enum kind)k, (enum perf_mode)m);
+				err = batch(t, (enum kind)k, m);
 			} while (err == -EAGAIN);
 		}
 	}
@@ -181,18 +159,15 @@ static int measure(const struct perf_options *o, struct translation *t, struct r
 	uint64_t count = o->count != 0 ? o->count : BATCHES;
 	int err = 0;
 
-	for (int i = 0; i < KINDS * PERF_MODES && err == 0; i++) {
-		err = samples_create(&t->cells[i / PERF_MODES][i % PERF_MODES].samples, count);
+	for (int k = 0; k < KINDS && err == 0; k++) {
+		err = samples_make(t->samples[k], count);
 	}
 	for (uint64_t i = 0; i < count && err == 0; i++) {
 		err = round_of_all(o, t);
 	}
-	for (int i = 0; i < KINDS * PERF_MODES && err == 0; i++) {
-		enum perf_mode mode = (enum perf_mode)(i % PERF_MODES);
-
-		if (o->modes[mode]) {
-			err = tell(r, (enum kind)(i / PERF_MODES), mode,
-				   &t->cells[i / PERF_MODES][mode]);
+	for (int k = 0; k < KINDS; k++) {
+		for_each_mode (o, m) {
+			err = err == 0 ? tell(r, (enum kind)k, m, t) : err;
 		}
 	}
 	return err;
@@ -212,8 +187,8 @@ int measure_translation(const struct perf_options *o, struct nanet3 *b, struct r
 	if (err < 0) {
 		strcpy(r->note, "puts of 8 bytes");
 	}
-	for (int i = 0; i < KINDS * PERF_MODES; i++) {
-		samples_destroy(&t.cells[i / PERF_MODES][i % PERF_MODES].samples);
+	for (int k = 0; k < KINDS; k++) {
+		samples_free(t.samples[k]);
 	}
 	loopback_destroy(&t.l);
 	return err;

@@ -34,7 +34,6 @@ static void pps(struct board *b, uint32_t offset_frames)
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_PPS,
 		.link = 0xff,
-		.frame_count = b->count,
 		.value = ++b->pps_number,
 	};
 
@@ -48,42 +47,23 @@ static void pps(struct board *b, uint32_t offset_frames)
 	event_control(b, &ev);
 }
 
-/* Open buffers end where the count is about to move. */
-static void count_moves(struct board *b)
-{
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		dma_cut(b, &b->links[i]);
-	}
-}
-
-static void count_given(struct board *b)
-{
-	if (b->step > 0 && b->roof.count != b->count + 1) {
-		count_moves(b);
-	}
-	b->count = b->roof.count;
-	if (b->roof.pps) {
-		pps(b, 0);
-	}
-	reg_pair_set(&REG(b, NANET3_REG_COUNT), b->count);
-}
-
-/* The next cell's count. A PPS off the count's own second border begins a new second there. */
+/* The next cell's count, given or counted. A PPS off the count's own second border begins a new second
+ * there. */
 static void count_step(struct board *b)
 {
-	uint32_t offset;
+	const uint64_t next = b->step == 0 ? BOARD_FIRST_COUNT : b->count + 1;
+	uint32_t offset = 0;
+	uint64_t count = b->roof.count;
 
-	if (b->roof.counted) {
-		count_given(b);
-		return;
+	if (!b->roof.counted) {
+		offset = b->roof.pps ? (uint32_t)(next % NANET3_FRAMES_PER_SECOND) : 0;
+		count = next + (offset != 0 ? NANET3_FRAMES_PER_SECOND - offset : 0);
 	}
-	b->count = b->step == 0 ? BOARD_FIRST_COUNT : b->count + 1;
-	offset = (uint32_t)(b->count % NANET3_FRAMES_PER_SECOND);
+	for (unsigned i = 0; i < NANET3_LINKS && count != next && b->step > 0; i++) {
+		dma_cut(b, &b->links[i]); /* open buffers end where the count moves */
+	}
+	b->count = count;
 	if (b->roof.pps) {
-		if (offset != 0) {
-			count_moves(b);
-			b->count += NANET3_FRAMES_PER_SECOND - offset;
-		}
 		pps(b, offset);
 	}
 	reg_pair_set(&REG(b, NANET3_REG_COUNT), b->count);
@@ -102,7 +82,6 @@ static void stall_step(struct board *b)
 	if (stalled == b->stalled) {
 		return;
 	}
-	ev.frame_count = b->count;
 	b->stalled = false; /* the event is the last thing out, or the first */
 	event_control(b, &ev);
 	b->stalled = stalled;
@@ -174,11 +153,8 @@ static void status_step(struct board *b, struct board_link *l, bool signal, bool
 		.frame_count = b->count,
 	};
 
-	if (locked && !l->locked) {
-		LREG(l, NANET3_LREG_ALIGNS)++;
-		phase_reset(l);
-	} else if (!locked && l->locked) {
-		LREG(l, NANET3_LREG_LOST_LOCKS)++;
+	if (locked != l->locked) {
+		LREG(l, locked ? NANET3_LREG_ALIGNS : NANET3_LREG_LOST_LOCKS)++;
 		phase_reset(l);
 	}
 	l->locked = locked;

@@ -137,7 +137,6 @@ static void fault(struct board *b, struct board_link *l)
 		.reason = NANET3_ERROR_DMA_FAULT,
 		.dma_epoch = l->dma.epoch,
 		.position = l->dma.write,
-		.frame_count = b->count,
 		.value = NANET3_REG_LINK(l->index, NANET3_LREG_TABLE),
 	};
 
@@ -153,11 +152,8 @@ static enum tdm_loss open_buffer(struct board *b, struct board_link *l)
 	struct dma *d = &l->dma;
 	uint64_t bus, entry = d->table + d->write % d->depth * sizeof(bus);
 
-	if (!board_fetch(b, entry, &bus, sizeof(bus))) {
-		fault(b, l);
-		return TDM_LOSS_BOARD_FIFO;
-	}
-	if (board_map(b, bus, d->frames * NANET3_FRAME_BYTES) == NULL) {
+	if (!board_fetch(b, entry, &bus, sizeof(bus)) ||
+	    board_map(b, bus, d->frames * NANET3_FRAME_BYTES) == NULL) {
 		fault(b, l);
 		return TDM_LOSS_BOARD_FIFO;
 	}
@@ -260,16 +256,6 @@ static uint8_t *cell_map(struct board *b, struct board_link *l)
 	return p;
 }
 
-/* An engine that does not stop continues to write where it was, without events. */
-static void cell_stray(struct board *b, struct board_link *l, uint8_t **ret_cell)
-{
-	uint8_t *p = l->dma.open ? board_map(b, l->dma.bus, NANET3_FRAME_BYTES) : NULL;
-
-	if (p != NULL) {
-		*ret_cell = p;
-	}
-}
-
 enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss,
 		       uint8_t **ret_cell)
 {
@@ -278,9 +264,9 @@ enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss
 
 	*ret_cell = l->scratch;
 	if (!d->enabled) {
-		if (dma_stuck(d)) {
-			cell_stray(b, l, ret_cell);
-		}
+		/* An engine that does not stop continues to write where it was, without events. */
+		cell = dma_stuck(d) && d->open ? board_map(b, d->bus, NANET3_FRAME_BYTES) : NULL;
+		*ret_cell = cell != NULL ? cell : l->scratch;
 		/* The link has no owner, and so no buffers. */
 		loss = loss == TDM_GOOD ? TDM_LOSS_RING_FULL : loss;
 		count_loss(l, loss);
@@ -289,17 +275,14 @@ enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss
 	if (loss == TDM_GOOD) {
 		loss = want_buffer(b, l);
 	}
-	if (loss == TDM_GOOD) {
-		cell = cell_map(b, l);
-		if (cell != NULL) {
-			*ret_cell = cell;
-			tlb_touch(b, l, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES);
-			d->fill++;
-			return TDM_GOOD;
-		}
-		loss = TDM_LOSS_BOARD_FIFO;
+	cell = loss == TDM_GOOD ? cell_map(b, l) : NULL;
+	if (cell != NULL) {
+		*ret_cell = cell;
+		tlb_touch(b, l, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES);
+		d->fill++;
+		return TDM_GOOD;
 	}
-	loss = gap_name(d, loss, b->count);
+	loss = gap_name(d, loss == TDM_GOOD ? TDM_LOSS_BOARD_FIFO : loss, b->count);
 	gap_add(b, l, loss);
 	count_loss(l, loss);
 	return loss;
@@ -382,11 +365,6 @@ void dma_stop(struct board *b, struct board_link *l)
 		d->open = false;
 		LREG(l, NANET3_LREG_STATUS) &= ~NANET3_LSTAT_BUSY;
 	}
-}
-
-bool dma_stuck(const struct dma *d)
-{
-	return d->stuck_until != 0;
 }
 
 void dma_release(struct board_link *l, uint64_t position)

@@ -10,18 +10,6 @@
 
 #include "driver/emu/board/private.h"
 
-/* ------------------------------------------------------------------------ host memory */
-
-/* A model fault: the next interrupts of the vector are lost. */
-static bool loses_irq(struct board *b, unsigned vector)
-{
-	if (b->lose_irqs[vector] == 0) {
-		return false;
-	}
-	b->lose_irqs[vector]--;
-	return true;
-}
-
 void *board_map(struct board *b, uint64_t bus, uint32_t length)
 {
 	void *p = b->host.map(b->host.context, bus, length);
@@ -41,8 +29,6 @@ bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length
 	}
 	return p != NULL;
 }
-
-/* ------------------------------------------------------------------------ event queue */
 
 bool event_room(const struct board *b, uint32_t events, bool control)
 {
@@ -97,7 +83,12 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control)
 	write_slot(slot, ev, write + 1);
 	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
 	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
-	if (REG(b, NANET3_REG_IRQ_MASK) & 1u << vector && !loses_irq(b, vector)) {
+	if (!(REG(b, NANET3_REG_IRQ_MASK) & 1u << vector)) {
+		return true;
+	}
+	if (b->lose_irqs[vector] > 0) { /* a model fault */
+		b->lose_irqs[vector]--;
+	} else {
 		b->host.irq(b->host.context, vector);
 	}
 	return true;
@@ -107,6 +98,7 @@ void event_control(struct board *b, struct nanet3_event *ev)
 {
 	uint32_t lost = REG(b, NANET3_REG_EVQ_LOST);
 
+	ev->frame_count = b->count;
 	if (lost != b->lost_told) {
 		struct nanet3_event full = {.type = NANET3_EVENT_ERROR,
 					    .link = 0xff,

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Faults that a test injects through NANET3_REG_MODEL_FAULT: see model_fault.h for what they are.
- * Times are model time, in frame periods from the write on.
+ * Times are model time, in frame periods from the write on. One of them ends with a power-up.
  */
+#include <stddef.h>
+#include <string.h>
+
 #include "driver/emu/board/private.h"
 #include "driver/emu/common/model_fault.h"
 
@@ -27,14 +30,11 @@ void fault_reset(struct board *b)
 	}
 }
 
-/* ------------------------------------------------------------------------ events */
-
 static void flood(struct board *b, unsigned link, uint32_t count)
 {
 	struct nanet3_event ev = {
 		.type = NANET3_EVENT_LINK,
 		.link = (uint8_t)link,
-		.frame_count = b->count,
 		.value = LREG(&b->links[link], NANET3_LREG_STATUS) & ~NANET3_LSTAT_BUSY,
 	};
 
@@ -73,42 +73,11 @@ static void false_event(struct board *b, unsigned link, uint32_t epoch, uint32_t
 	event_post(b, &ev, true);
 }
 
-/* ------------------------------------------------------------------------ */
-
-static void link_fault(struct board *b, unsigned code, unsigned link, uint32_t argument)
-{
-	struct dma *d = &b->links[link].dma;
-
-	switch (code) {
-	case MODEL_FAULT_STUCK_DMA:
-		d->stick = argument;
-		break;
-	case MODEL_FAULT_SKIPPING_EVENT:
-		false_event(b, link, d->epoch, argument);
-		break;
-	case MODEL_FAULT_STALE_EVENT:
-		for (uint32_t i = 0; i < argument; i++) {
-			false_event(b, link, d->epoch - 1, i);
-		}
-		break;
-	default:
-		break;
-	}
-}
-
-static void vector_fault(struct board *b, unsigned code, unsigned vector, uint32_t argument)
-{
-	if (code == MODEL_FAULT_LOSE_IRQS) {
-		b->lose_irqs[vector] = argument;
-	}
-	for (uint32_t i = 0; code == MODEL_FAULT_SPURIOUS && i < argument; i++) {
-		b->host.irq(b->host.context, vector);
-	}
-}
-
 void fault_write(struct board *b, uint32_t value)
 {
 	const uint32_t code = value & 0xffu, which = value >> 8 & 0xffu, argument = value >> 16;
+	const bool vector = which < NANET3_VECTORS, link = which < NANET3_LINKS;
+	struct dma *d = &b->links[which % NANET3_LINKS].dma;
 
 	switch (code) {
 	case MODEL_FAULT_GONE:
@@ -123,14 +92,48 @@ void fault_write(struct board *b, uint32_t value)
 	case MODEL_FAULT_BAD_EVENT:
 		bad_events(b, argument);
 		break;
-	default:
-		if (which < NANET3_LINKS) {
-			link_fault(b, code, which, argument);
-		}
-		if (which < NANET3_VECTORS) {
-			vector_fault(b, code, which, argument);
+	case MODEL_FAULT_LOSE_IRQS:
+		if (vector) {
+			b->lose_irqs[which] = argument;
 		}
 		break;
+	case MODEL_FAULT_SPURIOUS:
+		for (uint32_t i = 0; vector && i < argument; i++) {
+			b->host.irq(b->host.context, which);
+		}
+		break;
+	case MODEL_FAULT_STUCK_DMA:
+		if (link) {
+			d->stick = argument;
+		}
+		break;
+	case MODEL_FAULT_SKIPPING_EVENT:
+		if (link) {
+			false_event(b, which, d->epoch, argument);
+		}
+		break;
+	case MODEL_FAULT_STALE_EVENT:
+		for (uint32_t i = 0; link && i < argument; i++) {
+			false_event(b, which, d->epoch - 1, i);
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+void board_power_up(struct board *b)
+{
+	memset(b->regs, 0, sizeof(*b) - offsetof(struct board, regs));
+	REG(b, NANET3_REG_ID) = 0x00334e4eu;
+	REG(b, NANET3_REG_VERSION) = NANET3_VERSION;
+	REG(b, NANET3_REG_LINKS) = NANET3_LINKS;
+	REG(b, NANET3_REG_SERIAL) = b->serial;
+	REG(b, NANET3_REG_BOOT_COUNT) = ++b->boots;
+	REG(b, NANET3_REG_MODEL) = b->emulated;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		b->links[i].index = i;
+		LREG(&b->links[i], NANET3_LREG_DEADLINE) = 5000;
 	}
 }
 

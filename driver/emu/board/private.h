@@ -163,7 +163,10 @@ void dma_cell_done(struct board *b, struct board_link *l);
 void dma_cut(struct board *b, struct board_link *l);
 
 /* Whether the engine was stopped and has not stopped: it may still write to its memory. */
-bool dma_stuck(const struct dma *d);
+static inline bool dma_stuck(const struct dma *d)
+{
+	return d->stuck_until != 0;
+}
 
 /* event.c */
 /* Put an event on the queue and raise its interrupt. False when stalled, off or without room.
@@ -173,7 +176,7 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control);
 bool event_room(const struct board *b, uint32_t events, bool control);
 /* Post the completion of a descriptor; false: no room. */
 bool event_tx(struct board *b, const struct nanet3_tx *tx, uint8_t reason);
-/* Post a LINK, PPS or ERROR event; what does not fit is counted and reported later. */
+/* Post a LINK, PPS or ERROR event of this step; what does not fit is counted and reported later. */
 void event_control(struct board *b, struct nanet3_event *ev);
 /* Host memory for `length` bytes; NULL counts a miss. Good until the host is entered again. */
 void *board_map(struct board *b, uint64_t bus, uint32_t length);
@@ -207,8 +210,7 @@ void fault_step(struct board *b);
 void fault_gone_step(struct board *b);
 /* CONTROL_RESET ends what it can end. */
 void fault_reset(struct board *b);
-
-/* power.c: as after power-up, one boot later. */
+/* As after power-up, one boot later. */
 void board_power_up(struct board *b);
 
 #endif

@@ -86,11 +86,10 @@ static bool copy(struct board *b, uint64_t to, uint64_t from, uint32_t length)
 	void *target, *source;
 
 	if (b->host.copy != NULL) {
-		if (!b->host.copy(b->host.context, to, from, length)) {
-			REG(b, NANET3_REG_TLB_MISSES)++;
-			return false;
-		}
-		return true;
+		const bool copied = b->host.copy(b->host.context, to, from, length);
+
+		REG(b, NANET3_REG_TLB_MISSES) += !copied;
+		return copied;
 	}
 	source = board_map(b, from, length);
 	target = source != NULL ? board_map(b, to, length) : NULL;
@@ -146,7 +145,6 @@ static void put_fault(struct board *b, const struct nanet3_tx *tx, const struct 
 		.link = 0xff,
 		.reason = NANET3_ERROR_DMA_FAULT,
 		.position = put->destination,
-		.frame_count = b->count,
 		.cookie = tx->cookie,
 		.value = NANET3_REG_BUFFER(put->buffer, NANET3_BREG_TABLE),
 	};

@@ -134,45 +134,29 @@ static void buffer_write(struct board *b, unsigned n, uint32_t offset, uint32_t 
 
 /* ------------------------------------------------------------------------ where they lie */
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_SIZE(a)	 (sizeof(a) / sizeof((a)[0]))
+#define LOW_HALF(offset) (1ull << (offset) / 4)
 
 /* Register files of one kind: `count` of them, `stride` bytes apart. */
 static const struct bank {
 	uint32_t base, stride, count, words;
 	void (*write)(struct board *b, unsigned n, uint32_t offset, uint32_t value);
-	uint16_t pairs[4]; /* low halves */
-	unsigned pair_count;
+	uint64_t pairs;		  /* a bit for each word that is the low half of one */
 	size_t regs, latch, size; /* where struct board keeps them, and the next n's; 0: nowhere */
 } banks[] = {
-	{0,
-	 NANET3_BAR_BYTES,
-	 1,
-	 BOARD_GLOBAL_REGS,
-	 global_write,
-	 {NANET3_REG_COUNT, NANET3_REG_PPS_COUNT, NANET3_REG_EVQ_BASE, NANET3_REG_TX_BASE},
-	 4,
-	 offsetof(struct board, regs),
-	 offsetof(struct board, latch),
-	 0},
-	{NANET3_REG_LINK(0u, 0u),
-	 NANET3_REG_LINK(1u, 0u) - NANET3_REG_LINK(0u, 0u),
-	 NANET3_LINKS,
-	 BOARD_LINK_REGS,
-	 link_write,
-	 {NANET3_LREG_TABLE, NANET3_LREG_WRITE, NANET3_LREG_RELEASE},
-	 3,
-	 offsetof(struct board, links[0].regs),
-	 offsetof(struct board, links[0].latch),
+	{0, NANET3_BAR_BYTES, 1, BOARD_GLOBAL_REGS, global_write,
+	 LOW_HALF(NANET3_REG_COUNT) | LOW_HALF(NANET3_REG_PPS_COUNT) |
+		 LOW_HALF(NANET3_REG_EVQ_BASE) | LOW_HALF(NANET3_REG_TX_BASE),
+	 offsetof(struct board, regs), offsetof(struct board, latch), 0},
+	{NANET3_REG_LINK(0u, 0u), NANET3_REG_LINK(1u, 0u) - NANET3_REG_LINK(0u, 0u), NANET3_LINKS,
+	 BOARD_LINK_REGS, link_write,
+	 LOW_HALF(NANET3_LREG_TABLE) | LOW_HALF(NANET3_LREG_WRITE) | LOW_HALF(NANET3_LREG_RELEASE),
+	 offsetof(struct board, links[0].regs), offsetof(struct board, links[0].latch),
 	 sizeof(struct board_link)},
-	{NANET3_REG_BUFFER(0u, 0u),
-	 NANET3_REG_BUFFER(1u, 0u) - NANET3_REG_BUFFER(0u, 0u),
-	 NANET3_BUFFERS,
-	 BOARD_BUFFER_REGS,
-	 buffer_write,
-	 {NANET3_BREG_TABLE, NANET3_BREG_LENGTH},
-	 2,
-	 offsetof(struct board, buffers[0].regs),
-	 offsetof(struct board, buffers[0].latch),
+	{NANET3_REG_BUFFER(0u, 0u), NANET3_REG_BUFFER(1u, 0u) - NANET3_REG_BUFFER(0u, 0u),
+	 NANET3_BUFFERS, BOARD_BUFFER_REGS, buffer_write,
+	 LOW_HALF(NANET3_BREG_TABLE) | LOW_HALF(NANET3_BREG_LENGTH),
+	 offsetof(struct board, buffers[0].regs), offsetof(struct board, buffers[0].latch),
 	 sizeof(struct user_buffer)},
 	{NANET3_REG_DOORBELL(0u), NANET3_PAGE, NANET3_LINKS, 2, doorbell_write},
 };
@@ -209,14 +193,10 @@ uint32_t board_reg_read(struct board *b, uint32_t offset)
 	regs = (uint32_t *)(void *)((char *)b + bank->regs + n * bank->size);
 	latch = (uint32_t *)(void *)((char *)b + bank->latch + n * bank->size);
 	i = offset / 4;
-	for (unsigned pair = 0; pair < bank->pair_count; pair++) {
-		if (offset == bank->pairs[pair]) {
-			latch[i + 1] = regs[i + 1];
-		} else if (offset == bank->pairs[pair] + 4u) {
-			return latch[i];
-		}
+	if (bank->pairs >> i & 1) {
+		latch[i + 1] = regs[i + 1];
 	}
-	return regs[i];
+	return bank->pairs << 1 >> i & 1 ? latch[i] : regs[i];
 }
 
 void board_reg_write(struct board *b, uint32_t offset, uint32_t value)

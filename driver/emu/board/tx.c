@@ -23,7 +23,6 @@ static void tx_fault(struct board *b)
 		.type = NANET3_EVENT_ERROR,
 		.link = 0xff,
 		.reason = NANET3_ERROR_DMA_FAULT,
-		.frame_count = b->count,
 		.value = NANET3_REG_TX_BASE,
 	};
 

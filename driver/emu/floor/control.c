@@ -87,30 +87,24 @@ static struct hydrophone *hydrophone_of(struct floor *f, unsigned module)
 	return &f->hydrophones[module - REG_MODULE_HYDROPHONE];
 }
 
-static int do_read(struct floor *f, const struct word *w, int32_t *value)
+/* A READ or WRITE. */
+static int do_register(struct floor *f, const struct word *w, int32_t *value)
 {
 	struct hydrophone *h = hydrophone_of(f, w->module);
+	const bool write = w->op == WORD_WRITE;
 
 	if (w->module < TDM_MODULES) {
-		return pmt_read(f->pmts[w->module], w->reg, value);
+		return write ? pmt_write(f->pmts[w->module], w->reg, value)
+			     : pmt_read(f->pmts[w->module], w->reg, value);
 	}
 	if (h) {
-		return hydrophone_read(h, w->reg, f->sea.temperature_mc, value);
+		return write ? hydrophone_write(h, w->reg, value)
+			     : hydrophone_read(h, w->reg, f->sea.temperature_mc, value);
 	}
-	return w->module == WORD_MODULE_FCM ? fcm_read(f, w->reg, value) : WORD_BAD_REG;
-}
-
-static int do_write(struct floor *f, const struct word *w, int32_t *value)
-{
-	struct hydrophone *h = hydrophone_of(f, w->module);
-
-	if (w->module < TDM_MODULES) {
-		return pmt_write(f->pmts[w->module], w->reg, value);
+	if (w->module != WORD_MODULE_FCM) {
+		return WORD_BAD_REG;
 	}
-	if (h) {
-		return hydrophone_write(h, w->reg, value);
-	}
-	return w->module == WORD_MODULE_FCM ? fcm_write(f, w->reg, value) : WORD_BAD_REG;
+	return write ? fcm_write(f, w->reg, value) : fcm_read(f, w->reg, value);
 }
 
 static int fcm_action(struct floor *f, const struct word *w, int32_t *value)
@@ -166,26 +160,19 @@ static void reply(struct floor *f, const struct word *w, int status, int32_t val
 	struct control *c = &f->control;
 	struct word r = *w;
 	uint8_t bytes[TDM_WORD_BYTES];
-	unsigned copies = 1;
+	unsigned copies;
 
 	r.op = (uint8_t)(w->op | WORD_REPLY);
 	r.status = (uint8_t)status;
 	r.value = value;
 	r.boot = (uint16_t)f->boot_count;
-	if (f->faults.lose > 0) {
-		f->faults.lose--;
+	if (take_one(&f->faults.lose) ||
+	    (f->faults.lose_share > 0 && rng_unit(&f->fault_rng) < f->faults.lose_share)) {
 		return;
 	}
-	if (f->faults.lose_share > 0 && rng_unit(&f->fault_rng) < f->faults.lose_share) {
-		return;
-	}
-	if (f->faults.duplicate > 0) {
-		f->faults.duplicate--;
-		copies = 2;
-	}
+	copies = take_one(&f->faults.duplicate) ? 2 : 1;
 	word_pack(&r, bytes);
-	if (f->faults.reorder > 0 && !c->holds) {
-		f->faults.reorder--;
+	if (!c->holds && take_one(&f->faults.reorder)) {
 		c->holds = true;
 		memcpy(c->held, bytes, sizeof(c->held));
 		return;
@@ -218,17 +205,15 @@ static void answer_query(struct floor *f, const struct word *w)
 						: newest_outcome(&f->control);
 	struct word r = *w;
 
-	if (o && w->value == 0) {
-		reply(f, w, WORD_OK, (int32_t)o->sequence);
-		return;
-	}
 	if (!o) {
 		reply(f, w, WORD_UNKNOWN, w->value);
-		return;
+	} else if (w->value == 0) {
+		reply(f, w, WORD_OK, (int32_t)o->sequence);
+	} else {
+		r.module = o->module;
+		r.reg = o->reg;
+		reply(f, &r, o->status, o->value);
 	}
-	r.module = o->module;
-	r.reg = o->reg;
-	reply(f, &r, o->status, o->value);
 }
 
 /* A WRITE or ACTION: once, and its outcome is kept. */
@@ -244,19 +229,15 @@ static void execute(struct floor *f, const struct word *w)
 		reply(f, w, WORD_DUPLICATE, old->value);
 		return;
 	}
-	if (f->faults.refuse > 0) {
-		f->faults.refuse--;
+	if (take_one(&f->faults.refuse)) {
 		status = WORD_REFUSED;
 	} else {
-		status = w->op == WORD_WRITE ? do_write(f, w, &value) : do_action(f, w, &value);
+		status = w->op == WORD_WRITE ? do_register(f, w, &value) : do_action(f, w, &value);
 	}
 	*o = (struct outcome){w->sequence, value, (uint8_t)status, w->module, w->reg};
 	c->outcome_next++;
-	if (status == WORD_OK) {
-		c->executed++;
-	} else {
-		c->rejected++;
-	}
+	c->executed += status == WORD_OK;
+	c->rejected += status != WORD_OK;
 	if (f->config.executed) {
 		f->config.executed(f->config.context, f->config.floor, w, status, value);
 	}
@@ -283,7 +264,7 @@ static void take_word(struct floor *f, const struct word *w)
 	f->silence.frames = 0;
 	switch (w->op) {
 	case WORD_READ:
-		status = do_read(f, w, &value);
+		status = do_register(f, w, &value);
 		f->control.rejected += status != WORD_OK;
 		reply(f, w, status, value);
 		break;
@@ -347,13 +328,6 @@ void control_send(struct floor *f, uint8_t *frame)
 
 void control_boot(struct floor *f)
 {
-	struct control *c = &f->control;
-
-	memset(c->outcomes, 0, sizeof(c->outcomes));
-	c->outcome_next = 0;
-	c->reply_count = 0;
-	c->holds = false;
-	c->executed = 0;
-	c->rejected = 0;
+	memset(&f->control, 0, sizeof(f->control));
 	f->silence = (struct silence){.limit_s = REG_FCM_SILENCE_S_DEFAULT};
 }

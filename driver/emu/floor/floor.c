@@ -149,7 +149,7 @@ static void forget(struct floor *f)
 		pmt_boot(f->pmts[m]);
 	}
 	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
-		hydrophone_boot(&f->hydrophones[h]);
+		f->hydrophones[h].counter = 0;
 	}
 }
 
@@ -342,8 +342,7 @@ static void send_frame(struct floor *f, uint8_t *frame, struct truth_record *tru
 	struct tdm_telemetry *t = &f->telemetry;
 
 	truth->flags |= header.flags & TDM_FLAG_BOOTED ? TRUTH_BOOTED : 0;
-	if (f->faults.time_faults > 0) {
-		f->faults.time_faults--;
+	if (take_one(&f->faults.time_faults)) {
 		header.time.frame = false_number(f);
 		truth->flags |= TRUTH_TIME;
 	}

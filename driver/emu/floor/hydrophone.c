@@ -85,18 +85,13 @@ void hydrophone_init(struct hydrophone *h, const struct hydrophone_tables *table
 /* The ping's envelope at a sample of the second, 0..256: rises and falls in an eighth of it. */
 static int32_t ping_envelope(uint32_t behind)
 {
-	const uint32_t edge = PING_SAMPLES / 8;
+	const uint32_t edge = PING_SAMPLES / 8, left = PING_SAMPLES - behind;
+	const uint32_t near = behind < left ? behind : left;
 
 	if (behind >= PING_SAMPLES) {
 		return 0;
 	}
-	if (behind < edge) {
-		return (int32_t)(behind * 256 / edge);
-	}
-	if (behind > PING_SAMPLES - edge) {
-		return (int32_t)((PING_SAMPLES - behind) * 256 / edge);
-	}
-	return 256;
+	return (int32_t)((near < edge ? near : edge) * 256 / edge);
 }
 
 static int32_t scaled(int32_t amplitude, int16_t sine)
@@ -170,11 +165,6 @@ void hydrophone_slow(struct hydrophone *h)
 	if (h->cycle_ms > 0 && --h->cycle_ms == 0) {
 		h->powered = true;
 	}
-}
-
-void hydrophone_boot(struct hydrophone *h)
-{
-	h->counter = 0;
 }
 
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value)

@@ -40,7 +40,6 @@ void hydrophone_init(struct hydrophone *h, const struct hydrophone_tables *table
  * sample bytes, or 0 when not wanted. */
 uint64_t hydrophone_frame(struct hydrophone *h, uint8_t *cell, unsigned frame, bool hash);
 void hydrophone_slow(struct hydrophone *h); /* a millisecond */
-void hydrophone_boot(struct hydrophone *h); /* of the FCM */
 
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value);
 int hydrophone_write(struct hydrophone *h, unsigned reg, int32_t *value);

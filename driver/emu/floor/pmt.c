@@ -65,11 +65,10 @@ struct pmt {
 	int32_t rate_count, rate;
 };
 
-static double share_above(const struct pmt *p, double gain)
+/* Of the light pulses, those from a quantile on. */
+static double share_from(uint32_t quantile)
 {
-	const uint32_t q = pulse_first_quantile(p->tables, gain, p->threshold_mv);
-
-	return 1 - (double)q / PULSE_QUANTILES;
+	return 1 - (double)quantile / PULSE_QUANTILES;
 }
 
 struct pmt *pmt_create(const struct floor_config *config, unsigned module,
@@ -105,7 +104,7 @@ struct pmt *pmt_create(const struct floor_config *config, unsigned module,
 	p->temperature_mc = 13500 + (config->cold ? 0 : 6000);
 	p->mean_bytes = (float)pulse_mean_bytes(tables, DEFAULT_MV);
 	p->mean_ticks = p->mean_bytes - HIT_HEADER_BYTES;
-	p->nominal_share = share_above(p, 1.0);
+	p->nominal_share = share_from(pulse_first_quantile(tables, 1.0, DEFAULT_MV));
 	p->mean_wait = NO_HITS;
 	p->next = (float)rng_below(&p->rng, FRAME_TICKS);
 	return p;
@@ -186,8 +185,7 @@ static void set_rate(struct pmt *p, double light)
 	if (p->first_quantile >= PULSE_QUANTILES) {
 		return;
 	}
-	rate = p->quiet_rate_hz * light * (1 - (double)p->first_quantile / PULSE_QUANTILES) /
-	       p->nominal_share;
+	rate = p->quiet_rate_hz * light * share_from(p->first_quantile) / p->nominal_share;
 	if (rate > 0.1) {
 		p->mean_wait = (float)fmax(1 / (rate * TICK_S) - p->mean_ticks, 1);
 	}

@@ -86,4 +86,13 @@ void control_frame(struct floor *f);
 void control_boot(struct floor *f);
 uint32_t floor_power_mask(const struct floor *f);
 
+/* Of a fault ordered so many times: whether this is one of them. */
+static inline bool take_one(uint32_t *count)
+{
+	const bool taken = *count > 0;
+
+	*count -= taken;
+	return taken;
+}
+
 #endif

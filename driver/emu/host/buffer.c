@@ -63,16 +63,6 @@ static bool within_limit(struct host *h, const struct client *c, uint64_t pages)
 	return pages <= limit / NANET3_PAGE;
 }
 
-static bool acts_for_any(const struct host *h, const struct client *c)
-{
-	bool acts = false;
-
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		acts = acts || link_acts(h, c, i);
-	}
-	return acts;
-}
-
 /* One more buffer for the client, or NULL. */
 static struct host_buffer *free_buffer(struct host *h, const struct client *c)
 {
@@ -85,7 +75,7 @@ static struct host_buffer *free_buffer(struct host *h, const struct client *c)
 		first = h->buffers[i].client == NULL ? &h->buffers[i] : first;
 	}
 	if (own >= NANET3_HANDLE_BUFFERS ||
-	    (used >= NANET3_OTHERS_BUFFERS && !acts_for_any(h, c))) {
+	    (used >= NANET3_OTHERS_BUFFERS && links_of(h, c, true) == 0)) {
 		return NULL;
 	}
 	return first;

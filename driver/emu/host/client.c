@@ -11,8 +11,6 @@
 
 #include "driver/emu/host/private.h"
 
-/* ------------------------------------------------------------------------ queue */
-
 void client_post(struct host *h, struct client *c, const struct nanet3_event *ev)
 {
 	struct nanet3_queue *q = (struct nanet3_queue *)c->queue.p;
@@ -37,8 +35,6 @@ void client_post(struct host *h, struct client *c, const struct nanet3_event *ev
 	__atomic_store_n(&q->write, c->queue_write, __ATOMIC_RELEASE);
 	c->wake = true;
 }
-
-/* of one client, before others have theirs */
 
 void clients_wake(struct host *h)
 {
@@ -68,8 +64,6 @@ int client_queue_create(struct host *h, struct shared *ret_queue)
 	q->size = h->config.queue_events;
 	return 0;
 }
-
-/* ------------------------------------------------------------------------ coming and going */
 
 struct client *client_by_id(struct host *h, uint32_t id)
 {

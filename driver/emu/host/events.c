@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The board's event queue: into the ring state, to the clients. */
-#include "driver/emu/board/board.h"
 #include "driver/emu/host/private.h"
-
-/* ------------------------------------------------------------------------ the board's events */
 
 static void rx_event(struct host *h, const struct nanet3_event *ev)
 {

@@ -101,16 +101,15 @@ static void board_set_up(struct host *h)
 /* The board went off the bus, or is back as after power-up. */
 static void gone_changed(struct host *h)
 {
+	h->gone = !h->gone;
 	if (!h->gone) {
-		h->gone = true;
-		clients_gone(h);
-		for (unsigned i = 0; i < NANET3_LINKS; i++) {
-			link_stop(h, i);
-		}
+		board_set_up(h);
 		return;
 	}
-	h->gone = false;
-	board_set_up(h);
+	clients_gone(h);
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		link_stop(h, i);
+	}
 }
 
 /* ------------------------------------------------------------------------ step and poll */

@@ -11,7 +11,7 @@
  * it is set up again when it is back.
  *
  * One thread: the caller of host_run(), or of host_step() and host_poll() in turn, owns host, board and
- * world. Input from clients is counted and answered with an error, never fatal. Errors are negative
+ * world. Invalid input from clients is answered with an error, never fatal. Errors are negative
  * errno.
  */
 #ifndef DRIVER_EMU_HOST_HOST_H
@@ -60,9 +60,7 @@ void host_config_default(struct host_config *config);
 struct host_stats {
 	uint64_t steps;
 	uint64_t worst_lag_ns; /* real time: how far model time fell behind, at worst */
-	bool too_slow;	    /* that was more than the rings' depth: losses are not the daemon's */
-	uint64_t waited_ns; /* max speed: held back by full rings, or no ring was claimed */
-	uint64_t requests, refused; /* from clients; refused = answered with an error */
+	bool too_slow; /* that was more than the rings' depth: losses are not the daemon's */
 	unsigned clients;
 	uint64_t events_dropped; /* control events that found a client's queue full, all clients */
 };

@@ -22,8 +22,7 @@ static int reopen_read_only(int fd)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 int shared_create(const char *name, size_t bytes, bool sealed_writes, struct shared *ret_shared)
@@ -45,7 +44,6 @@ int shared_create(const char *name, size_t bytes, bool sealed_writes, struct sha
 	}
 	s.read_fd = reopen_read_only(s.fd);
 	if (s.read_fd < 0) {
-		errno = -s.read_fd;
 		goto fail;
 	}
 	*ret_shared = s;
@@ -120,9 +118,6 @@ static int link_memory_create(struct host *h, unsigned link, const struct nanet3
 				  NANET3_RING_COMPLETIONS +
 					  round_up(depth * sizeof(*l->completions), NANET3_PAGE),
 				  true, &l->state);
-	}
-	if (r == 0) {
-		r = shared_create("nanet3-owner", NANET3_PAGE, false, &l->owner_page);
 	}
 	l->table = calloc(depth, sizeof(*l->table));
 	if (r == 0 && l->table == NULL) {

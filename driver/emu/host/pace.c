@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pace of the user-space host: model time against the monotonic clock.
+ * The pace of the user-space host, which is that of the world or of a recording (play.h).
  *
  * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the
  * loop once a millisecond; as many turns of 8 steps are made as are due, whole ones, also when a client's request
@@ -11,24 +11,43 @@
  * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
  * for want of room; while no ring runs at all, model time stops.
  *
- * A recording has a pace of its own, see pace_play.c, where host_run() chooses.
+ * A recording: who takes it is awaited, then it comes at the pace it was recorded at, a factor of that, or as
+ * fast as rings are released; what was played is taken before the act ends. No step is made before the links of
+ * the act have owners and these know what time it is: a client who has read the board's time of day a few times
+ * since the last claim has had the time to stamp by it. Clients that never ask for it, and links that are never
+ * claimed, are not waited for. Where the recording was relabelled it waits in the same way again.
  */
 #include <errno.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "driver/emu/host/private.h"
 #include "driver/emu/play/play.h"
+#include "driver/emu/world/world.h"
 
-bool pace_finished(const struct pace *p)
+#define TURN_NS	    ((uint64_t)1000000) /* one turn of the loop */
+#define TURN_STEPS  (TURN_NS / NANET3_FRAME_NS)
+#define BURST_STEPS (10 * TURN_STEPS) /* at most, before clients are served again */
+
+#define SETTLED_READS 4u
+#define SETTLED_NS    200000000ull  /* since the last claim */
+#define IMPATIENT_NS  5000000000ull /* since the last claim, with links or readings missing */
+#define DRAIN_NS      10000000000ull
+
+struct pace {
+	struct host *h;
+	volatile sig_atomic_t *stop;
+	int timer_fd;	   /* readable once a turn */
+	uint64_t start_ns; /* when step `start_step` was due */
+	uint64_t start_step;
+	uint64_t last_step; /* of the duration; ~0: endless */
+};
+
+/* Stopped by the caller, or the duration has passed. */
+static bool finished(const struct pace *p)
 {
 	return *p->stop || p->h->stats.steps >= p->last_step;
-}
-
-static void steps(struct pace *p, uint64_t count)
-{
-	for (uint64_t i = 0; i < count && !pace_finished(p); i++) {
-		host_step(p->h);
-	}
 }
 
 static int turn(struct pace *p, int timeout_ms)
@@ -38,7 +57,8 @@ static int turn(struct pace *p, int timeout_ms)
 	return r == -EINTR ? 0 : r;
 }
 
-int pace_turn(struct pace *p, bool idle)
+/* Serve clients; wait for the next turn at most, if `idle`. Negative errno. */
+static int pace_turn(struct pace *p, bool idle)
 {
 	uint64_t ticks;
 	/* The timer is a client, so to say: it ends the wait. */
@@ -55,11 +75,12 @@ static uint64_t steps_due(const struct pace *p)
 	double passed = (double)(emu_now_ns() - p->start_ns) * p->h->config.factor;
 	uint64_t due = p->start_step + (uint64_t)(passed / NANET3_FRAME_NS);
 
-	due -= (due - p->start_step) % PACE_TURN_STEPS;
+	due -= (due - p->start_step) % TURN_STEPS;
 	return due > p->h->stats.steps ? due - p->h->stats.steps : 0;
 }
 
-void pace_note_lag(struct pace *p, uint64_t lag_ns)
+/* Model time is so far behind. */
+static void note_lag(struct pace *p, uint64_t lag_ns)
 {
 	struct host_stats *s = &p->h->stats;
 
@@ -67,50 +88,263 @@ void pace_note_lag(struct pace *p, uint64_t lag_ns)
 	s->too_slow = s->too_slow || lag_ns > p->h->config.depth_ms * 1000000ull;
 }
 
-int pace_real_time(struct pace *p)
+static int real_time(struct pace *p)
 {
 	int r = 0;
 
-	while (r == 0 && !pace_finished(p)) {
+	while (r == 0 && !finished(p)) {
 		uint64_t due = steps_due(p);
 
-		pace_note_lag(p, due * NANET3_FRAME_NS);
-		steps(p, due < PACE_BURST_STEPS ? due : PACE_BURST_STEPS);
+		note_lag(p, due * NANET3_FRAME_NS);
+		for (uint64_t i = 0; i < due && i < BURST_STEPS && !finished(p); i++) {
+			host_step(p->h);
+		}
 		/* With more than a turn to catch up, look at the clients, but do not wait. */
-		r = pace_turn(p, steps_due(p) <= PACE_TURN_STEPS);
+		r = pace_turn(p, steps_due(p) <= TURN_STEPS);
 	}
 	return r;
 }
 
 /* ------------------------------------------------------------------------ max speed */
 
-int pace_unhurried_turn(struct pace *p, const struct play *play)
+/* The steps of a turn at most, as rings have room and, with a recording, while it runs; waits for room where
+ * there is none. */
+static int unhurried_turn(struct pace *p, const struct play *play)
 {
 	unsigned made = 0;
-	uint64_t from;
-	int r;
 
-	while (made < PACE_TURN_STEPS && !pace_finished(p) &&
-	       (p->h->gone || board_rings_take(p->h->board)) &&
+	while (made < TURN_STEPS && !finished(p) && (p->h->gone || board_rings_take(p->h->board)) &&
 	       (play == NULL || play_state(play) == PLAY_RUN)) {
 		host_step(p->h);
 		made++;
 	}
-	if (made > 0) {
-		return turn(p, 0);
-	}
-	from = emu_now_ns();
-	r = turn(p, 1);
-	p->h->stats.waited_ns += emu_now_ns() - from;
-	return r;
+	return turn(p, made > 0 ? 0 : 1);
 }
 
-int pace_max_speed(struct pace *p)
+static int max_speed(struct pace *p)
 {
 	int r = 0;
 
-	while (r == 0 && !pace_finished(p)) {
-		r = pace_unhurried_turn(p, NULL);
+	while (r == 0 && !finished(p)) {
+		r = unhurried_turn(p, NULL);
 	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------ a recording */
+
+struct player {
+	struct pace *pace;
+	struct host *h;
+	struct play *play;
+	enum play_state state; /* of the last turn */
+	uint64_t since_ns;     /* in this state */
+	/* WAIT */
+	unsigned owned; /* links that had an owner, a mask */
+	uint64_t claimed_ns;
+	unsigned time_reads;	       /* when that last changed */
+	uint64_t run_ns;	       /* RUN: when the act's first step was due */
+	uint64_t steps;		       /* DRAIN, OVER: made since since_ns */
+	uint64_t behind[NANET3_LINKS]; /* positions below hold what was played */
+};
+
+static unsigned owned_links(const struct host *h)
+{
+	unsigned owned = 0;
+
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		owned |= h->links[i].ring->status == NANET3_RING_OWNED ? 1u << i : 0;
+	}
+	return owned;
+}
+
+static bool audience_is_there(struct player *l)
+{
+	const unsigned owned = owned_links(l->h), wanted = play_links(l->play);
+	const uint64_t now = emu_now_ns();
+
+	if (owned != l->owned) {
+		l->owned = owned;
+		l->claimed_ns = now;
+		l->time_reads = l->h->time_reads;
+	}
+	if ((owned & wanted) == 0 || now - l->claimed_ns < SETTLED_NS) {
+		return false;
+	}
+	return ((owned & wanted) == wanted && l->h->time_reads - l->time_reads >= SETTLED_READS) ||
+	       now - l->claimed_ns >= IMPATIENT_NS;
+}
+
+static int await(struct player *l)
+{
+	if (audience_is_there(l)) {
+		play_go(l->play);
+		return 0;
+	}
+	return pace_turn(l->pace, true);
+}
+
+/* The recorded pace. */
+static int run_by_the_clock(struct player *l)
+{
+	const double passed = (double)(emu_now_ns() - l->run_ns) * l->h->config.factor;
+	unsigned made = 0;
+
+	while (play_state(l->play) == PLAY_RUN && !finished(l->pace) && made < BURST_STEPS &&
+	       (double)play_due_ns(l->play) <= passed) {
+		if (made++ == 0) {
+			note_lag(l->pace, (uint64_t)passed - play_due_ns(l->play));
+		}
+		host_step(l->h);
+	}
+	return pace_turn(l->pace, made < BURST_STEPS);
+}
+
+/* Without light, 8000 steps a second at any speed: there is no hurry after the end. */
+static int run_dark(struct player *l)
+{
+	const uint64_t due = (emu_now_ns() - l->since_ns) / NANET3_FRAME_NS;
+	const enum play_state state = play_state(l->play);
+	unsigned made = 0;
+
+	while (l->steps < due && made < BURST_STEPS && !finished(l->pace) &&
+	       play_state(l->play) == state) {
+		host_step(l->h);
+		l->steps++;
+		made++;
+	}
+	return pace_turn(l->pace, made < BURST_STEPS);
+}
+
+static bool taken(const struct player *l)
+{
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		const struct nanet3_ring *ring = l->h->links[i].ring;
+
+		if (ring->status != NANET3_RING_STOPPED && ring->release_position < l->behind[i]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static int drain(struct player *l)
+{
+	const bool whole = taken(l);
+
+	if (!whole && emu_now_ns() - l->since_ns < DRAIN_NS) {
+		return run_dark(l);
+	}
+	play_next(l->play);
+	if (play_state(l->play) == PLAY_OVER && l->h->config.played != NULL) {
+		l->h->config.played(l->h->config.played_context, whole);
+	}
+	return 0;
+}
+
+static void follow_state(struct player *l)
+{
+	const enum play_state state = play_state(l->play);
+
+	if (state == l->state && l->since_ns != 0) {
+		return;
+	}
+	l->state = state;
+	l->since_ns = emu_now_ns();
+	l->steps = 0;
+	if (state == PLAY_WAIT) {
+		l->owned = 0;
+		l->claimed_ns = l->since_ns;
+	} else if (state == PLAY_RUN) {
+		l->run_ns = l->since_ns -
+			    (uint64_t)((double)play_due_ns(l->play) / l->h->config.factor);
+	} else if (state == PLAY_DRAIN) {
+		/* What was played lies below the next position: the first dark cell ends the buffer
+		 * under way. */
+		for (unsigned i = 0; i < NANET3_LINKS; i++) {
+			l->behind[i] = l->h->links[i].ring->write_position + 1;
+		}
+	}
+}
+
+static int play_turn(struct player *l)
+{
+	follow_state(l);
+	switch (l->state) {
+	case PLAY_WAIT:
+		return await(l);
+	case PLAY_RUN:
+		return l->h->config.speed == HOST_SPEED_MAX ? unhurried_turn(l->pace, l->play)
+							    : run_by_the_clock(l);
+	case PLAY_DRAIN:
+		return drain(l);
+	case PLAY_OVER:
+		return run_dark(l);
+	default: /* LEAD, GONE */
+		host_step(l->h);
+		return pace_turn(l->pace, false);
+	}
+}
+
+static int pace_play(struct pace *p, struct play *play)
+{
+	struct player l = {.pace = p, .h = p->h, .play = play};
+	int r = 0;
+
+	while (r == 0 && !finished(p) &&
+	       !(p->h->config.play_once && play_state(play) == PLAY_OVER)) {
+		r = play_turn(&l);
+	}
+	return r;
+}
+
+/* ------------------------------------------------------------------------ run */
+
+static int timer_create_turns(struct host *h, int *ret_fd)
+{
+	struct itimerspec turns = {.it_interval.tv_nsec = (long)TURN_NS,
+				   .it_value.tv_nsec = (long)TURN_NS};
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = HOST_TIMER_ID};
+	int r, fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (timerfd_settime(fd, 0, &turns, NULL) != 0 ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, fd, &ev) != 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int host_run(struct host *h, volatile sig_atomic_t *stop)
+{
+	struct play *play = world_play(h->world);
+	struct pace p = {
+		.h = h,
+		.stop = stop,
+		.timer_fd = -1,
+		.start_ns = emu_now_ns(),
+		.start_step = h->stats.steps,
+		.last_step = UINT64_MAX,
+	};
+	int r;
+
+	if (h->config.duration_s > 0) {
+		p.last_step = p.start_step +
+			      (uint64_t)(h->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
+	}
+	if (h->config.speed == HOST_SPEED_MAX && play == NULL) {
+		return max_speed(&p);
+	}
+	r = timer_create_turns(h, &p.timer_fd);
+	if (r < 0) {
+		return r;
+	}
+	r = play != NULL ? pace_play(&p, play) : real_time(&p);
+	close(p.timer_fd);
 	return r;
 }

@@ -5,7 +5,6 @@
 #ifndef DRIVER_EMU_HOST_PRIVATE_H
 #define DRIVER_EMU_HOST_PRIVATE_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,9 +72,9 @@ struct client {
 struct host_link {
 	struct shared ring_memory; /* buffers */
 	struct shared state;	   /* struct nanet3_ring and completions */
-	struct shared owner_page;
-	struct shared doorbell; /* of this owner: a new one with each claim */
-	uint64_t *table;	/* bus addresses of the buffers, for the board */
+	struct shared owner_page;  /* a new one with each start of the DMA */
+	struct shared doorbell;	   /* of this owner: a new one with each claim */
+	uint64_t *table;	   /* bus addresses of the buffers, for the board */
 	struct nanet3_ring *ring;
 	struct nanet3_event *completions;
 	struct client *owner;
@@ -144,28 +143,26 @@ static inline void host_write_pair(struct host *h, uint32_t offset, uint64_t val
 	board_reg_write(h->board, offset, (uint32_t)value);
 }
 
-/* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all links. */
-static inline bool link_acts(const struct host *h, const struct client *c, unsigned link)
+/* The links that the client owns, and those it acts for when `delegated`, as a mask. */
+static inline unsigned links_of(const struct host *h, const struct client *c, bool delegated)
 {
-	bool acts = true;
+	unsigned mask = 0;
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		const struct host_link *l = &h->links[i];
 
-		acts = acts &&
-		       ((i != link && link < NANET3_LINKS) || l->owner == c || l->delegate == c);
+		mask |= l->owner == c || (delegated && l->delegate == c) ? 1u << i : 0;
 	}
-	return acts;
+	return mask;
 }
 
-static inline bool owns_any(const struct host *h, const struct client *c)
+/* Whether the client owns the link, or acts for its owner; link 0xff, a broadcast: for all links. */
+static inline bool link_acts(const struct host *h, const struct client *c, unsigned link)
 {
-	bool any = false;
+	const unsigned all = (1u << NANET3_LINKS) - 1,
+		       wanted = link < NANET3_LINKS ? 1u << link : all;
 
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		any = any || h->links[i].owner == c;
-	}
-	return any;
+	return (links_of(h, c, true) & wanted) == wanted;
 }
 
 /* The client's buffer of that number, or NULL. */
@@ -216,14 +213,9 @@ void host_tx_forget(struct host *h, unsigned buffer);
 void buffers_drop(struct host *h, const struct client *c);
 bool host_copy(void *context, uint64_t to, uint64_t from, uint32_t length);
 
-/* ---- poll.c ---- */
-/* Owners have changed: who polls without a link no longer does, and interrupts follow. */
-void polling_follow(struct host *h);
+/* ---- links.c ---- */
 /* Take what the doorbells say. */
 void doorbells_follow(struct host *h);
-void doorbell_follow(struct host *h, unsigned link);
-
-/* ---- links.c ---- */
 int link_claim(struct host *h, struct client *c, struct nanet3_claim *claim);
 void link_stop(struct host *h, unsigned link);
 /* The client is gone: its links linger, its buffers are free. */
@@ -249,34 +241,5 @@ void client_gone(struct host *h, struct client *c);
 void clients_gone(struct host *h);
 /* Serve what the client has sent; drops it when it has hung up. */
 void client_service(struct host *h, struct client *c);
-
-/* pace.c, for pace_play.c */
-struct pace {
-	struct host *h;
-	volatile sig_atomic_t *stop;
-	int timer_fd;	   /* readable once a turn */
-	uint64_t start_ns; /* when step `start_step` was due */
-	uint64_t start_step;
-	uint64_t last_step; /* of the duration; ~0: endless */
-};
-
-#define PACE_TURN_NS	 ((uint64_t)1000000) /* one turn of the loop */
-#define PACE_TURN_STEPS	 (PACE_TURN_NS / NANET3_FRAME_NS)
-#define PACE_BURST_STEPS (10 * PACE_TURN_STEPS) /* at most, before clients are served again */
-
-/* Stopped by the caller, or the duration has passed. */
-bool pace_finished(const struct pace *p);
-/* Serve clients; wait for the next turn at most, if `idle`. Negative errno. */
-int pace_turn(struct pace *p, bool idle);
-/* Model time is so far behind. */
-void pace_note_lag(struct pace *p, uint64_t lag_ns);
-/* The steps of a turn at most, as rings have room and, with a recording, while it runs; waits for room where
- * there is none. */
-struct play;
-int pace_unhurried_turn(struct pace *p, const struct play *play);
-
-/* Until stopped, or the duration has passed: by the clock; as fast as the slowest reader. */
-int pace_real_time(struct pace *p);
-int pace_max_speed(struct pace *p);
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "driver/emu/board/board.h"
 #include "driver/emu/host/private.h"
 
 /* One packet a page of the source. */

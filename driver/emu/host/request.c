@@ -210,37 +210,35 @@ static int map(struct host *h, struct client *c, void *arg)
 	struct nanet3_sock_map *m = arg;
 	uint64_t link = m->what >> 36 & 0xf, n = m->what >> 24 & 0xfff;
 	struct host_link *l = &h->links[link % NANET3_LINKS];
-	const struct shared *memory;
-	bool allowed = true, writable = false;
+	const bool owner = l->owner == c;
+	const struct {
+		uint64_t what;
+		const struct shared *memory;
+		bool allowed, writable;
+	} maps[] = {
+		{NANET3_MAP_QUEUE, &c->queue, true, !c->read_only},
+		{NANET3_MAP_EVENTS, &h->evq_memory, links_of(h, c, false) != 0, false},
+		{NANET3_MAP_RING(link), &l->state, true, false},
+		{NANET3_MAP_CHUNK(link, n), &l->ring_memory, owner, false},
+		{NANET3_MAP_OWNER(link), &l->owner_page, owner, true},
+		{NANET3_MAP_DOORBELL(link), &l->doorbell, owner, true},
+	};
 
-	if (link >= NANET3_LINKS) {
-		return -EINVAL;
+	for (size_t i = 0; link < NANET3_LINKS && i < sizeof(maps) / sizeof(maps[0]); i++) {
+		const struct shared *memory = maps[i].memory;
+
+		if (m->what != maps[i].what) {
+			continue;
+		}
+		if (!maps[i].allowed) {
+			return -EPERM;
+		}
+		*m = (struct nanet3_sock_map){
+			.what = m->what, .bytes = memory->bytes, .writable = maps[i].writable};
+		h->pass_fd = m->writable ? memory->fd : memory->read_fd;
+		return memory == &l->ring_memory ? map_chunk(l, n, m) : 0;
 	}
-	if (m->what == NANET3_MAP_QUEUE) {
-		memory = &c->queue;
-		writable = !c->read_only;
-	} else if (m->what == NANET3_MAP_EVENTS) {
-		memory = &h->evq_memory;
-		allowed = owns_any(h, c);
-	} else if (m->what == NANET3_MAP_RING(link)) {
-		memory = &l->state;
-	} else if (m->what == NANET3_MAP_CHUNK(link, n)) {
-		memory = &l->ring_memory;
-		allowed = l->owner == c;
-	} else if (m->what == NANET3_MAP_OWNER(link) || m->what == NANET3_MAP_DOORBELL(link)) {
-		memory = m->what == NANET3_MAP_OWNER(link) ? &l->owner_page : &l->doorbell;
-		allowed = l->owner == c;
-		writable = true;
-	} else {
-		return -EINVAL;
-	}
-	*m = (struct nanet3_sock_map){
-		.what = m->what, .bytes = memory->bytes, .writable = writable};
-	h->pass_fd = writable ? memory->fd : memory->read_fd;
-	if (!allowed) {
-		return -EPERM;
-	}
-	return memory == &l->ring_memory ? map_chunk(l, n, m) : 0;
+	return -EINVAL;
 }
 
 /* ------------------------------------------------------------------------ the table */

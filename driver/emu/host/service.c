@@ -48,7 +48,6 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 	struct nanet3_sock_head head = {0};
 	void *arg = bytes + sizeof(head);
 
-	h->stats.requests++;
 	if (length >= sizeof(head)) {
 		memcpy(&head, bytes, sizeof(head));
 	}
@@ -62,7 +61,6 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 		head.result = request_execute(h, c, head.request, arg, head.size);
 	}
 	if (head.result < 0) {
-		h->stats.refused++;
 		head.size = 0;
 	}
 	head.flags = 0;

@@ -58,12 +58,6 @@ struct tx_slot *tx_slot_take(struct host *h, const struct tx_slot *like)
 	return NULL;
 }
 
-static void slot_free(struct host *h, struct tx_slot *slot)
-{
-	slot->client_id = 0;
-	slot_count(h, slot, false);
-}
-
 uint64_t tx_slot_cookie(const struct host *h, const struct tx_slot *slot)
 {
 	return (uint64_t)slot->generation * HOST_TX_SLOTS + (uint64_t)(slot - h->tx);
@@ -98,7 +92,8 @@ void host_tx_event(struct host *h, struct nanet3_event *ev)
 	ev->cookie = slot->cookie;
 	h->counts.tx_faults += ev->type == NANET3_EVENT_TX && ev->reason == NANET3_TX_FAULT;
 	if (ev->type == NANET3_EVENT_PUT || !slot->put || ev->reason == NANET3_TX_REFUSED) {
-		slot_free(h, slot);
+		slot->client_id = 0;
+		slot_count(h, slot, false);
 	}
 	if (c != NULL) {
 		client_post(h, c, ev);

@@ -4,7 +4,7 @@
  * the links at the counts they were recorded at, so that a daemon makes the same blocks of them.
  *
  *   segments --play.c--> world.h --> board, host --> a daemon of its own
- *                \--play_due_ns(), states--> pace_play.c
+ *                \--play_due_ns(), states--> the host's pace.c
  *
  * An *act* is what one DMA epoch of the board played holds: of each link at most one DMA epoch of the
  * recording, those that began together in one boot of the board recorded. Between two acts the board

@@ -73,11 +73,6 @@ char **qemu_arguments(const struct qemu_launch *l, int proxy_fd, int qtest_fd, c
 
 /* ------------------------------------------------------------------------ start */
 
-static void keep_over_exec(int fd)
-{
-	fcntl(fd, F_SETFD, 0);
-}
-
 /* In the child. It must die with its parent, which may be gone already. */
 static _Noreturn void become_qemu(const struct qemu_launch *l, pid_t parent, int proxy_fd,
 				  int qtest_fd)
@@ -86,8 +81,8 @@ static _Noreturn void become_qemu(const struct qemu_launch *l, pid_t parent, int
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_DFL);
-	keep_over_exec(proxy_fd);
-	keep_over_exec(qtest_fd);
+	fcntl(proxy_fd, F_SETFD, 0); /* to be kept over the exec */
+	fcntl(qtest_fd, F_SETFD, 0);
 	if (argv != NULL && argv[0] != NULL && getppid() == parent) {
 		execvp(argv[0], argv);
 		fprintf(stderr, "nanet3-emu: %s: %s\n", argv[0], strerror(errno));

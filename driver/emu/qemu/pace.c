@@ -53,23 +53,15 @@ static uint64_t wait_ns(const struct pace *p)
 	return at > now ? at - now : 0;
 }
 
-static void note_lag(struct pace *p, uint64_t due)
-{
-	uint64_t lag_ns = (uint64_t)((double)due / p->steps_per_ns);
-
-	if (lag_ns > p->q->stats.worst_lag_ns) {
-		p->q->stats.worst_lag_ns = lag_ns;
-	}
-}
-
 static int by_the_clock(struct pace *p)
 {
+	uint64_t *worst_ns = &p->q->stats.worst_lag_ns;
 	int r = 0;
 
 	while (r == 0 && !finished(p)) {
-		uint64_t due = steps_due(p);
+		uint64_t due = steps_due(p), lag_ns = (uint64_t)((double)due / p->steps_per_ns);
 
-		note_lag(p, due);
+		*worst_ns = lag_ns > *worst_ns ? lag_ns : *worst_ns;
 		for (; due > 0 && r == 0 && !finished(p); due--) {
 			r = step(p);
 		}

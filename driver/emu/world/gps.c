@@ -92,6 +92,7 @@ size_t gps_sentences(enum gps_state state, int64_t utc_s, bool inserted, char *b
 
 struct gps {
 	int master, slave;
+	char name[64]; /* of the slave */
 	char *link_path;
 };
 
@@ -111,16 +112,15 @@ static void give_away(int slave, const char *name)
 static int open_pair(struct gps *g)
 {
 	struct termios raw;
-	char name[64];
 
 	g->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
 	if (g->master < 0 || grantpt(g->master) < 0 || unlockpt(g->master) < 0) {
 		return -errno;
 	}
-	if (ptsname_r(g->master, name, sizeof(name)) != 0) {
+	if (ptsname_r(g->master, g->name, sizeof(g->name)) != 0) {
 		return -ENOTTY;
 	}
-	g->slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	g->slave = open(g->name, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (g->slave < 0 || tcgetattr(g->slave, &raw) < 0) {
 		return -errno;
 	}
@@ -129,18 +129,14 @@ static int open_pair(struct gps *g)
 	if (tcsetattr(g->slave, TCSANOW, &raw) < 0) {
 		return -errno;
 	}
-	give_away(g->slave, name);
+	give_away(g->slave, g->name);
 	return 0;
 }
 
 static int make_link(struct gps *g, const char *path)
 {
-	char name[64];
 	struct stat st;
 
-	if (ptsname_r(g->master, name, sizeof(name)) != 0) {
-		return -ENOTTY;
-	}
 	if (lstat(path, &st) == 0) {
 		if (!S_ISLNK(st.st_mode)) {
 			return -EEXIST;
@@ -149,7 +145,7 @@ static int make_link(struct gps *g, const char *path)
 			return -errno;
 		}
 	}
-	if (symlink(name, path) < 0) {
+	if (symlink(g->name, path) < 0) {
 		return -errno;
 	}
 	g->link_path = strdup(path);

@@ -17,9 +17,7 @@
 
 void leap_default(struct leap_table *ret_table)
 {
-	ret_table->count = 1;
-	ret_table->entries[0].utc_s = 0;
-	ret_table->entries[0].offset = DEFAULT_S;
+	*ret_table = (struct leap_table){.count = 1, .entries = {{.offset = DEFAULT_S}}};
 }
 
 static bool add_line(struct leap_table *table, const char *line)
@@ -46,24 +44,27 @@ int leap_load(const char *path, struct leap_table *ret_table)
 	struct leap_table table = {0};
 	FILE *file = fopen(path, "re");
 	char line[256];
-	int err = 0;
+	bool good = true;
 
 	if (file == NULL) {
 		return -errno;
 	}
-	while (err == 0 && fgets(line, sizeof(line), file) != NULL) {
-		if (!add_line(&table, line)) {
-			err = -EINVAL;
-		}
+	while (good && fgets(line, sizeof(line), file) != NULL) {
+		good = add_line(&table, line);
 	}
 	fclose(file);
-	if (err == 0 && table.count == 0) {
-		err = -EINVAL;
+	if (!good || table.count == 0) {
+		return -EINVAL;
 	}
-	if (err == 0) {
-		*ret_table = table;
+	*ret_table = table;
+	return 0;
+}
+
+void leap_load_or_default(const char *path, struct leap_table *ret_table)
+{
+	if (leap_load(path != NULL ? path : LEAP_FILE, ret_table) < 0) {
+		leap_default(ret_table);
 	}
-	return err;
 }
 
 /* TAI at which entry i begins: its UTC plus its own offset. */

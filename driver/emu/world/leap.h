@@ -31,6 +31,8 @@ struct leap_utc {
 int leap_load(const char *path, struct leap_table *ret_table);
 /* 37 s, always. */
 void leap_default(struct leap_table *ret_table);
+/* `path`, or the system's when that is NULL; without a good one the default. */
+void leap_load_or_default(const char *path, struct leap_table *ret_table);
 
 void leap_to_utc(const struct leap_table *table, int64_t tai_s, struct leap_utc *ret_utc);
 int64_t leap_to_tai(const struct leap_table *table, int64_t utc_s);

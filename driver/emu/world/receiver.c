@@ -11,9 +11,12 @@
 #define CONFIRM_FRAMES	   3u  /* a reader needs so many to trust an alignment (tdm/deframe.h) */
 #define INSERTED	   0x00
 
-void receiver_init(struct receiver *r, uint64_t seed, unsigned link)
+void receiver_init(struct receiver *r, uint64_t seed, unsigned link,
+		   void (*emit)(void *context, const struct truth_record *truth), void *context)
 {
 	memset(r, 0, sizeof(*r));
+	r->emit = emit;
+	r->context = context;
 	rng_seed(&r->rng, seed, RNG_FAULTS, 0x10000 + link, 0);
 }
 
@@ -53,13 +56,11 @@ void receiver_realign(struct receiver *r, uint64_t step, bool reset)
 	r->lock_at = step + (reset ? RELOCK_RESET_STEPS : RELOCK_ALIGN_STEPS);
 }
 
-bool receiver_slip(struct receiver *r, unsigned bits)
+void receiver_slip(struct receiver *r, unsigned bits)
 {
-	if (r->slip_count == RECEIVER_SLIPS) {
-		return false;
+	if (r->slip_count < RECEIVER_SLIPS) {
+		r->slips[r->slip_count++] = bits;
 	}
-	r->slips[r->slip_count++] = bits;
-	return true;
 }
 
 uint8_t *receiver_frame(struct receiver *r, uint8_t *cell)
@@ -128,8 +129,7 @@ static void decide(struct receiver *r, struct truth_record *t)
 	}
 }
 
-void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth,
-		   void (*emit)(void *context, const struct truth_record *truth), void *context)
+void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth)
 {
 	uint8_t *frame = receiver_frame(r, cell);
 	const bool handed_over = truth->fate == TDM_GOOD;
@@ -138,7 +138,7 @@ void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth
 	if (r->has_pending && !handed_over && r->pending.fate == TDM_GOOD) {
 		r->pending.fate = truth->fate; /* the cell with its end is lost */
 	}
-	receiver_flush(r, emit, context);
+	receiver_flush(r);
 	if (handed_over && r->crc > 0) {
 		r->crc--;
 		damage(r, frame);
@@ -150,7 +150,7 @@ void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth
 	}
 	decide(r, truth);
 	if (frame == cell) {
-		emit(context, truth);
+		r->emit(r->context, truth);
 		return;
 	}
 	cut(r, cell, inserted);
@@ -158,11 +158,10 @@ void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth
 	r->has_pending = true;
 }
 
-void receiver_flush(struct receiver *r,
-		    void (*emit)(void *context, const struct truth_record *truth), void *context)
+void receiver_flush(struct receiver *r)
 {
 	if (r->has_pending) {
 		r->has_pending = false;
-		emit(context, &r->pending);
+		r->emit(r->context, &r->pending);
 	}
 }

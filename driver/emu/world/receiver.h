@@ -36,15 +36,19 @@ struct receiver {
 	unsigned current;
 	struct truth_record pending;
 	bool has_pending;
+	/* Called for every record that is certain. */
+	void (*emit)(void *context, const struct truth_record *truth);
+	void *context;
 };
 
-void receiver_init(struct receiver *r, uint64_t seed, unsigned link);
+void receiver_init(struct receiver *r, uint64_t seed, unsigned link,
+		   void (*emit)(void *context, const struct truth_record *truth), void *context);
 /* A step begins; `lit` says whether light comes in. */
 void receiver_step(struct receiver *r, uint64_t step, bool lit);
 /* The board resets or aligns the transceiver at `step`. */
 void receiver_realign(struct receiver *r, uint64_t step, bool reset);
-/* The next lock gained comes `bits` off. False when too many are queued. */
-bool receiver_slip(struct receiver *r, unsigned bits);
+/* The next lock gained comes `bits` off; not when too many are queued. */
+void receiver_slip(struct receiver *r, unsigned bits);
 
 /* Where the floor shall build the frame that begins in this step: in the cell itself, or here. */
 uint8_t *receiver_frame(struct receiver *r, uint8_t *cell);
@@ -53,10 +57,8 @@ uint8_t *receiver_frame(struct receiver *r, uint8_t *cell);
  * in as what the board does with the cell and goes out as what is to be expected. Calls emit() for
  * every record that is now certain: none or one, two when a straddling one was waiting.
  */
-void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth,
-		   void (*emit)(void *context, const struct truth_record *truth), void *context);
+void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth);
 /* The record still waiting, at the end. */
-void receiver_flush(struct receiver *r,
-		    void (*emit)(void *context, const struct truth_record *truth), void *context);
+void receiver_flush(struct receiver *r);
 
 #endif

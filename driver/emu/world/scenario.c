@@ -302,11 +302,6 @@ static int take_action(struct parser *p, struct scenario_event *event)
 	return 0;
 }
 
-static uint64_t steps(double seconds)
-{
-	return (uint64_t)llround(seconds * NANET3_FRAMES_PER_SECOND);
-}
-
 static int take_at(struct parser *p)
 {
 	static const struct arg at_arg = {"at", 0, SECONDS_MAX, false};
@@ -332,7 +327,7 @@ static int take_at(struct parser *p)
 		err = take_action(p, &event);
 	}
 	for (unsigned i = 0; !err && i < (unsigned)times; i++) {
-		event.step = steps(at + i * every);
+		event.step = (uint64_t)llround((at + i * every) * NANET3_FRAMES_PER_SECOND);
 		err = add(p, &event);
 	}
 	return err;

@@ -37,7 +37,6 @@ int truth_file_create(const char *path, uint64_t seed, int64_t tai_start_ns, uns
 		.tai_start_ns = tai_start_ns,
 	};
 	struct truth_file *t = calloc(1, sizeof(*t));
-	int err;
 
 	if (t == NULL) {
 		return -ENOMEM;
@@ -46,9 +45,7 @@ int truth_file_create(const char *path, uint64_t seed, int64_t tai_start_ns, uns
 	note(t, t->file != NULL && setvbuf(t->file, NULL, _IOFBF, BUFFER_BYTES) == 0 &&
 			fwrite(&head, sizeof(head), 1, t->file) == 1 && fflush(t->file) == 0);
 	if (t->err < 0) {
-		err = t->err;
-		truth_file_destroy(t);
-		return err;
+		return truth_file_destroy(t);
 	}
 	*ret_file = t;
 	return 0;

@@ -49,8 +49,8 @@ struct link {
 };
 
 struct world {
-	struct world_config config;
-	struct play *play; /* a recording: then there are neither floors nor fibres */
+	struct world_config config; /* its strings only during world_create() */
+	struct play *play;	    /* a recording: then there are neither floors nor fibres */
 	struct pulse_tables *pulses;
 	struct hydrophone_tables *sound;
 	struct floor *floors[LINKS];
@@ -79,7 +79,7 @@ struct world {
 	struct truth_file *truth;
 	FILE *executed;
 	struct world_stats stats;
-	uint8_t dark_cell[TDM_FRAME_BYTES];
+	int error; /* the first one in writing `executed` */
 };
 
 /* ---------------------------------------------------------------- set-up */
@@ -96,19 +96,12 @@ void world_config_default(struct world_config *config)
 	};
 }
 
-static void load_leap(const char *path, struct leap_table *table)
-{
-	if (leap_load(path != NULL ? path : LEAP_FILE, table) < 0) {
-		leap_default(table);
-	}
-}
-
 int64_t world_tai_now(const char *leap_path)
 {
 	struct leap_table table;
 	struct timespec now;
 
-	load_leap(leap_path, &table);
+	leap_load_or_default(leap_path, &table);
 	clock_gettime(CLOCK_REALTIME, &now);
 	return leap_to_tai(&table, now.tv_sec) * 1000000000 + now.tv_nsec;
 }
@@ -126,11 +119,6 @@ static double quiet_rate(const struct world *w)
 	}
 	bytes_per_s = DESIGN_BITS / 8 - (double)FIXED_BYTES * TDM_FRAMES_PER_SECOND;
 	return bytes_per_s / TDM_MODULES / pulse_mean_bytes(w->pulses, DEFAULT_MV);
-}
-
-static const char *op_name(uint8_t op)
-{
-	return op == WORD_WRITE ? "write" : "action";
 }
 
 static const char *status_name(int status)
@@ -156,9 +144,24 @@ static void note_executed(void *context, uint8_t floor, const struct word *reque
 	}
 	fprintf(w->executed, "%.6f %u %" PRIu32 " %s %u %u %" PRId32 " %s\n",
 		(double)w->step / TDM_FRAMES_PER_SECOND, floor, request->sequence,
-		op_name(request->op), request->module, request->reg, value, status_name(status));
-	if (fflush(w->executed) != 0 && w->stats.error == 0) {
-		w->stats.error = -errno;
+		request->op == WORD_WRITE ? "write" : "action", request->module, request->reg,
+		value, status_name(status));
+	if (fflush(w->executed) != 0 && w->error == 0) {
+		w->error = -errno;
+	}
+}
+
+static void emit_truth(void *context, const struct truth_record *truth)
+{
+	struct world *w = context;
+
+	w->stats.cells[truth->fate]++;
+	w->stats.hits_lost += truth->hits_lost;
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		w->stats.hits += truth->hits[m];
+	}
+	if (w->truth != NULL) {
+		truth_file_put(w->truth, truth);
 	}
 }
 
@@ -191,7 +194,7 @@ static int create_plant(struct world *w)
 		fibre_init(&w->fibres[i], c->seed, c->floors[i], c->fibre_km[i]);
 		w->fibres[i].floor = w->floors[i];
 		w->links[i].fibre = &w->fibres[i];
-		receiver_init(&w->links[i].receiver, c->seed, i);
+		receiver_init(&w->links[i].receiver, c->seed, i, emit_truth, w);
 	}
 	return 0;
 }
@@ -282,7 +285,7 @@ int world_create(const struct world_config *config, struct world **ret_world, ch
 	w->reference = true;
 	w->tod = true;
 	w->board_mc = BOARD_MC;
-	load_leap(config->leap_path, &w->leap);
+	leap_load_or_default(config->leap_path, &w->leap);
 	snprintf(error, error_size, "out of memory, or a FIFO of %u bytes", config->fifo_bytes);
 	if (config->play_path != NULL) {
 		err = play_create(config->play_path, config->play_say, &w->play, error, error_size);
@@ -292,12 +295,6 @@ int world_create(const struct world_config *config, struct world **ret_world, ch
 	if (err == 0 && w->play == NULL) {
 		err = open_files(w, error, error_size);
 	}
-	w->config.play_path = NULL;
-	w->config.scenario_path = NULL; /* the caller's strings are not ours to keep */
-	w->config.truth_path = NULL;
-	w->config.executed_path = NULL;
-	w->config.gps_path = NULL;
-	w->config.leap_path = NULL;
 	if (err < 0) {
 		world_destroy(w);
 		return err;
@@ -324,8 +321,6 @@ int world_start_at(struct world *w, int64_t tai_start_ns)
 	return 0;
 }
 
-static void emit_truth(void *context, const struct truth_record *truth);
-
 int world_destroy(struct world *w)
 {
 	int err;
@@ -335,7 +330,7 @@ int world_destroy(struct world *w)
 	}
 	for (unsigned i = 0; i < LINKS; i++) {
 		if (w->play == NULL) {
-			receiver_flush(&w->links[i].receiver, emit_truth, w);
+			receiver_flush(&w->links[i].receiver);
 		}
 		floor_destroy(w->floors[i]);
 	}
@@ -345,7 +340,7 @@ int world_destroy(struct world *w)
 		err = -errno;
 	}
 	if (err == 0) {
-		err = w->stats.error;
+		err = w->error;
 	}
 	gps_destroy(w->gps);
 	scenario_fini(&w->scenario);
@@ -374,19 +369,6 @@ static void swap_fibres(struct world *w, unsigned a, unsigned b)
 	fibre_cut(w->links[b].fibre);
 }
 
-static void unplug(struct world *w, struct link *l, const struct scenario_event *e)
-{
-	l->fibre->plugged = false;
-	l->plug_at = e->arg_count > 0 ? after(w, e->args[0]) : 0;
-	fibre_cut(l->fibre);
-}
-
-static void unalign(struct link *l, const struct scenario_event *e)
-{
-	l->receiver.insert =
-		e->arg_count > 0 ? (uint32_t)e->args[0] : 1 + rng_below(&l->receiver.rng, 5000);
-}
-
 static void apply_to_link(struct world *w, const struct scenario_event *e)
 {
 	struct link *l = &w->links[e->link];
@@ -403,13 +385,16 @@ static void apply_to_link(struct world *w, const struct scenario_event *e)
 		l->receiver.drop += (uint32_t)x;
 		break;
 	case SCENARIO_UNALIGN:
-		unalign(l, e);
+		l->receiver.insert =
+			e->arg_count > 0 ? (uint32_t)x : 1 + rng_below(&l->receiver.rng, 5000);
 		break;
 	case SCENARIO_SLIP:
 		receiver_slip(&l->receiver, (unsigned)x);
 		break;
 	case SCENARIO_UNPLUG:
-		unplug(w, l, e);
+		l->fibre->plugged = false;
+		l->plug_at = e->arg_count > 0 ? after(w, x) : 0;
+		fibre_cut(l->fibre);
 		break;
 	case SCENARIO_PLUG:
 		l->fibre->plugged = true;
@@ -613,11 +598,6 @@ void world_roof(const struct world *w, struct world_roof *ret_roof)
 
 /* ---------------------------------------------------------------- links */
 
-static bool lit(const struct world *w, const struct link *l)
-{
-	return l->fibre->plugged && w->step >= l->dark_until && floor_lit(l->fibre->floor);
-}
-
 static void step_link(struct world *w, struct link *l)
 {
 	if (l->plug_at > 0 && w->step >= l->plug_at) {
@@ -627,7 +607,8 @@ static void step_link(struct world *w, struct link *l)
 	if (floor_take_align(l->fibre->floor)) {
 		receiver_realign(&l->receiver, w->step, false);
 	}
-	receiver_step(&l->receiver, w->step, lit(w, l));
+	receiver_step(&l->receiver, w->step,
+		      l->fibre->plugged && w->step >= l->dark_until && floor_lit(l->fibre->floor));
 }
 
 void world_step(struct world *w)
@@ -707,45 +688,24 @@ static void complete_truth(const struct world *w, struct truth_record *truth, un
 	truth->tai_ns = w->config.tai_start_ns + sent * TDM_FRAME_NS + world_delay_ns(w, link);
 }
 
-static void emit_truth(void *context, const struct truth_record *truth)
-{
-	struct world *w = context;
-
-	w->stats.cells[truth->link][truth->fate]++;
-	w->stats.hits_lost[truth->link] += truth->hits_lost;
-	for (unsigned m = 0; m < TDM_MODULES; m++) {
-		w->stats.hits[truth->link] += truth->hits[m];
-	}
-	if (w->truth != NULL) {
-		truth_file_put(w->truth, truth);
-	}
-}
-
-/* The floors' part of world_uplink(). */
-static void floor_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate,
-			 uint8_t *cell)
-{
-	struct link *l = &w->links[link];
-	struct floor *f = l->fibre->floor;
-	const uint64_t sent = w->step - fibre_delay(l->fibre);
-	struct truth_record truth = {.fate = (uint8_t)fate};
-	uint8_t *frame = receiver_frame(&l->receiver, cell != NULL ? cell : w->dark_cell);
-	unsigned number;
-
-	l->delivered = fate == TDM_GOOD;
-	number = floor_frame(f, fibre_received(l->fibre, sent), frame, &truth);
-	complete_truth(w, &truth, link, count, number, (int64_t)sent);
-	receiver_cell(&l->receiver, cell != NULL ? cell : w->dark_cell, &truth, emit_truth, w);
-}
-
 void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
 {
-	if (w->play == NULL) {
-		floor_uplink(w, link, count, fate, cell);
+	struct link *l = &w->links[link];
+	struct truth_record truth = {.fate = (uint8_t)fate};
+	unsigned number;
+	uint64_t sent;
+
+	if (w->play != NULL) {
+		w->stats.cells[fate]++;
+		play_uplink(w->play, link, fate, cell);
 		return;
 	}
-	w->stats.cells[link][fate]++;
-	play_uplink(w->play, link, fate, cell != NULL ? cell : w->dark_cell);
+	l->delivered = fate == TDM_GOOD;
+	sent = w->step - fibre_delay(l->fibre);
+	number = floor_frame(l->fibre->floor, fibre_received(l->fibre, sent),
+			     receiver_frame(&l->receiver, cell), &truth);
+	complete_truth(w, &truth, link, count, number, (int64_t)sent);
+	receiver_cell(&l->receiver, cell, &truth);
 }
 
 void world_realign(struct world *w, unsigned link, bool reset)
@@ -770,5 +730,4 @@ struct play *world_play(struct world *w)
 void world_stats(const struct world *w, struct world_stats *ret_stats)
 {
 	*ret_stats = w->stats;
-	ret_stats->steps = w->started ? w->step + 1 : 0;
 }

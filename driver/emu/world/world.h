@@ -102,12 +102,10 @@ int world_destroy(struct world *w);
 int64_t world_tai_now(const char *leap_path);
 
 struct world_stats {
-	uint64_t steps;
-	uint64_t cells[NANET3_LINKS][TDM_LOSSES]; /* by expected fate */
-	uint64_t hits[NANET3_LINKS], hits_lost[NANET3_LINKS];
+	uint64_t cells[TDM_LOSSES]; /* by expected fate */
+	uint64_t hits, hits_lost;
 	uint64_t executed; /* WRITE and ACTION words decided by FCMs */
 	uint64_t events;   /* scenario events applied */
-	int error;	   /* of the files written, 0 = well */
 };
 void world_stats(const struct world *w, struct world_stats *ret_stats);
 
