@@ -65,21 +65,13 @@ static void on_end(void *context, struct many_row *row)
 	ctl_tell_refused(a->ctl, doing, row->answer);
 }
 
-static void count_states(const struct many *m, size_t of[MANY_UNKNOWN + 1])
-{
-	memset(of, 0, (MANY_UNKNOWN + 1) * sizeof(*of));
-	for (size_t i = 0; i < m->count; i++) {
-		of[m->rows[i].state]++;
-	}
-}
-
 static void sum_up(const struct apply *a)
 {
 	struct writer *w = a->ctl->out;
-	size_t of[MANY_UNKNOWN + 1];
+	size_t of[MANY_STATES];
 	size_t wanted;
 
-	count_states(&a->many, of);
+	many_count(&a->many, of);
 	wanted = a->many.count - of[MANY_SKIPPED] + a->not_back;
 	writer_phrase(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
 		      of[MANY_DONE], wanted, a->back ? "set back" : "done");
@@ -220,15 +212,12 @@ static int roll_back(struct apply *done)
 	struct apply a = {
 		.plan = done->plan, .ctl = done->ctl, .back = true, .outcomes = done->outcomes};
 	const struct job *job = done->plan->job;
-	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
+	struct many_row *rows = ctl_memory(a.ctl, calloc(done->many.count + 1, sizeof(*rows)));
 	size_t count = 0;
 	size_t to_do = 0;
 	enum many_end end;
 	int code;
 
-	if (rows == NULL) {
-		return ctl_fail(done->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	for (size_t i = done->many.count; i-- > 0;) {
 		if (can_be_set_back(&a, &done->many.rows[i])) {
 			set_back(job, &done->many.rows[i], &rows[count]);
@@ -253,7 +242,7 @@ static int roll_back(struct apply *done)
 		end = run(&a);
 		job_tell_end(job, &a.many, end);
 		sum_up(&a);
-		code = end == MANY_ALL ? job_exit(rows, count) : CTL_UNKNOWN;
+		code = end == MANY_ALL ? job_exit(&a.many) : CTL_UNKNOWN;
 	}
 	many_rows_free(rows, count);
 	return code;
@@ -281,7 +270,7 @@ static struct many_row *requests_of(const struct plan *plan)
 {
 	struct many_row *rows = job_requests(plan->job, false, true);
 
-	for (size_t i = 0; rows != NULL && i < plan->job->count; i++) {
+	for (size_t i = 0; i < plan->job->count; i++) {
 		const struct job_row *row = &plan->job->rows[i];
 		struct many_row *r = &rows[i];
 		enum plan_fate fate = plan_fate(plan->job->rows, i);
@@ -326,7 +315,7 @@ static int run_and_tell(struct apply *a)
 
 	ctl_remark("job %s", job->id);
 	end = run(a);
-	code = job_exit(a->many.rows, a->many.count);
+	code = job_exit(&a->many);
 	sum_up(a);
 	if (end == MANY_BROKEN || end == MANY_INTERRUPTED) {
 		job_tell_end(job, &a->many, end);
@@ -373,10 +362,10 @@ static int go_on_back(struct apply *a)
 static int run_apply(struct apply *a)
 {
 	const struct plan *plan = a->plan;
-	size_t of[MANY_UNKNOWN + 1];
+	size_t of[MANY_STATES];
 	int code;
 
-	count_states(&a->many, of);
+	many_count(&a->many, of);
 	if (of[MANY_WAITS] == 0 && of[MANY_FAILED] + of[MANY_UNKNOWN] == 0) {
 		plan_show(plan, false);
 		return CTL_DONE;
@@ -444,9 +433,6 @@ static int apply(struct apply *a)
 		.ended = on_end,
 		.context = a,
 	};
-	if (a->many.rows == NULL) {
-		return ctl_fail(a->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	code = job->goes_on && back ? job_read_was(job) : CTL_DONE;
 	if (code == CTL_DONE) {
 		code = job_goes_back(job) ? go_on_back(a) : run_apply(a);

@@ -3,20 +3,17 @@
 #ifndef SLOWCTL_FCMCTL_JOBS_CONFIRM_H
 #define SLOWCTL_FCMCTL_JOBS_CONFIRM_H
 
-#include "slowctl/fcmctl/jobs/many.h"
+#include "slowctl/fcmctl/jobs/job.h"
 
-/* Whether a parameter (an item of param.list) has at least this danger. Pure. */
+/* Whether a parameter (an item of param.list) has this danger. Pure. */
 bool ctl_is_dangerous(const json_t *parameter);
-bool ctl_is_careful(const json_t *parameter);
 
 /*
- * `would`: a dry run of each command with danger careful or more, `item` its parameter. Asks if one is dangerous, or
- * if they are for more than one parameter; `what` (as typed, or a file) is for messages. CTL_DONE: continue. With
- * --yes and in a dry run it does not ask; without a terminal it refuses, with the command to type. Else the exit code;
- * the messages have been printed.
+ * `rows` of job_requests(): shows what those in state MANY_WAITS with danger careful or more would change, and asks if
+ * one is dangerous, or if they are for more than one parameter. CTL_DONE: continue. With --yes and in a dry run it does
+ * not ask; without a terminal it refuses, with the command to type. Else the exit code; the messages have been printed.
  */
-int ctl_confirm(struct ctl *ctl, const struct ctl_args *args, const char *what,
-		struct many_row *would, size_t count);
+int job_confirm(const struct job *job, const struct many_row *rows);
 /* The command to type instead of an answer. Returns buf. */
 const char *ctl_yes_hint(const struct ctl *ctl, const struct ctl_args *args, char *buf,
 			 size_t size);

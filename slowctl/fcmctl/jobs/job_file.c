@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 4u
-#define BLANKS	  " \t\r"
+#define WORDS_MAX  4u
+#define BLANKS	   " \t\r"
+#define LINES_MORE 256u /* room for so many at once */
 
 __attribute__((format(printf, 4, 5))) static int fault(struct job_fault *ret, unsigned line,
 						       const char *hint, const char *format, ...)
@@ -57,7 +58,6 @@ static int plan_line(char *text, struct job_line *line, struct job_fault *ret_fa
 			     "'%.60s' is not NAME = VALUE", text);
 	}
 	*equals = '\0';
-	line->verb = JOB_SET;
 	line->name = trim(text);
 	line->value = trim(equals + 1);
 	if (*line->name == '\0' || *line->value == '\0' || strpbrk(line->name, BLANKS) != NULL) {
@@ -116,7 +116,6 @@ static int batch_words(char **word, unsigned words, struct job_line *line,
 			     "'%.60s' is followed by %u word%s", verb, words - 1,
 			     words == 2 ? "" : "s");
 	}
-	line->verb = set ? JOB_SET : JOB_ACTION;
 	line->name = word[1];
 	line->value = set ? word[2] : NULL;
 	return 1;
@@ -146,43 +145,41 @@ static int batch_line(char *text, struct job_line *line, struct job_fault *ret_f
 	return batch_words(word + first, words - first, line, ret_fault);
 }
 
+static int add(struct job_file *file, const struct job_line *line)
+{
+	if (file->count % LINES_MORE == 0) {
+		void *lines = reallocarray(file->lines, file->count + LINES_MORE, sizeof(*line));
+
+		if (lines == NULL) {
+			return -ENOMEM;
+		}
+		file->lines = lines;
+	}
+	file->lines[file->count++] = *line;
+	return 0;
+}
+
 static int parse(char *text, size_t length, struct job_file *ret_file, struct job_fault *ret_fault,
 		 int (*take)(char *, struct job_line *, struct job_fault *))
 {
 	struct job_file file = {.text = text};
 	struct job_line next = {.line = 0};
-	size_t room = 0;
-	char *end;
+	char *row;
+	int r = 0;
 
 	if (strlen(text) != length) {
 		free(text);
 		return fault(ret_fault, 0, "is it the right file?",
 			     "it contains a byte with value 0");
 	}
-	for (; text != NULL; text = end) {
-		int r;
-
-		end = strchr(text, '\n');
-		if (end != NULL) {
-			*end++ = '\0';
-		}
+	while (r >= 0 && (row = strsep(&text, "\n")) != NULL) {
 		next.line++;
-		r = take(text, &next, ret_fault);
-		if (r > 0 && file.count == room) {
-			struct job_line *lines;
-
-			room = room > 0 ? 2 * room : 256;
-			lines = realloc(file.lines, room * sizeof(*lines));
-			r = lines != NULL ? r : -ENOMEM;
-			file.lines = lines != NULL ? lines : file.lines;
-		}
-		if (r < 0) {
-			job_file_free(&file);
-			return r;
-		}
-		if (r > 0) {
-			file.lines[file.count++] = next;
-		}
+		r = take(row, &next, ret_fault);
+		r = r > 0 ? add(&file, &next) : r;
+	}
+	if (r < 0) {
+		job_file_free(&file);
+		return r;
 	}
 	*ret_file = file;
 	return 0;

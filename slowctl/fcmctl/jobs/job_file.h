@@ -14,12 +14,9 @@
 
 #include <stddef.h>
 
-enum job_verb { JOB_SET, JOB_ACTION };
-
 struct job_line {
-	unsigned line; /* in the file, from 1 */
-	unsigned step; /* counts the waits before it */
-	enum job_verb verb;
+	unsigned line;		  /* in the file, from 1 */
+	unsigned step;		  /* counts the waits before it */
 	const char *name, *value; /* inside `text`; value NULL: an action */
 };
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "slowctl/fcmctl/jobs/confirm.h"
 #include "slowctl/fcmctl/jobs/job.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
@@ -66,12 +67,12 @@ static void on_end(void *context, struct many_row *row)
 static void sum_up(const struct run *b, double took_s)
 {
 	struct writer *w = b->job->ctl->out;
-	size_t of[MANY_UNKNOWN + 1] = {0};
+	size_t of[MANY_STATES];
 	size_t overtaken = 0;
 	char span[32];
 
+	many_count(&b->many, of);
 	for (size_t i = 0; i < b->many.count; i++) {
-		of[b->many.rows[i].state]++;
 		overtaken += ((const struct job_row *)b->many.rows[i].item)->overtaken > 0;
 	}
 	writer_phrase(w,
@@ -140,13 +141,12 @@ static int run_rows(struct run *b)
 	if (b->dry || b->file || !ctl_given(job->args, CTL_NO_WAIT)) {
 		sum_up(b, ctl_now() - begun);
 	}
-	return end == MANY_BROKEN || end == MANY_INTERRUPTED
-		       ? CTL_UNKNOWN
-		       : job_exit(b->many.rows, b->many.count);
+	return end == MANY_BROKEN || end == MANY_INTERRUPTED ? CTL_UNKNOWN : job_exit(&b->many);
 }
 
-int job_run(struct job *job, bool dry)
+int job_run(struct job *job)
 {
+	bool dry = ctl_given(job->args, CTL_DRY_RUN);
 	struct run b = {.job = job, .dry = dry, .file = *job->id != '\0'};
 	int code;
 
@@ -158,10 +158,7 @@ int job_run(struct job *job, bool dry)
 		.ended = on_end,
 		.context = &b,
 	};
-	if (b.many.rows == NULL) {
-		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
-	code = dry ? CTL_DONE : job_confirm(job, b.many.rows, b.many.count);
+	code = job_confirm(job, b.many.rows);
 	code = code == CTL_DONE ? run_rows(&b) : code;
 	many_rows_free(b.many.rows, b.many.count);
 	return code;
@@ -172,7 +169,7 @@ static int batch_run(struct ctl *ctl, const struct ctl_args *args)
 	struct job job;
 	int code = job_open_batch(ctl, args, &job);
 
-	code = code == CTL_DONE ? job_run(&job, ctl_given(args, CTL_DRY_RUN)) : code;
+	code = code == CTL_DONE ? job_run(&job) : code;
 	job_close(&job);
 	return code;
 }

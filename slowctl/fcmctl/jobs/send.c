@@ -79,7 +79,7 @@ static int send_many(struct ctl *ctl, const struct ctl_args *args, const char *o
 	}
 	json_object_set_new(what, "wait", json_boolean(!ctl_given(args, CTL_NO_WAIT)));
 	code = job_open_typed(ctl, args, doing_text(args, doing, sizeof(doing)), op, what, &job);
-	code = code == CTL_DONE ? job_run(&job, ctl_given(args, CTL_DRY_RUN)) : code;
+	code = code == CTL_DONE ? job_run(&job) : code;
 	job_close(&job);
 	return code;
 }

@@ -74,7 +74,7 @@ static void test_batch(void **state)
 	expect(&f.lines[2], 5, "floor3.om2.hv", "1450 V");
 	expect(&f.lines[3], 6, "a", "-5");
 	expect(&f.lines[4], 9, "b", NULL);
-	assert_int_equal(f.lines[1].verb, JOB_ACTION);
+	assert_null(f.lines[1].value); /* an action */
 	assert_int_equal(f.lines[0].step, 0);
 	assert_int_equal(f.lines[1].step, 0);
 	assert_int_equal(f.lines[2].step, 1);
