@@ -174,19 +174,14 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_at_commands[] = {
-	{
-		.verb = "diff",
-		.arguments = "[PATTERN...]",
-		.summary = "what differs between two times",
-		.help = "Compares parameters at two times (with one --at: at that time and\n"
-			"now): set values that differ, values that differ by more than the\n"
-			"dictionary's deadband, and who set them in between. 'unknown':\n"
-			"nothing was recorded before that time. Also works while the daemon is\n"
-			"not running.\n\n"
-			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
-			"  fcmctl diff 'floor3.om*.hv' --at yesterday",
-		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),
-		.run = diff_run,
-	},
+	{NULL, "diff", "[PATTERN...]", "what differs between two times",
+	 .help = "Compares parameters at two times (with one --at: at that time and\n"
+		 "now): set values that differ, values that differ by more than the\n"
+		 "dictionary's deadband, and who set them in between. 'unknown':\n"
+		 "nothing was recorded before that time. Also works while the daemon is\n"
+		 "not running.\n\n"
+		 "  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
+		 "  fcmctl diff 'floor3.om*.hv' --at yesterday",
+	 .options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN), .run = diff_run},
 	{0},
 };

@@ -550,15 +550,11 @@ static int completion_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_complete_commands[] = {
-	{
-		.verb = "completion",
-		.arguments = "SHELL",
-		.summary = "print the script by which bash or zsh complete",
-		.help = "The Tab key then completes commands, options, names of parameters, links, "
-			"floors, commands and\nrecordings; names are asked from the daemon. make "
-			"install has put it where the shells look; by\nhand:\n\n  . <(fcmctl "
-			"completion bash)\n  fcmctl completion zsh > ~/.zfunc/_fcmctl",
-		.run = completion_run,
-	},
+	{NULL, "completion", "SHELL", "print the script by which bash or zsh complete",
+	 .help = "The Tab key then completes commands, options, names of parameters, links, "
+		 "floors, commands and\nrecordings; names are asked from the daemon. make "
+		 "install has put it where the shells look; by\nhand:\n\n  . <(fcmctl "
+		 "completion bash)\n  fcmctl completion zsh > ~/.zfunc/_fcmctl",
+	 .run = completion_run},
 	{0},
 };

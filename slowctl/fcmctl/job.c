@@ -239,31 +239,17 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_job_commands[] = {
-	{
-		.noun = "job",
-		.verb = "list",
-		.arguments = "",
-		.summary = "the last batches and applied plans",
-		.help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and the\n"
-			"states of their commands. Also works while the daemon is not running.\n\n"
-			"  fcmctl job list",
-		.options = CTL_BIT(CTL_LIMIT),
-		.op = "job.list",
-		.render = render_list,
-		.limit = 20,
-	},
-	{
-		.noun = "job",
-		.verb = "show",
-		.arguments = "JOB",
-		.summary = "what the rows of one became",
-		.help = "One row for each line of the file (for a pattern: for each name), with\n"
-			"its last attempt in the journal; then the rows of the roll-back. A\n"
-			"command that was never sent is not in the journal. Also works while\n"
-			"the daemon is not running.\n\n"
-			"  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
-		.options = CTL_BIT(CTL_STATE),
-		.run = show_run,
-	},
+	{"job", "list", "", "the last batches and applied plans",
+	 .help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and the\n"
+		 "states of their commands. Also works while the daemon is not running.\n\n"
+		 "  fcmctl job list",
+	 .options = CTL_BIT(CTL_LIMIT), .op = "job.list", .render = render_list, .limit = 20},
+	{"job", "show", "JOB", "what the rows of one became",
+	 .help = "One row for each line of the file (for a pattern: for each name), with\n"
+		 "its last attempt in the journal; then the rows of the roll-back. A\n"
+		 "command that was never sent is not in the journal. Also works while\n"
+		 "the daemon is not running.\n\n"
+		 "  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
+	 .options = CTL_BIT(CTL_STATE), .run = show_run},
 	{0},
 };

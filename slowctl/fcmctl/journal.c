@@ -169,41 +169,25 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_journal_commands[] = {
-	{
-		.noun = "command",
-		.verb = "list",
-		.arguments = "",
-		.summary = "who set what, and what became of it",
-		.help = "The newest 20 commands, newest first. Also answers while the daemon is "
-			"not running.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not "
-			"there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
-			"being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
-			"list --floor 3 --limit 100",
-		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
-			   CTL_BIT(CTL_SINCE),
-		.run = list_run,
-	},
-	{
-		.noun = "command",
-		.verb = "show",
-		.arguments = "COMMAND",
-		.summary = "one command with every transition",
-		.help = "Who, from where, why, old and new value, and each state with its time and "
-			"the frame in\nwhich the word left. Also answers while the daemon is not "
-			"running.",
-		.run = show_run,
-	},
-	{
-		.noun = "command",
-		.verb = "cancel",
-		.arguments = "COMMAND",
-		.summary = "take back a command that waits, or stop a ramp",
-		.help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
-			"way (ACKED) is\nstopped where it is, by a command of its own, whose end "
-			"is waited for; the first is then\nCANCELLED and says where. What else has "
-			"left cannot be taken back.",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = cancel_run,
-	},
+	{"command", "list", "", "who set what, and what became of it",
+	 .help = "The newest 20 commands, newest first. Also answers while the daemon is "
+		 "not running.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not "
+		 "there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
+		 "being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
+		 "list --floor 3 --limit 100",
+	 .options =
+		 CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_SINCE),
+	 .run = list_run},
+	{"command", "show", "COMMAND", "one command with every transition",
+	 .help = "Who, from where, why, old and new value, and each state with its time and "
+		 "the frame in\nwhich the word left. Also answers while the daemon is not "
+		 "running.",
+	 .run = show_run},
+	{"command", "cancel", "COMMAND", "take back a command that waits, or stop a ramp",
+	 .help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
+		 "way (ACKED) is\nstopped where it is, by a command of its own, whose end "
+		 "is waited for; the first is then\nCANCELLED and says where. What else has "
+		 "left cannot be taken back.",
+	 .options = CTL_BIT(CTL_DRY_RUN), .run = cancel_run},
 	{0},
 };

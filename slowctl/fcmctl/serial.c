@@ -429,22 +429,17 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_serial_commands[] = {
-	{
-		.verb = "serial",
-		.arguments = "FLOOR CHANNEL",
-		.summary = "a terminal to an instrument of a floor",
-		.help = "Sends what you type to the instrument and shows what it answers, byte\n"
-			"by byte. Ctrl-] then q ends it; Ctrl-] twice sends one Ctrl-]. A\n"
-			"channel has one user at a time; a second user sees who has it.\n"
-			"Opening and closing are recorded as events. CHANNEL is loop (a plug\n"
-			"that sends back what it gets), ctd, or a number. From a pipe: sends\n"
-			"the input, then waits 1 s, or --for, for the answer. Control\n"
-			"characters are shown as ? unless fcmctl has made the terminal raw, or\n"
-			"with --raw.\n\n"
-			"  fcmctl serial floor3 ctd\n"
-			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
-		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW),
-		.run = serial_run,
-	},
+	{NULL, "serial", "FLOOR CHANNEL", "a terminal to an instrument of a floor",
+	 .help = "Sends what you type to the instrument and shows what it answers, byte\n"
+		 "by byte. Ctrl-] then q ends it; Ctrl-] twice sends one Ctrl-]. A\n"
+		 "channel has one user at a time; a second user sees who has it.\n"
+		 "Opening and closing are recorded as events. CHANNEL is loop (a plug\n"
+		 "that sends back what it gets), ctd, or a number. From a pipe: sends\n"
+		 "the input, then waits 1 s, or --for, for the answer. Control\n"
+		 "characters are shown as ? unless fcmctl has made the terminal raw, or\n"
+		 "with --raw.\n\n"
+		 "  fcmctl serial floor3 ctd\n"
+		 "  fcmctl serial floor3 ctd --for 10s < /dev/null",
+	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW), .run = serial_run},
 	{0},
 };

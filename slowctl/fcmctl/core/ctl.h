@@ -90,6 +90,7 @@ enum ctl_option {
 struct ctl;
 struct ctl_args;
 
+/* A table begins each with these four, as the synopsis of the command. */
 struct ctl_command {
 	const char *noun;      /* NULL: a bare verb */
 	const char *verb;      /* NULL ends a table */

@@ -175,26 +175,22 @@ static int batch_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_batch_commands[] = {
-	{
-		.verb = "batch",
-		.arguments = "FILE|-",
-		.summary = "many commands, from a file or the standard input",
-		.help = "One command a line, as you type it: set NAME VALUE, action NAME. #\n"
-			"begins a comment. fcmctl understands all lines before it sends the\n"
-			"first. They run side by side, those of one parameter in their order; a\n"
-			"line 'wait' waits until all before it have ended. A command that fails\n"
-			"is reported with its line; the others continue. Ctrl-C reports what is\n"
-			"under way and what was not sent. fcmctl shows the changes and asks\n"
-			"once if they are for more than one parameter, unless they are harmless\n"
-			"or you give --yes.\n"
-			"--job continues an interrupted batch: no command is executed twice,\n"
-			"and no value is set that a later line has already replaced.\n\n"
-			"  fcmctl batch gains.txt --reason 'gain matching' --dry-run\n"
-			"  generate | fcmctl --json batch - --yes\n"
-			"  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
-			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB),
-		.run = batch_run,
-	},
+	{NULL, "batch", "FILE|-", "many commands, from a file or the standard input",
+	 .help = "One command a line, as you type it: set NAME VALUE, action NAME. #\n"
+		 "begins a comment. fcmctl understands all lines before it sends the\n"
+		 "first. They run side by side, those of one parameter in their order; a\n"
+		 "line 'wait' waits until all before it have ended. A command that fails\n"
+		 "is reported with its line; the others continue. Ctrl-C reports what is\n"
+		 "under way and what was not sent. fcmctl shows the changes and asks\n"
+		 "once if they are for more than one parameter, unless they are harmless\n"
+		 "or you give --yes.\n"
+		 "--job continues an interrupted batch: no command is executed twice,\n"
+		 "and no value is set that a later line has already replaced.\n\n"
+		 "  fcmctl batch gains.txt --reason 'gain matching' --dry-run\n"
+		 "  generate | fcmctl --json batch - --yes\n"
+		 "  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+		    CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB),
+	 .run = batch_run},
 	{0},
 };

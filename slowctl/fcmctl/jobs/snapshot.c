@@ -332,80 +332,40 @@ static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_snapshot_commands[] = {
-	{
-		.noun = "snapshot",
-		.verb = "save",
-		.arguments = "NAME [PATTERN]",
-		.summary = "save the present set values under a name",
-		.help = "Saves the set values of all parameters that can be set, or of those\n"
-			"that match the pattern, with who, when and a note. The daemon keeps\n"
-			"snapshots for all operators. A value that the daemon does not know yet\n"
-			"(of a floor that it has not read since it started) is not saved; its\n"
-			"name is shown.\n\n"
-			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
-		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.run = save_run,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "list",
-		.arguments = "",
-		.summary = "the snapshots, newest first",
-		.help = "Name, time, who, how many parameters, note.\n\n"
-			"  fcmctl snapshot list",
-		.options = CTL_BIT(CTL_LIMIT),
-		.op = "snapshot.list",
-		.render = render_list,
-		.limit = 100,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "show",
-		.arguments = "NAME",
-		.summary = "the values of one, as a plan",
-		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
-			"  fcmctl snapshot show before-gain-run > mine.plan",
-		.op = "snapshot.show",
-		.member = "name",
-		.render = render_show,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "diff",
-		.arguments = "A [B]",
-		.summary = "what differs between two, or from now",
-		.help = "The parameters that have different values or are in only one of the\n"
-			"two. Without B: compares with the present set values, for the parameters "
-			"of\n"
-			"A.\n\n"
-			"  fcmctl snapshot diff before-gain-run",
-		.run = diff_run,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "restore",
-		.arguments = "NAME [PATTERN]",
-		.summary = "set what a snapshot has, in a safe order",
-		.help = "Applies the values of a snapshot (of those that match) as a plan. For\n"
-			"order and options see fcmctl apply --help.\n\n"
-			"  fcmctl snapshot restore before-gain-run 'floor3.*' --dry-run",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
-			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
-			   CTL_BIT(CTL_ROLL_BACK),
-		.run = restore_run,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "remove",
-		.arguments = "NAME",
-		.summary = "forget one",
-		.help = "It cannot be brought back. An event records who removed it.\n\n"
-			"  fcmctl snapshot remove before-gain-run",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.op = "snapshot.remove",
-		.member = "name",
-		.look = "snapshot list",
-		.render = render_removed,
-	},
+	{"snapshot", "save", "NAME [PATTERN]", "save the present set values under a name",
+	 .help = "Saves the set values of all parameters that can be set, or of those\n"
+		 "that match the pattern, with who, when and a note. The daemon keeps\n"
+		 "snapshots for all operators. A value that the daemon does not know yet\n"
+		 "(of a floor that it has not read since it started) is not saved; its\n"
+		 "name is shown.\n\n"
+		 "  fcmctl snapshot save before-gain-run --note 'all at nominal'",
+	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = save_run},
+	{"snapshot", "list", "", "the snapshots, newest first",
+	 .help = "Name, time, who, how many parameters, note.\n\n"
+		 "  fcmctl snapshot list",
+	 .options = CTL_BIT(CTL_LIMIT), .op = "snapshot.list", .render = render_list, .limit = 100},
+	{"snapshot", "show", "NAME", "the values of one, as a plan",
+	 .help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
+		 "  fcmctl snapshot show before-gain-run > mine.plan",
+	 .op = "snapshot.show", .member = "name", .render = render_show},
+	{"snapshot", "diff", "A [B]", "what differs between two, or from now",
+	 .help = "The parameters that have different values or are in only one of the\n"
+		 "two. Without B: compares with the present set values, for the parameters of\n"
+		 "A.\n\n"
+		 "  fcmctl snapshot diff before-gain-run",
+	 .run = diff_run},
+	{"snapshot", "restore", "NAME [PATTERN]", "set what a snapshot has, in a safe order",
+	 .help = "Applies the values of a snapshot (of those that match) as a plan. For\n"
+		 "order and options see fcmctl apply --help.\n\n"
+		 "  fcmctl snapshot restore before-gain-run 'floor3.*' --dry-run",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+		    CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
+		    CTL_BIT(CTL_ROLL_BACK),
+	 .run = restore_run},
+	{"snapshot", "remove", "NAME", "forget one",
+	 .help = "It cannot be brought back. An event records who removed it.\n\n"
+		 "  fcmctl snapshot remove before-gain-run",
+	 .options = CTL_BIT(CTL_DRY_RUN), .op = "snapshot.remove", .member = "name",
+	 .look = "snapshot list", .render = render_removed},
 	{0},
 };
