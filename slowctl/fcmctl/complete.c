@@ -122,7 +122,6 @@ static void take_word(struct typed *t, struct ctl_args *station, char **words, i
 
 static void understand(struct typed *t, char **words, int count)
 {
-	const struct ctl_environment environment = ctl_environment();
 	struct ctl_args station = {0};
 	struct ctl_fault fault = {.text = ""};
 
@@ -135,7 +134,7 @@ static void understand(struct typed *t, char **words, int count)
 	if (t->command == NULL && t->count > 1) {
 		t->command = ctl_command_find(t->words[0], t->words[1]);
 	}
-	if (ctl_station_find(&station, &environment, &t->ctl.station, &fault) != 0) {
+	if (ctl_station_find(&station, &t->ctl.station, &fault) != 0) {
 		t->ctl.station.socket[0] = '\0';
 	}
 }

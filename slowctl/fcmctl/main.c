@@ -116,12 +116,11 @@ static void name_self(struct ctl *ctl, const char *program, const struct ctl_arg
 
 static int run(struct ctl *ctl, const char *program, const struct ctl_args *args)
 {
-	const struct ctl_environment environment = ctl_environment();
 	const struct ctl_command *command = args->command;
 	struct ctl_fault fault = {.text = ""};
 	int code;
 
-	if (ctl_station_find(args, &environment, &ctl->station, &fault) != 0) {
+	if (ctl_station_find(args, &ctl->station, &fault) != 0) {
 		return ctl_fail(ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
 	}
 	name_self(ctl, program, args);
@@ -150,7 +149,7 @@ int main(int argc, char **argv)
 		.terminal = isatty(STDERR_FILENO) != 0,
 		.can_ask = isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0,
 	};
-	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	char **words = ctl_memory(NULL, calloc((size_t)argc + 1, sizeof(*words)));
 	struct ctl_args args = {0};
 	struct ctl_fault fault = {.text = ""};
 	int code = CTL_DONE;
@@ -159,9 +158,6 @@ int main(int argc, char **argv)
 	if (argc > 2 && strcmp(argv[1], "__complete") == 0) {
 		free(words);
 		return ctl_complete(argc - 2, argv + 2);
-	}
-	if (words == NULL) {
-		return ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
 	}
 	if (ctl_args_parse(argc, argv, ctl_now(), words, &args, &fault) != 0) {
 		/* Not understood, so not known for sure: who typed it wants it. */
@@ -181,10 +177,10 @@ int main(int argc, char **argv)
 	}
 	ctl.json = ctl_given(&args, CTL_JSON);
 	ctl.timeout_s = args.number[CTL_TIMEOUT];
-	ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
-			   : writer_create_text(stdout, writer_wants_colour(stdout));
-	code = ctl.out != NULL ? run(&ctl, argv[0], &args)
-			       : ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
+	ctl.out = ctl_memory(NULL,
+			     ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
+				      : writer_create_text(stdout, writer_wants_colour(stdout)));
+	code = run(&ctl, argv[0], &args);
 out:
 	writer_destroy(ctl.out);
 	free(words);

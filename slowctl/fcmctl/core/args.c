@@ -181,9 +181,8 @@ static int match(const char *what, const char *word, const struct names *names,
 		return 0;
 	}
 	if (fits.count > 1) {
-		fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what, word,
-		      names_text(&fits, list, sizeof(list)));
-		return -EINVAL;
+		return fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what,
+			     word, names_text(&fits, list, sizeof(list)));
 	}
 	near = ctl_nearest(word, names->name, names->count);
 	if (near != NULL) {
@@ -192,8 +191,7 @@ static int match(const char *what, const char *word, const struct names *names,
 		snprintf(hint, sizeof(hint), "there are: %s",
 			 names_text(names, list, sizeof(list)));
 	}
-	fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
-	return -EINVAL;
+	return fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
 }
 
 const struct ctl_command *ctl_command_find(const char *noun, const char *verb)
@@ -567,22 +565,29 @@ static int station_of_socket(struct ctl_station *s, const char *path, struct ctl
 			slash != NULL ? (int)(slash - path) : 1, slash != NULL ? path : ".");
 }
 
-struct ctl_environment ctl_environment(void)
+/* The environment counts only where no option names a station. */
+static int station_of_environment(struct ctl_station *s, struct ctl_fault *ret_fault)
 {
-	return (struct ctl_environment){
-		.board = getenv("FCM_BOARD"),
-		.dir = getenv("FCM_DIR"),
-		.socket = getenv("FCM_SOCKET"),
-		.database = getenv("FCM_DATABASE"),
-	};
+	const char *dir = getenv("FCM_DIR");
+	const char *socket = getenv("FCM_SOCKET");
+	const char *database = getenv("FCM_DATABASE");
+	int err = dir != NULL ? station_in_dir(s, dir, ret_fault) : 0;
+
+	if (err == 0 && socket != NULL) {
+		err = station_of_socket(s, socket, ret_fault);
+	}
+	if (err == 0 && database != NULL) {
+		err = put_path(ret_fault, s->database, "%s", database);
+	}
+	return err;
 }
 
-int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
-		     struct ctl_station *ret_station, struct ctl_fault *ret_fault)
+int ctl_station_find(const struct ctl_args *args, struct ctl_station *ret_station,
+		     struct ctl_fault *ret_fault)
 {
 	struct ctl_station s = {.board = 0};
+	const char *variable = getenv("FCM_BOARD");
 	bool board = ctl_given(args, CTL_BOARD);
-	bool dir = ctl_given(args, CTL_DIR);
 	const char *socket = args->text[CTL_SOCKET];
 	const char *database = args->text[CTL_DATABASE];
 	char *end;
@@ -590,28 +595,21 @@ int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *
 
 	if (board) {
 		s.board = (unsigned)args->number[CTL_BOARD];
-	} else if (environment->board != NULL) {
-		unsigned long n = strtoul(environment->board, &end, 10);
+	} else if (variable != NULL) {
+		unsigned long n = strtoul(variable, &end, 10);
 
-		if (!isdigit((unsigned char)*environment->board) || *end != '\0' || n > 999) {
+		if (!isdigit((unsigned char)*variable) || *end != '\0' || n > 999) {
 			return fault(ret_fault, "export FCM_BOARD=0, or unset it",
-				     "$FCM_BOARD '%.40s' is no board number", environment->board);
+				     "$FCM_BOARD '%.40s' is no board number", variable);
 		}
 		s.board = (unsigned)n;
 	}
 	snprintf(s.socket, PATH_MAX, "/run/fcm-server/%u/control.sock", s.board);
 	snprintf(s.database, PATH_MAX, "/var/lib/fcm-server/%u/station.db", s.board);
-	/* The environment counts only where no option names a station. */
-	if (dir) {
+	if (ctl_given(args, CTL_DIR)) {
 		err = station_in_dir(&s, args->text[CTL_DIR], ret_fault);
 	} else if (!board && socket == NULL) {
-		if (environment->dir != NULL) {
-			err = station_in_dir(&s, environment->dir, ret_fault);
-		}
-		if (err == 0 && environment->socket != NULL) {
-			err = station_of_socket(&s, environment->socket, ret_fault);
-		}
-		database = database != NULL ? database : environment->database;
+		err = station_of_environment(&s, ret_fault);
 	}
 	if (err == 0 && socket != NULL) {
 		err = station_of_socket(&s, socket, ret_fault);

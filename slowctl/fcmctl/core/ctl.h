@@ -171,7 +171,9 @@ double ctl_now(void);
 /* s since some time; it never jumps. */
 double ctl_monotonic(void);
 
-/* --reason, --yes, --force and --dry-run, as typed, into the request. */
+/* Of `options` (CTL_BIT()) those that were given, into the request: flags, texts and numbers under their names. */
+void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what);
+/* The same of --reason, --yes, --force and --dry-run. */
 void ctl_put_options(const struct ctl_args *args, json_t *what);
 /* When the answer says only what would be done, that is told: true. */
 bool ctl_told_would(struct ctl *ctl, const json_t *result);

@@ -337,9 +337,7 @@ static json_t *request_args(const struct job *job, const struct job_row *row, bo
 	if (row->value != NULL) {
 		json_object_set_new(what, "value", json_string(row->value));
 	}
-	if (ctl_given(job->args, CTL_FORCE)) {
-		json_object_set_new(what, "force", json_true());
-	}
+	ctl_put_given(job->args, CTL_BIT(CTL_FORCE), what);
 	if (ctl_is_dangerous(row->parameter) && yes) {
 		json_object_set_new(what, "yes", json_true());
 	}
