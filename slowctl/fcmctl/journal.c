@@ -49,19 +49,13 @@ static void render_list(struct writer *w, const json_t *result)
 	json_decref(commands);
 }
 
-static void render_transitions(struct writer *w, const json_t *transitions)
+static void command_render(struct writer *w, const json_t *c)
 {
 	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
 						      {"state", "{state|?}", VALUE_BY_WORD},
 						      {">frame", "{frame:count}"},
 						      {"detail", "{detail}"},
 						      {0}};
-
-	value_table(w, transitions, columns, "no transitions");
-}
-
-static void command_render(struct writer *w, const json_t *c)
-{
 	bool open = value_true(c, "unattended");
 	enum writer_style style = open ? WRITER_WARN : value_style(value_string(c, "state", "?"));
 
@@ -77,33 +71,26 @@ static void command_render(struct writer *w, const json_t *c)
 	value_pair(w, "floor", WRITER_PLAIN, c, "{:floor} on link {link}");
 	value_pair(w, "word", WRITER_PLAIN, c, "sequence {sequence}, attempts {attempts}");
 	writer_newline(w);
-	render_transitions(w, value_at(c, "transitions"));
+	value_table(w, value_at(c, "transitions"), columns, "no transitions");
 	if (open) {
 		explain_unattended(w);
 	}
 }
 
-#define STATES "QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, CANCELLED, UNKNOWN"
-
-static bool is_state(const char *word)
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
 {
 	static const char *const states[] = {"open",	"QUEUED", "SENT",      "ACKED",	 "DONE",
 					     "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
+	bool found = !ctl_given(args, CTL_STATE);
 
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		if (strcasecmp(word, states[i]) == 0) {
-			return true;
-		}
+	for (size_t i = 0; !found && i < sizeof(states) / sizeof(states[0]); i++) {
+		found = strcasecmp(args->text[CTL_STATE], states[i]) == 0;
 	}
-	return false;
-}
-
-int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
-{
-	return !ctl_given(args, CTL_STATE) || is_state(args->text[CTL_STATE])
-		       ? CTL_DONE
-		       : ctl_fail(ctl, CTL_USAGE, "usage", "open, or one of " STATES,
-				  "'%.40s' is not a state of a command", args->text[CTL_STATE]);
+	return found ? CTL_DONE
+		     : ctl_fail(ctl, CTL_USAGE, "usage",
+				"open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
+				"CANCELLED, UNKNOWN",
+				"'%.40s' is not a state of a command", args->text[CTL_STATE]);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)

@@ -24,15 +24,13 @@ void job_render_number(struct writer *w, const json_t *command)
 	writer_line(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
 }
 
-/* With --json: a document a line of the file. */
-static void tell_json(struct run *b, const struct many_row *row)
+/* With --json: a document a line of the file; what became of it is `member`, taken over. */
+static void tell_json(const struct run *b, const struct job_row *item, bool ok, const char *member,
+		      json_t *value)
 {
-	const struct job_row *item = row->item;
-	const char *kind = row->state == MANY_DONE ? (b->dry ? "would" : "result") : "error";
-	json_t *line = json_pack("{s:i,s:s,s:s,s:b,s:O}", "line", (int)item->line, "parameter",
+	json_t *line = json_pack("{s:i,s:s,s:s,s:b,s:o}", "line", (int)item->line, "parameter",
 				 value_string(item->parameter, "name", "?"), "op",
-				 item->value != NULL ? "set" : "action", "ok",
-				 row->state == MANY_DONE, kind, row->answer);
+				 item->value != NULL ? "set" : "action", "ok", ok, member, value);
 
 	writer_result(b->job->ctl->out, line, NULL);
 	json_decref(line);
@@ -48,7 +46,11 @@ static void on_end(void *context, struct many_row *row)
 	size_t used;
 
 	if (ctl->json && b->file) {
-		tell_json(b, row);
+		tell_json(b, item, row->state == MANY_DONE,
+			  row->state != MANY_DONE ? "error"
+			  : b->dry		  ? "would"
+						  : "result",
+			  json_incref(row->answer));
 		return;
 	}
 	many_clear_progress(&b->many);
@@ -98,13 +100,7 @@ static void tell_overtaken(const struct run *b, const struct job_row *item)
 	char doing[200];
 
 	if (b->job->ctl->json) {
-		json_t *line =
-			json_pack("{s:i,s:s,s:s,s:b,s:i}", "line", (int)item->line, "parameter",
-				  value_string(item->parameter, "name", "?"), "op", "set", "ok", 1,
-				  "overtaken_by", (int)item->overtaken);
-
-		writer_result(b->job->ctl->out, line, NULL);
-		json_decref(line);
+		tell_json(b, item, true, "overtaken_by", json_integer(item->overtaken));
 		return;
 	}
 	ctl_remark("%s:%u: %s: not sent: an earlier run has sent line %u, which counts",

@@ -39,7 +39,7 @@ json_t *snapshot_values(const json_t *shown)
 	return values;
 }
 
-json_t *snapshot_values_now(const json_t *listed, const json_t *among)
+json_t *snapshot_values_now(const json_t *listed, const json_t *among, json_t *unknown)
 {
 	json_t *values = json_object();
 	size_t i;
@@ -47,30 +47,17 @@ json_t *snapshot_values_now(const json_t *listed, const json_t *among)
 
 	json_array_foreach (value_at(listed, "parameters"), i, p) {
 		const char *name = value_string(p, "name", "?");
+		const json_t *set = value_at(p, "setpoint");
+		bool wanted = json_object_get(among, name) != NULL;
 
-		if (strcmp(value_string(p, "access", ""), "rw") == 0 &&
-		    (among == NULL || json_object_get(among, name) != NULL)) {
-			keep(values, name, value_at(p, "setpoint"), value_string(p, "unit", ""));
+		if (wanted && (set == NULL || json_is_null(set))) {
+			json_array_append_new(unknown, json_string(name));
+		}
+		if ((wanted || among == NULL) && strcmp(value_string(p, "access", ""), "rw") == 0) {
+			keep(values, name, set, value_string(p, "unit", ""));
 		}
 	}
 	return values;
-}
-
-json_t *snapshot_unknown_now(const json_t *listed, const json_t *values)
-{
-	json_t *unknown = json_array();
-	size_t i;
-	const json_t *p;
-
-	json_array_foreach (value_at(listed, "parameters"), i, p) {
-		const char *name = value_string(p, "name", "?");
-		const json_t *set = value_at(p, "setpoint");
-
-		if (json_object_get(values, name) != NULL && (set == NULL || json_is_null(set))) {
-			json_array_append_new(unknown, json_string(name));
-		}
-	}
-	return unknown;
 }
 
 /* As typed they are the same: a switch may be 1 where it was no longer configured, true where it is. */
@@ -263,40 +250,30 @@ static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
 	return code;
 }
 
-/* The present set values of a snapshot's parameters, and the names of those whose set value is unknown. */
-static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_values,
-		      json_t **ret_unknown)
-{
-	json_t *result = NULL;
-	int code = ctl_ask(ctl, "param.list", NULL, &result);
-
-	if (code == CTL_DONE) {
-		*ret_values = snapshot_values_now(result, snapshot);
-		*ret_unknown = snapshot_unknown_now(result, snapshot);
-	}
-	json_decref(result);
-	return code;
-}
-
 static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *other = args->words > 1 ? args->word[1] : NULL;
 	json_t *a = NULL;
 	json_t *b = NULL;
-	json_t *unknown = NULL;
-	json_t *result;
+	json_t *unknown = json_array();
+	json_t *result = NULL;
 	int code = values_of(ctl, args->word[0], &a);
 
-	if (code == CTL_DONE) {
-		code = other != NULL ? values_of(ctl, other, &b) : values_now(ctl, a, &b, &unknown);
+	if (code == CTL_DONE && other != NULL) {
+		code = values_of(ctl, other, &b);
+	} else if (code == CTL_DONE) {
+		code = ctl_ask(ctl, "param.list", NULL, &result);
+		b = code == CTL_DONE ? snapshot_values_now(result, a, unknown) : NULL;
+		json_decref(result);
 	}
 	if (code == CTL_DONE) {
 		result = json_pack("{s:s,s:s,s:o,s:o}", "a", args->word[0], "b",
 				   other != NULL ? other : "now", "rows", snapshot_diff(a, b),
-				   "unknown", unknown != NULL ? unknown : json_array());
+				   "unknown", json_incref(unknown));
 		writer_result(ctl->out, result, render_diff);
 		json_decref(result);
 	}
+	json_decref(unknown);
 	json_decref(a);
 	json_decref(b);
 	return code;

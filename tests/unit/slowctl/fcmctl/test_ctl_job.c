@@ -415,10 +415,11 @@ static void test_snapshot_diff(void **state)
 		"{\"name\":\"f1.new\",\"access\":\"rw\",\"setpoint\":5,\"unit\":\"V\"}]}",
 		0, NULL);
 	json_t *a = snapshot_values(shown);
-	json_t *b = snapshot_values_now(listed, NULL);
+	json_t *b = snapshot_values_now(listed, NULL, NULL);
 	json_t *rows = snapshot_diff(a, b);
 	json_t *none = snapshot_diff(a, a);
-	json_t *unknown = snapshot_unknown_now(listed, a);
+	json_t *unknown = json_array();
+	json_t *among = snapshot_values_now(listed, a, unknown);
 	char *said = json_dumps(rows, JSON_COMPACT);
 	size_t left;
 	char *plan_text = snapshot_plan(shown, NULL, &left);
@@ -429,9 +430,11 @@ static void test_snapshot_diff(void **state)
 				  "{\"parameter\":\"f1.new\",\"unit\":\"V\",\"a\":null,\"b\":5}]");
 	assert_int_equal(json_array_size(none), 0);
 	assert_int_equal(json_array_size(unknown), 0); /* f1.gone is no longer configured */
-	json_decref(unknown);
+	json_decref(among);
 	json_object_set_new(a, "f1.c", json_integer(3));
-	unknown = snapshot_unknown_now(listed, a);
+	among = snapshot_values_now(listed, a, unknown);
+	assert_null(json_object_get(among, "f1.c"));
+	json_decref(among);
 	assert_int_equal(json_array_size(unknown), 1);
 	assert_string_equal(json_string_value(json_array_get(unknown, 0)), "f1.c");
 	json_decref(unknown);
