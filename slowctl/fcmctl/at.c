@@ -163,9 +163,8 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 	json_t *asked;
 
 	if (!ctl_given(args, CTL_AT)) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl diff --at 02:00 --at 03:00; one --at: until now",
-				"'diff' needs a time to begin with");
+		return ctl_usage(ctl, "fcmctl diff --at 02:00 --at 03:00; one --at: until now",
+				 "'diff' needs a time to begin with");
 	}
 	asked = ctl_names(args);
 	json_object_set_new(asked, "from", json_real(fmin(from, to)));

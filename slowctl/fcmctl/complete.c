@@ -533,8 +533,7 @@ static int completion_run(struct ctl *ctl, const struct ctl_args *args)
 	bool bash = strcmp(shell, "bash") == 0;
 
 	if (!bash && strcmp(shell, "zsh") != 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "bash or zsh",
-				"there is no completion for '%.40s'", shell);
+		return ctl_usage(ctl, "bash or zsh", "there is no completion for '%.40s'", shell);
 	}
 	if (ctl->json) {
 		json_t *result = json_pack("{s:s,s:s}", "shell", shell, "script",

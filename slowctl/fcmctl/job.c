@@ -213,16 +213,16 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (strlen(id) > JOB_ID_MAX) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows them",
-				"'%.40s' is not the name of a job", id);
+		return ctl_usage(ctl, "fcmctl job list shows them",
+				 "'%.40s' is not the name of a job", id);
 	}
 	snprintf(back, sizeof(back), "%s" JOB_BACK, id);
 	code = ctl_check_state(ctl, args);
 	code = code == CTL_DONE ? job_read(ctl, id, &commands[0]) : code;
 	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
 	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
-		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
-				"the journal has no job %s", id);
+		code = ctl_usage(ctl, "fcmctl job list shows the last ones",
+				 "the journal has no job %s", id);
 	}
 	if (code == CTL_DONE) {
 		result = job_json(id, commands, args->text[CTL_STATE]);

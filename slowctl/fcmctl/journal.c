@@ -87,10 +87,10 @@ int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
 		found = strcasecmp(args->text[CTL_STATE], states[i]) == 0;
 	}
 	return found ? CTL_DONE
-		     : ctl_fail(ctl, CTL_USAGE, "usage",
-				"open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
-				"CANCELLED, UNKNOWN",
-				"'%.40s' is not a state of a command", args->text[CTL_STATE]);
+		     : ctl_usage(ctl,
+				 "open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
+				 "CANCELLED, UNKNOWN",
+				 "'%.40s' is not a state of a command", args->text[CTL_STATE]);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -110,8 +110,8 @@ static int number_word(struct ctl *ctl, const char *word, json_int_t *ret_comman
 	errno = 0;
 	command = strtoll(word, &end, 10);
 	if (errno != 0 || end == word || *end != '\0' || command <= 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl command list shows the numbers",
-				"'%.40s' is not a command number", word);
+		return ctl_usage(ctl, "fcmctl command list shows the numbers",
+				 "'%.40s' is not a command number", word);
 	}
 	*ret_command = command;
 	return CTL_DONE;

@@ -37,15 +37,15 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 	int r;
 
 	if (access_name_check(name) < 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"letters, digits, and . _ - not first; 31 at most",
-				"\"%s\" cannot be the name of a key", name);
+		return ctl_usage(ctl, "letters, digits, and . _ - not first; 31 at most",
+				 "\"%s\" cannot be the name of a key", name);
 	}
 	if (access_right_parse(role, &right) < 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"reader, operator or expert for control; consumer:GROUP or monitor "
-				"for data",
-				"there is no role \"%s\"", role);
+		return ctl_usage(
+			ctl,
+			"reader, operator or expert for control; consumer:GROUP or monitor "
+			"for data",
+			"there is no role \"%s\"", role);
 	}
 	if (args->words > 2) {
 		snprintf(path, sizeof(path), "%s", args->word[2]);

@@ -121,7 +121,7 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 	int code;
 
 	if (ctl_station_find(args, &ctl->station, &fault) != 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+		return ctl_usage(ctl, fault.hint, "%s", fault.text);
 	}
 	name_self(ctl, program, args);
 	ctl_command_name(command, ctl->doing, sizeof(ctl->doing));
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
 		ctl.json = typed_json(argc, argv);
 		ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0) : NULL;
 		ctl.json = ctl.out != NULL;
-		code = ctl_fail(&ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+		code = ctl_usage(&ctl, fault.hint, "%s", fault.text);
 		goto out;
 	}
 	if (ctl_given(&args, CTL_VERSION)) {

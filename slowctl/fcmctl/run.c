@@ -66,7 +66,7 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 						     : NULL;
 
 	if (ctl_given(args, CTL_NOTE) && args->words > 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "say it once", "the note was given twice");
+		return ctl_usage(ctl, "say it once", "the note was given twice");
 	}
 	return ctl_change(ctl, args,
 			  &(struct ctl_request){.op = "run.start",

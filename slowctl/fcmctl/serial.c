@@ -393,9 +393,9 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl->json || !floor_of(args->word[0], asked) ||
 	    !channel_of(args->word[1], &x.channel)) {
 		json_decref(asked);
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl serial floor3 ctd",
-				ctl->json ? "the bytes of an instrument are not JSON"
-					  : "needs a floor and a channel: loop, ctd, 0 to 255");
+		return ctl_usage(ctl, "fcmctl serial floor3 ctd",
+				 ctl->json ? "the bytes of an instrument are not JSON"
+					   : "needs a floor and a channel: loop, ctd, 0 to 255");
 	}
 	json_object_set_new(asked, "channel", json_integer(x.channel));
 	ctl_catch_interrupt();

@@ -300,8 +300,8 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (t.stream == -EINVAL) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "pmt, hydrophone, instrument or all",
-				"there is no stream '%.40s'", stream);
+		return ctl_usage(ctl, "pmt, hydrophone, instrument or all",
+				 "there is no stream '%.40s'", stream);
 	}
 	code = ctl_ask(ctl, "info", NULL, &info);
 	if (code != CTL_DONE) {

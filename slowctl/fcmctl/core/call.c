@@ -383,8 +383,7 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 	const char *digits = strncmp(text, "link", 4) == 0 ? text + 4 : text;
 
 	if (digits[0] < '0' || digits[0] > '3' || digits[1] != '\0') {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "links are numbered 0 to 3",
-				"'%.60s' is not a link", text);
+		return ctl_usage(ctl, "links are numbered 0 to 3", "'%.60s' is not a link", text);
 	}
 	*ret_link = digits[0] - '0';
 	return CTL_DONE;

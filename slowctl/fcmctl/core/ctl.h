@@ -159,9 +159,11 @@ struct ctl {
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));
+/* What was typed cannot be done. */
+#define ctl_usage(ctl, hint, ...) ctl_fail(ctl, CTL_USAGE, "usage", hint, __VA_ARGS__)
 /* `memory`, just allocated; where there is none, that is told and the program ends. */
 void *ctl_memory(struct ctl *ctl, void *memory);
-/* The same of an error that has been made: {code, message, hint}. */
+/* As ctl_fail(), of an error that has been made: {code, message, hint}. */
 void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
 /* The daemon's error to what we are `doing`: its message and what to do; programs get it as it came. Returns the exit
  * code. */

@@ -401,10 +401,10 @@ static int may_apply(const struct plan *plan)
 	size_t impossible = count_impossible(plan);
 
 	if (job_goes_back(job) && !ctl_given(job->args, CTL_ROLL_BACK)) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"continue that: --roll-back; to set it all again begin a new job: "
-				"leave --job out",
-				"job %s was rolled back; nothing was sent", job->id);
+		return ctl_usage(job->ctl,
+				 "continue that: --roll-back; to set it all again begin a new job: "
+				 "leave --job out",
+				 "job %s was rolled back; nothing was sent", job->id);
 	}
 	if (impossible == 0 || ctl_given(job->args, CTL_KEEP_GOING) || job_goes_back(job)) {
 		return CTL_DONE;

@@ -163,9 +163,9 @@ int job_open_typed(struct ctl *ctl, const struct ctl_args *args, const char *sou
 		}
 	}
 	if (code == CTL_DONE && ret_job->count == 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl get lists them with their access",
-				"nothing that matches '%s' %s", args->word[0],
-				*access == 'a' ? "is an action" : "can be set");
+		return ctl_usage(ctl, "fcmctl get lists them with their access",
+				 "nothing that matches '%s' %s", args->word[0],
+				 *access == 'a' ? "is an action" : "can be set");
 	}
 	return code;
 }
@@ -209,15 +209,14 @@ static int name_job(struct job *job)
 	size_t used;
 
 	if (given != NULL && !id_ok(given)) {
-		return ctl_fail(
-			job->ctl, CTL_USAGE, "usage",
+		return ctl_usage(
+			job->ctl,
 			"a name that fcmctl has shown: letters, digits, - and _, at most 30",
 			"'%.40s' is not the name of a job", given);
 	}
 	if (given != NULL && job_is_back(given)) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"continue it by the job's own name, and --roll-back",
-				"%s is the roll-back of a job", given);
+		return ctl_usage(job->ctl, "continue it by the job's own name, and --roll-back",
+				 "%s is the roll-back of a job", given);
 	}
 	job->goes_on = given != NULL;
 	if (given != NULL) {
@@ -269,9 +268,8 @@ static int open_file(struct ctl *ctl, const struct ctl_args *args, bool plan, st
 	begin(ret_job, ctl, args, args->word[0]);
 	err = job_file_read(args->word[0], &text, &length);
 	return err == 0 ? open_job(ret_job, text, length, plan)
-			: ctl_fail(ctl, CTL_USAGE, "usage",
-				   err == -EFBIG ? "at most 16 MiB: make it several" : "", "%s: %s",
-				   ret_job->source, strerror(-err));
+			: ctl_usage(ctl, err == -EFBIG ? "at most 16 MiB: make it several" : "",
+				    "%s: %s", ret_job->source, strerror(-err));
 }
 
 int job_open_batch(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job)

@@ -123,8 +123,7 @@ int job_fail_line(const struct job *job, unsigned line, const char *hint, const 
 	if (line > 0) {
 		snprintf(at, sizeof(at), ":%u", line);
 	}
-	return ctl_fail(job->ctl, CTL_USAGE, "usage", hint, "%s%s: %s; nothing was sent",
-			job->source, at, text);
+	return ctl_usage(job->ctl, hint, "%s%s: %s; nothing was sent", job->source, at, text);
 }
 
 /* The last attempt of each row. */
@@ -158,8 +157,8 @@ int job_read_past(struct job *job, bool plan)
 	int code = job_read(job->ctl, job->id, &job->commands);
 
 	if (code == CTL_DONE && json_array_size(job->commands) == 0) {
-		return ctl_fail(
-			job->ctl, CTL_USAGE, "usage",
+		return ctl_usage(
+			job->ctl,
 			"to begin a new job leave --job out: it gets its id then; fcmctl job "
 			"list shows the last ones",
 			"the journal has no job %s", job->id);

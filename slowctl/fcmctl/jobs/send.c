@@ -50,8 +50,7 @@ static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op
 
 	if (ctl_given(args, CTL_CLIENT_ID) && strlen(args->text[CTL_CLIENT_ID]) > 63) {
 		json_decref(what);
-		return ctl_fail(ctl, CTL_USAGE, "usage", "at most 63 bytes",
-				"--client-id is too long");
+		return ctl_usage(ctl, "at most 63 bytes", "--client-id is too long");
 	}
 	fill_request(args, what, wait);
 	snprintf(look, sizeof(look), "command list; a repeat with --client-id %s never runs twice",
@@ -73,9 +72,9 @@ static int send_many(struct ctl *ctl, const struct ctl_args *args, const char *o
 
 	if (ctl_given(args, CTL_CLIENT_ID)) {
 		json_decref(what);
-		return ctl_fail(
-			ctl, CTL_USAGE, "usage", "each command of a pattern gets its own id",
-			"--client-id is for one command; '%s' may match several", args->word[0]);
+		return ctl_usage(ctl, "each command of a pattern gets its own id",
+				 "--client-id is for one command; '%s' may match several",
+				 args->word[0]);
 	}
 	json_object_set_new(what, "wait", json_boolean(!ctl_given(args, CTL_NO_WAIT)));
 	code = job_open_typed(ctl, args, doing_text(args, doing, sizeof(doing)), op, what, &job);
