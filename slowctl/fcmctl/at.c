@@ -74,14 +74,11 @@ static void author_cell(struct writer *w, const json_t *at)
 /* Old samples are rolled up. */
 static void say_mean(struct writer *w, const json_t *sum)
 {
-	char low[32];
-	char high[32];
-
-	writer_line(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
-		    value_integer(sum, "samples", 0),
-		    value_integer(sum, "span_s", 0) > 60 ? "that hour" : "that minute",
-		    value_text(value_at(sum, "min"), VALUE_PLAIN, low, sizeof(low)),
-		    value_text(value_at(sum, "max"), VALUE_PLAIN, high, sizeof(high)));
+	value_say(w, WRITER_DIM, sum,
+		  value_integer(sum, "span_s", 0) > 60
+			  ? "the mean of {samples|0} samples of that hour, from {min} to {max}"
+			  : "the mean of {samples|0} samples of that minute, from {min} to {max}");
+	writer_newline(w);
 }
 
 static void render_at(struct writer *w, const json_t *result)

@@ -239,9 +239,7 @@ static int next_message(struct client *c, double deadline, bool (*interrupted)(v
 			return err;
 		}
 		err = wait_for(c, POLLIN, deadline, interrupted);
-		if (err == 0) {
-			err = receive(c);
-		}
+		err = err == 0 ? receive(c) : err;
 		if (err != 0) {
 			return err;
 		}
@@ -262,22 +260,20 @@ int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), u
 {
 	json_t *message = NULL;
 	const char *id;
+	bool last_word; /* of the daemon, to no request */
 	int err = next_message(c, ctl_monotonic() + timeout_s, interrupted, &message);
 
 	if (err != 0) {
 		return err;
 	}
 	id = json_string_value(json_object_get(message, "id"));
-	if (id == NULL && json_is_false(json_object_get(message, "ok")) && is_answer(message)) {
-		*ret_id = c->last_id; /* its last word */
-		*ret_message = message;
-		return 0;
-	}
-	if (id == NULL || (json_object_get(message, "progress") == NULL && !is_answer(message))) {
+	last_word = json_is_false(json_object_get(message, "ok")) && is_answer(message);
+	if (id == NULL ? !last_word
+		       : json_object_get(message, "progress") == NULL && !is_answer(message)) {
 		json_decref(message);
 		return -EPROTO;
 	}
-	*ret_id = (unsigned)strtoul(id, NULL, 10);
+	*ret_id = id != NULL ? (unsigned)strtoul(id, NULL, 10) : c->last_id;
 	*ret_message = message;
 	return 0;
 }
