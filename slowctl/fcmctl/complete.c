@@ -363,63 +363,61 @@ static void offer_files(struct typed *t)
 	puts(":files");
 }
 
+struct offer {
+	const char *words; /* these, or: */
+	void (*otherwise)(struct typed *t);
+};
+
 /* What may stand for a word of the usage: of a command's noun, or of any (NULL). */
 static const struct {
 	const char *noun, *argument;
-	const char *words; /* these, or: */
-	void (*offer)(struct typed *t);
+	struct offer offer;
 } arguments[] = {
-	{"snapshot", "NAME", NULL, offer_snapshots},
-	{"snapshot", "A", NULL, offer_snapshots},
-	{"snapshot", "B", NULL, offer_snapshots},
-	{"key", "NAME", ""}, /* a new one */
-	{NULL, "ROLE", "reader operator expert"},
-	{NULL, "CHANNEL", "loop ctd"},
-	{NULL, "LINK", "0 1 2 3"},
-	{NULL, "SHELL", "bash zsh"},
-	{NULL, "NAME", NULL, offer_parameters},
-	{NULL, "PATTERN", NULL, offer_parameters},
-	{NULL, "ALARM", NULL, offer_alarms},
-	{NULL, "COMMAND", NULL, offer_commands},
-	{NULL, "JOB", NULL, offer_jobs},
-	{NULL, "FLOOR", NULL, offer_floors},
-	{NULL, "PATH", NULL, offer_recordings},
-	{NULL, "FILE", NULL, offer_files},
-	{NULL, "VALUE", NULL, offer_values},
+	{"snapshot", "NAME", {NULL, offer_snapshots}},
+	{"snapshot", "A", {NULL, offer_snapshots}},
+	{"snapshot", "B", {NULL, offer_snapshots}},
+	{"key", "NAME", {""}}, /* a new one */
+	{NULL, "ROLE", {"reader operator expert"}},
+	{NULL, "CHANNEL", {"loop ctd"}},
+	{NULL, "LINK", {"0 1 2 3"}},
+	{NULL, "SHELL", {"bash zsh"}},
+	{NULL, "NAME", {NULL, offer_parameters}},
+	{NULL, "PATTERN", {NULL, offer_parameters}},
+	{NULL, "ALARM", {NULL, offer_alarms}},
+	{NULL, "COMMAND", {NULL, offer_commands}},
+	{NULL, "JOB", {NULL, offer_jobs}},
+	{NULL, "FLOOR", {NULL, offer_floors}},
+	{NULL, "PATH", {NULL, offer_recordings}},
+	{NULL, "FILE", {NULL, offer_files}},
+	{NULL, "VALUE", {NULL, offer_values}},
 };
 
-static const struct {
-	enum ctl_option option;
-	const char *words;
-	void (*offer)(struct typed *t);
-} option_values[] = {
-	{CTL_BOARD, "0 1 2 3"},
-	{CTL_LINK, "0 1 2 3"},
-	{CTL_LINKS, "0 1 2 3"},
-	{CTL_STATE, "open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
-	{CTL_STREAM, "pmt hydrophone instrument"},
-	{CTL_WITH, "reset align"},
-	{CTL_WHAT, "records frames slots hits samples words"},
-	{CTL_BY, "second minute hour"},
-	{CTL_SINCE, "10m 1h 1d today yesterday"},
-	{CTL_AT, "10m 1h 1d today yesterday"},
-	{CTL_TO, "now 10m 1h today"},
-	{CTL_FLOOR, NULL, offer_floors},
-	{CTL_JOB, NULL, offer_jobs},
-	{CTL_DIR, NULL, offer_files},
-	{CTL_SOCKET, NULL, offer_files},
-	{CTL_DATABASE, NULL, offer_files},
-	{CTL_PCAP, NULL, offer_files},
+static const struct offer option_values[CTL_OPTIONS] = {
+	[CTL_BOARD] = {"0 1 2 3"},
+	[CTL_LINK] = {"0 1 2 3"},
+	[CTL_LINKS] = {"0 1 2 3"},
+	[CTL_STATE] = {"open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
+	[CTL_STREAM] = {"pmt hydrophone instrument"},
+	[CTL_WITH] = {"reset align"},
+	[CTL_WHAT] = {"records frames slots hits samples words"},
+	[CTL_BY] = {"second minute hour"},
+	[CTL_SINCE] = {"10m 1h 1d today yesterday"},
+	[CTL_AT] = {"10m 1h 1d today yesterday"},
+	[CTL_TO] = {"now 10m 1h today"},
+	[CTL_FLOOR] = {NULL, offer_floors},
+	[CTL_JOB] = {NULL, offer_jobs},
+	[CTL_DIR] = {NULL, offer_files},
+	[CTL_SOCKET] = {NULL, offer_files},
+	[CTL_DATABASE] = {NULL, offer_files},
+	[CTL_PCAP] = {NULL, offer_files},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static void offer_words_or(struct typed *t, const char *words, void (*otherwise)(struct typed *t))
+static void offer_one_of(struct typed *t, const struct offer *offer)
 {
-	if (words != NULL) {
-		offer_all(t, words);
-	} else {
-		otherwise(t);
+	if (offer->words != NULL) {
+		offer_all(t, offer->words);
+	} else if (offer->otherwise != NULL) {
+		offer->otherwise(t);
 	}
 }
 
@@ -429,20 +427,11 @@ static void offer_argument(struct typed *t)
 	char name[32];
 
 	argument_name(t->command, t->count - t->named, name, sizeof(name));
-	for (size_t i = 0; i < COUNT(arguments); i++) {
+	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
 		if (strcmp(arguments[i].argument, name) == 0 &&
 		    (arguments[i].noun == NULL || strcmp(arguments[i].noun, noun) == 0)) {
-			offer_words_or(t, arguments[i].words, arguments[i].offer);
+			offer_one_of(t, &arguments[i].offer);
 			return;
-		}
-	}
-}
-
-static void offer_option_value(struct typed *t)
-{
-	for (size_t i = 0; i < COUNT(option_values); i++) {
-		if (t->option == (int)option_values[i].option) {
-			offer_words_or(t, option_values[i].words, option_values[i].offer);
 		}
 	}
 }
@@ -475,7 +464,7 @@ int ctl_complete(int count, char **words)
 	if (t->words != NULL) {
 		understand(t, words, count - 1);
 		if (t->option >= 0) {
-			offer_option_value(t);
+			offer_one_of(t, &option_values[t->option]);
 		} else if (t->begun[0] == '-') {
 			offer_options(t);
 		} else if (t->command != NULL) {

@@ -9,9 +9,13 @@
 
 /* Why it was not understood. */
 struct ctl_fault {
+	unsigned line;	/* of a file; 0: of all */
 	char text[256]; /* one sentence: what, which, why */
 	char hint[256]; /* what to do; may be empty */
 };
+/* Text and hint into it. -EINVAL. */
+int ctl_fault(struct ctl_fault *ret, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /*
  * Options may stand anywhere; "--" ends them; words such as -5 are words. Verbs and nouns may be cut

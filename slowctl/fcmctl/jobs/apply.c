@@ -417,32 +417,9 @@ static int may_apply(const struct plan *plan)
 			"%s: %zu cannot be done; nothing was sent", job->source, impossible);
 }
 
-static int apply(struct apply *a)
-{
-	const struct plan *plan = a->plan;
-	struct job *job = plan->job;
-	bool back = ctl_given(job->args, CTL_ROLL_BACK);
-	int code;
-
-	a->many = (struct many){
-		.ctl = a->ctl,
-		.rows = requests_of(plan),
-		.count = job->count,
-		.stop_at_failure = !ctl_given(job->args, CTL_KEEP_GOING),
-		.progress = "ended",
-		.ended = on_end,
-		.context = a,
-	};
-	code = job->goes_on && back ? job_read_was(job) : CTL_DONE;
-	if (code == CTL_DONE) {
-		code = job_goes_back(job) ? go_on_back(a) : run_apply(a);
-	}
-	many_rows_free(a->many.rows, a->many.count);
-	return code;
-}
-
 int plan_apply(struct job *job)
 {
+	bool back = ctl_given(job->args, CTL_ROLL_BACK);
 	struct plan plan;
 	struct apply a = {.plan = &plan, .ctl = job->ctl};
 	int code = plan_make(job, &plan);
@@ -452,11 +429,25 @@ int plan_apply(struct job *job)
 		return plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
 	}
 	code = code == CTL_DONE ? may_apply(&plan) : code;
-	if (code == CTL_DONE) {
-		a.outcomes = json_array();
-		code = apply(&a);
-		json_decref(a.outcomes);
+	if (code != CTL_DONE) {
+		return code;
 	}
+	a.outcomes = json_array();
+	a.many = (struct many){
+		.ctl = job->ctl,
+		.rows = requests_of(&plan),
+		.count = job->count,
+		.stop_at_failure = !ctl_given(job->args, CTL_KEEP_GOING),
+		.progress = "ended",
+		.ended = on_end,
+		.context = &a,
+	};
+	code = job->goes_on && back ? job_read_was(job) : CTL_DONE;
+	if (code == CTL_DONE) {
+		code = job_goes_back(job) ? go_on_back(&a) : run_apply(&a);
+	}
+	many_rows_free(a.many.rows, a.many.count);
+	json_decref(a.outcomes);
 	return code;
 }
 

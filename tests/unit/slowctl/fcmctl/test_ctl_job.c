@@ -16,12 +16,12 @@
 #include "slowctl/fcmctl/jobs/snapshot.h"
 #include "slowctl/fcmctl/show/value.h"
 
-static int plan(const char *text, struct job_file *ret_file, struct job_fault *ret_fault)
+static int plan(const char *text, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
 	return job_file_plan(strdup(text), strlen(text), ret_file, ret_fault);
 }
 
-static int batch(const char *text, struct job_file *ret_file, struct job_fault *ret_fault)
+static int batch(const char *text, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
 	return job_file_batch(strdup(text), strlen(text), ret_file, ret_fault);
 }
@@ -40,7 +40,7 @@ static void expect(const struct job_line *l, unsigned line, const char *name, co
 static void test_plan(void **state)
 {
 	struct job_file f;
-	struct job_fault fault;
+	struct ctl_fault fault;
 
 	(void)state;
 	assert_int_equal(plan("# all\n\n  floor3.om2.hv=1450 V # gain\r\nfloor*.om?.power\t=  on\n"
@@ -60,7 +60,7 @@ static void test_plan(void **state)
 static void test_batch(void **state)
 {
 	struct job_file f;
-	struct job_fault fault;
+	struct ctl_fault fault;
 
 	(void)state;
 	assert_int_equal(batch("set floor3.om2.hv 1450\naction 'floor3.*.clear_trip' # all\nwait\n"
@@ -85,7 +85,7 @@ static void test_batch(void **state)
 static void test_faults(void **state)
 {
 	static const struct {
-		int (*parse)(const char *text, struct job_file *ret_file, struct job_fault *ret);
+		int (*parse)(const char *text, struct job_file *ret_file, struct ctl_fault *ret);
 		const char *text;
 		unsigned line;
 		const char *says;
@@ -108,7 +108,7 @@ static void test_faults(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct job_file f;
-		struct job_fault fault = {0};
+		struct ctl_fault fault = {0};
 
 		assert_int_equal(cases[i].parse(cases[i].text, &f, &fault), -EINVAL);
 		assert_int_equal(fault.line, cases[i].line);
@@ -130,7 +130,7 @@ static void test_any_bytes(void **state)
 		size_t length = (size_t)rand_r(&seed) % 60;
 		char *text = malloc(length + 1);
 		struct job_file f;
-		struct job_fault fault;
+		struct ctl_fault fault;
 
 		for (size_t i = 0; i < length; i++) {
 			text[i] = bytes[(size_t)rand_r(&seed) % (sizeof(bytes) - (n % 10 != 0))];
