@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/at.h"
+#include "slowctl/fcmctl/commands.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 

@@ -13,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/commands.h"
 #include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/core/client.h"
-#include "slowctl/fcmctl/complete.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/query/recordings.h"
 

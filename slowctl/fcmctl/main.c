@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/args.h"
-#include "slowctl/fcmctl/complete.h"
 
 static void help_option(enum ctl_option option)
 {

@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/at.h"
+#include "slowctl/fcmctl/commands.h"
 #include "slowctl/fcmctl/jobs/plan.h"
-#include "slowctl/fcmctl/jobs/send.h"
 #include "slowctl/fcmctl/show/value.h"
 
 static void limits_cell(struct writer *w, const json_t *p)

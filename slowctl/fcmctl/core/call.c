@@ -4,6 +4,7 @@
  * (say.c).
  */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -209,22 +210,6 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	return ctl_away_read(ctl, call->request->op, args, ret_result);
 }
 
-/* False: Ctrl-C came first. It is held until we wait, or one between look and wait would be missed. */
-static bool answer_comes(void)
-{
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	sigset_t held, open;
-
-	sigemptyset(&held);
-	sigaddset(&held, SIGINT);
-	sigaddset(&held, SIGTERM);
-	sigprocmask(SIG_BLOCK, &held, &open);
-	while (!ctl_interrupted() && ppoll(&in, 1, NULL, &open) < 0 && errno == EINTR) {
-	}
-	sigprocmask(SIG_SETMASK, &open, NULL);
-	return !ctl_interrupted();
-}
-
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 {
 	char line[16] = "";
@@ -238,7 +223,8 @@ bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 	vfprintf(stderr, format, ap);
 	va_end(ap);
 	fflush(stderr);
-	if (!answer_comes() || fgets(line, sizeof(line), stdin) == NULL) {
+	if (client_wait(STDIN_FILENO, POLLIN, (double)INFINITY, ctl_interrupted) != 0 ||
+	    fgets(line, sizeof(line), stdin) == NULL) {
 		fputc('\n', stderr);
 	}
 	ctl_release_interrupt();

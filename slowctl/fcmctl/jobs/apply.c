@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/jobs/confirm.h"
 #include "slowctl/fcmctl/show/value.h"
 
 struct apply {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Asking before many commands are sent: see confirm.h. */
-#include "slowctl/fcmctl/jobs/confirm.h"
-
+/* Asking before many commands are sent: see job_confirm(). */
 #include <stdio.h>
 #include <string.h>
+
+#include "slowctl/fcmctl/jobs/job.h"
 
 #include "slowctl/fcmctl/show/value.h"
 

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slowctl/fcmctl/jobs/confirm.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/param.h"

@@ -102,6 +102,19 @@ int job_fail_line(const struct job *job, unsigned line, const char *hint, const 
 /* The same of a dry run without answers. */
 int job_fail_dry(const struct job *job);
 
+/* Whether a parameter (an item of param.list) has this danger. Pure. */
+bool ctl_is_dangerous(const json_t *parameter);
+
+/*
+ * The one confirmation of many commands. `rows` of job_requests(): shows what those in state MANY_WAITS with danger careful or more would change, and asks if
+ * one is dangerous, or if they are for more than one parameter. CTL_DONE: continue. With --yes and in a dry run it does
+ * not ask; without a terminal it refuses, with the command to type. Else the exit code; the messages have been printed.
+ */
+int job_confirm(const struct job *job, const struct many_row *rows);
+/* The command to type instead of an answer. Returns buf. */
+const char *ctl_yes_hint(const struct ctl *ctl, const struct ctl_args *args, char *buf,
+			 size_t size);
+
 /* Asks where that is needed, runs the rows (--dry-run: dry), prints each end and a summary. The exit code. */
 int job_run(struct job *job);
 /* A command as its number, for scripts. */
@@ -110,5 +123,12 @@ void job_render_number(struct writer *w, const json_t *command);
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end);
 /* The exit code of a run: the worst of its rows. */
 int job_exit(const struct many *m);
+
+/*
+ * `op` (param.set, param.action) of the first word typed, with the options typed; `what` has the value
+ * already and is taken over. A pattern with *, ? or [ is as many commands, each journaled; in JSON one
+ * document each. The exit code, of many the worst; everything is said.
+ */
+int ctl_send(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/jobs/confirm.h"
 #include "slowctl/fcmctl/jobs/job.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"

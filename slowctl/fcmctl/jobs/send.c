@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands as they are typed: see send.h. Each carries a client id, so that a repeat after a broken connection is
+ * Commands as they are typed: fcmctl set, ramp and action, see ctl_send(). Each carries a client id, so that a repeat after a broken connection is
  * harmless.
  */
-#include "slowctl/fcmctl/jobs/send.h"
-
 #include <stdio.h>
 #include <string.h>
 
