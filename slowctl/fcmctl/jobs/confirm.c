@@ -9,11 +9,6 @@
 
 #define SHOWN 24u /* one per module of a station */
 
-bool ctl_is_dangerous(const json_t *parameter)
-{
-	return strcmp(value_string(parameter, "danger", ""), "dangerous") == 0;
-}
-
 static const json_t *parameter_of(const struct many_row *row)
 {
 	return ((const struct job_row *)row->item)->parameter;

@@ -325,6 +325,11 @@ static json_t *client_id(const struct job *job, const struct job_row *row)
 		       : ctl_client_id();
 }
 
+bool ctl_is_dangerous(const json_t *parameter)
+{
+	return strcmp(value_string(parameter, "danger", ""), "dangerous") == 0;
+}
+
 static json_t *request_args(const struct job *job, const struct job_row *row, bool dry, bool yes)
 {
 	const char *reason = job->args->text[CTL_REASON];
