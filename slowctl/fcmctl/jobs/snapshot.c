@@ -85,15 +85,11 @@ json_t *snapshot_diff(const json_t *a, const json_t *b)
 	size_t count = 0;
 
 	json_object_update_missing(all, (json_t *)(uintptr_t)b);
-	names = calloc(json_object_size(all) + 1, sizeof(*names));
+	names = ctl_memory(NULL, calloc(json_object_size(all) + 1, sizeof(*names)));
 	json_object_foreach (all, name, value) {
-		if (names != NULL) {
-			names[count++] = name;
-		}
+		names[count++] = name;
 	}
-	if (names != NULL) {
-		qsort(names, count, sizeof(*names), by_name);
-	}
+	qsort(names, count, sizeof(*names), by_name);
 	for (size_t i = 0; i < count; i++) {
 		const json_t *x = json_object_get(a, names[i]);
 		const json_t *y = json_object_get(b, names[i]);
@@ -115,14 +111,11 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 {
 	size_t size = 0;
 	char *text = NULL;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = ctl_memory(NULL, open_memstream(&text, &size));
 	size_t i;
 	const json_t *v;
 
 	*ret_left = 0;
-	if (f == NULL) {
-		return NULL;
-	}
 	json_array_foreach (value_at(shown, "values"), i, v) {
 		char line[PARAM_NAME_MAX + 64];
 
@@ -137,7 +130,7 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 		fprintf(f, "%s\n",
 			value_fill(v, "{parameter|?} = {value:typed}", line, sizeof(line)));
 	}
-	return fclose(f) == 0 ? text : NULL;
+	return ctl_memory(NULL, fclose(f) == 0 ? text : NULL);
 }
 
 /* ------------------------------------------------------------------ shown */
@@ -294,9 +287,6 @@ static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	text = snapshot_plan(shown, pattern, &left);
 	json_decref(shown);
-	if (text == NULL) {
-		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	if (left > 0) {
 		ctl_remark("no longer configured: %zu parameter%s of it, left out", left,
 			   plural(left));
