@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands as they are typed: fcmctl set, ramp and action, see ctl_send(). Each carries a client id, so that a repeat after a broken connection is
- * harmless.
+ * Commands as they are typed: fcmctl set, ramp and action, see ctl_send(). Each carries a client id, so that a repeat
+ * after a broken connection is harmless.
  */
 #include <stdio.h>
 #include <string.h>
