@@ -106,9 +106,10 @@ int job_fail_dry(const struct job *job);
 bool ctl_is_dangerous(const json_t *parameter);
 
 /*
- * The one confirmation of many commands. `rows` of job_requests(): shows what those in state MANY_WAITS with danger careful or more would change, and asks if
- * one is dangerous, or if they are for more than one parameter. CTL_DONE: continue. With --yes and in a dry run it does
- * not ask; without a terminal it refuses, with the command to type. Else the exit code; the messages have been printed.
+ * The one confirmation of many commands. `rows` of job_requests(): shows what those in state MANY_WAITS with danger
+ * careful or more would change, and asks if one is dangerous, or if they are for more than one parameter. CTL_DONE:
+ * continue. With --yes and in a dry run it does not ask; without a terminal it refuses, with the command to type. Else
+ * the exit code; the messages have been printed.
  */
 int job_confirm(const struct job *job, const struct many_row *rows);
 /* The command to type instead of an answer. Returns buf. */
