@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/at.h"
+#include "slowctl/fcmctl/commands.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 
@@ -74,14 +73,11 @@ static void author_cell(struct writer *w, const json_t *at)
 /* Old samples are rolled up. */
 static void say_mean(struct writer *w, const json_t *sum)
 {
-	char low[32];
-	char high[32];
-
-	writer_line(w, WRITER_DIM, "the mean of %lld samples of %s, from %s to %s",
-		    value_integer(sum, "samples", 0),
-		    value_integer(sum, "span_s", 0) > 60 ? "that hour" : "that minute",
-		    value_text(value_at(sum, "min"), VALUE_PLAIN, low, sizeof(low)),
-		    value_text(value_at(sum, "max"), VALUE_PLAIN, high, sizeof(high)));
+	value_say(w, WRITER_DIM, sum,
+		  value_integer(sum, "span_s", 0) > 60
+			  ? "the mean of {samples|0} samples of that hour, from {min} to {max}"
+			  : "the mean of {samples|0} samples of that minute, from {min} to {max}");
+	writer_newline(w);
 }
 
 static void render_at(struct writer *w, const json_t *result)
@@ -163,9 +159,8 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 	json_t *asked;
 
 	if (!ctl_given(args, CTL_AT)) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl diff --at 02:00 --at 03:00; one --at: until now",
-				"'diff' needs a time to begin with");
+		return ctl_usage(ctl, "fcmctl diff --at 02:00 --at 03:00; one --at: until now",
+				 "'diff' needs a time to begin with");
 	}
 	asked = ctl_names(args);
 	json_object_set_new(asked, "from", json_real(fmin(from, to)));
@@ -174,19 +169,14 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_at_commands[] = {
-	{
-		.verb = "diff",
-		.arguments = "[PATTERN...]",
-		.summary = "what differs between two times",
-		.help = "Compares parameters at two times (with one --at: at that time and\n"
-			"now): set values that differ, values that differ by more than the\n"
-			"dictionary's deadband, and who set them in between. 'unknown':\n"
-			"nothing was recorded before that time. Also works while the daemon is\n"
-			"not running.\n\n"
-			"  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
-			"  fcmctl diff 'floor3.om*.hv' --at yesterday",
-		.options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN),
-		.run = diff_run,
-	},
+	{NULL, "diff", "[PATTERN...]", "what differs between two times",
+	 .help = "Compares parameters at two times (with one --at: at that time and\n"
+		 "now): set values that differ, values that differ by more than the\n"
+		 "dictionary's deadband, and who set them in between. 'unknown':\n"
+		 "nothing was recorded before that time. Also works while the daemon is\n"
+		 "not running.\n\n"
+		 "  fcmctl diff --at 2026-11-01T02:00 --at 2026-11-01T03:00\n"
+		 "  fcmctl diff 'floor3.om*.hv' --at yesterday",
+	 .options = CTL_BIT(CTL_AT) | CTL_BIT(CTL_AT_AGAIN), .run = diff_run},
 	{0},
 };

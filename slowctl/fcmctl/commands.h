@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tables of all commands, each in the file of its noun, and the list of them for `ctl_tables`. */
+/* The tables of all commands, each in the file of its noun, and the list of them for `ctl_tables`. What the files here
+ * have for each other. */
 #ifndef SLOWCTL_FCMCTL_COMMANDS_H
 #define SLOWCTL_FCMCTL_COMMANDS_H
 
@@ -13,5 +14,11 @@ extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_p
 	ctl_alarm_commands[], ctl_at_commands[], ctl_history_commands[], ctl_complete_commands[],
 	ctl_serial_commands[], ctl_batch_commands[], ctl_plan_commands[], ctl_snapshot_commands[],
 	ctl_safe_commands[], ctl_job_commands[];
+
+/* get --at: the parameters of the words typed, as they were then. An exit code. */
+int ctl_get_at(struct ctl *ctl, const struct ctl_args *args);
+/* The hidden verb: the words typed behind fcmctl, the last one begun (perhaps ""). Prints one candidate a line on
+ * stdout and nothing else, whatever happens. An exit code. */
+int ctl_complete(int count, char **words);
 
 #endif

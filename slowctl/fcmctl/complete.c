@@ -13,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/commands.h"
 #include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/core/client.h"
-#include "slowctl/fcmctl/complete.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/query/recordings.h"
 
@@ -122,7 +121,6 @@ static void take_word(struct typed *t, struct ctl_args *station, char **words, i
 
 static void understand(struct typed *t, char **words, int count)
 {
-	const struct ctl_environment environment = ctl_environment();
 	struct ctl_args station = {0};
 	struct ctl_fault fault = {.text = ""};
 
@@ -135,7 +133,7 @@ static void understand(struct typed *t, char **words, int count)
 	if (t->command == NULL && t->count > 1) {
 		t->command = ctl_command_find(t->words[0], t->words[1]);
 	}
-	if (ctl_station_find(&station, &environment, &t->ctl.station, &fault) != 0) {
+	if (ctl_station_find(&station, &t->ctl.station, &fault) != 0) {
 		t->ctl.station.socket[0] = '\0';
 	}
 }
@@ -364,63 +362,61 @@ static void offer_files(struct typed *t)
 	puts(":files");
 }
 
+struct offer {
+	const char *words; /* these, or: */
+	void (*otherwise)(struct typed *t);
+};
+
 /* What may stand for a word of the usage: of a command's noun, or of any (NULL). */
 static const struct {
 	const char *noun, *argument;
-	const char *words; /* these, or: */
-	void (*offer)(struct typed *t);
+	struct offer offer;
 } arguments[] = {
-	{"snapshot", "NAME", NULL, offer_snapshots},
-	{"snapshot", "A", NULL, offer_snapshots},
-	{"snapshot", "B", NULL, offer_snapshots},
-	{"key", "NAME", ""}, /* a new one */
-	{NULL, "ROLE", "reader operator expert"},
-	{NULL, "CHANNEL", "loop ctd"},
-	{NULL, "LINK", "0 1 2 3"},
-	{NULL, "SHELL", "bash zsh"},
-	{NULL, "NAME", NULL, offer_parameters},
-	{NULL, "PATTERN", NULL, offer_parameters},
-	{NULL, "ALARM", NULL, offer_alarms},
-	{NULL, "COMMAND", NULL, offer_commands},
-	{NULL, "JOB", NULL, offer_jobs},
-	{NULL, "FLOOR", NULL, offer_floors},
-	{NULL, "PATH", NULL, offer_recordings},
-	{NULL, "FILE", NULL, offer_files},
-	{NULL, "VALUE", NULL, offer_values},
+	{"snapshot", "NAME", {NULL, offer_snapshots}},
+	{"snapshot", "A", {NULL, offer_snapshots}},
+	{"snapshot", "B", {NULL, offer_snapshots}},
+	{"key", "NAME", {""}}, /* a new one */
+	{NULL, "ROLE", {"reader operator expert"}},
+	{NULL, "CHANNEL", {"loop ctd"}},
+	{NULL, "LINK", {"0 1 2 3"}},
+	{NULL, "SHELL", {"bash zsh"}},
+	{NULL, "NAME", {NULL, offer_parameters}},
+	{NULL, "PATTERN", {NULL, offer_parameters}},
+	{NULL, "ALARM", {NULL, offer_alarms}},
+	{NULL, "COMMAND", {NULL, offer_commands}},
+	{NULL, "JOB", {NULL, offer_jobs}},
+	{NULL, "FLOOR", {NULL, offer_floors}},
+	{NULL, "PATH", {NULL, offer_recordings}},
+	{NULL, "FILE", {NULL, offer_files}},
+	{NULL, "VALUE", {NULL, offer_values}},
 };
 
-static const struct {
-	enum ctl_option option;
-	const char *words;
-	void (*offer)(struct typed *t);
-} option_values[] = {
-	{CTL_BOARD, "0 1 2 3"},
-	{CTL_LINK, "0 1 2 3"},
-	{CTL_LINKS, "0 1 2 3"},
-	{CTL_STATE, "open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
-	{CTL_STREAM, "pmt hydrophone instrument"},
-	{CTL_WITH, "reset align"},
-	{CTL_WHAT, "records frames slots hits samples words"},
-	{CTL_BY, "second minute hour"},
-	{CTL_SINCE, "10m 1h 1d today yesterday"},
-	{CTL_AT, "10m 1h 1d today yesterday"},
-	{CTL_TO, "now 10m 1h today"},
-	{CTL_FLOOR, NULL, offer_floors},
-	{CTL_JOB, NULL, offer_jobs},
-	{CTL_DIR, NULL, offer_files},
-	{CTL_SOCKET, NULL, offer_files},
-	{CTL_DATABASE, NULL, offer_files},
-	{CTL_PCAP, NULL, offer_files},
+static const struct offer option_values[CTL_OPTIONS] = {
+	[CTL_BOARD] = {"0 1 2 3"},
+	[CTL_LINK] = {"0 1 2 3"},
+	[CTL_LINKS] = {"0 1 2 3"},
+	[CTL_STATE] = {"open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
+	[CTL_STREAM] = {"pmt hydrophone instrument"},
+	[CTL_WITH] = {"reset align"},
+	[CTL_WHAT] = {"records frames slots hits samples words"},
+	[CTL_BY] = {"second minute hour"},
+	[CTL_SINCE] = {"10m 1h 1d today yesterday"},
+	[CTL_AT] = {"10m 1h 1d today yesterday"},
+	[CTL_TO] = {"now 10m 1h today"},
+	[CTL_FLOOR] = {NULL, offer_floors},
+	[CTL_JOB] = {NULL, offer_jobs},
+	[CTL_DIR] = {NULL, offer_files},
+	[CTL_SOCKET] = {NULL, offer_files},
+	[CTL_DATABASE] = {NULL, offer_files},
+	[CTL_PCAP] = {NULL, offer_files},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static void offer_words_or(struct typed *t, const char *words, void (*otherwise)(struct typed *t))
+static void offer_one_of(struct typed *t, const struct offer *offer)
 {
-	if (words != NULL) {
-		offer_all(t, words);
-	} else {
-		otherwise(t);
+	if (offer->words != NULL) {
+		offer_all(t, offer->words);
+	} else if (offer->otherwise != NULL) {
+		offer->otherwise(t);
 	}
 }
 
@@ -430,20 +426,11 @@ static void offer_argument(struct typed *t)
 	char name[32];
 
 	argument_name(t->command, t->count - t->named, name, sizeof(name));
-	for (size_t i = 0; i < COUNT(arguments); i++) {
+	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
 		if (strcmp(arguments[i].argument, name) == 0 &&
 		    (arguments[i].noun == NULL || strcmp(arguments[i].noun, noun) == 0)) {
-			offer_words_or(t, arguments[i].words, arguments[i].offer);
+			offer_one_of(t, &arguments[i].offer);
 			return;
-		}
-	}
-}
-
-static void offer_option_value(struct typed *t)
-{
-	for (size_t i = 0; i < COUNT(option_values); i++) {
-		if (t->option == (int)option_values[i].option) {
-			offer_words_or(t, option_values[i].words, option_values[i].offer);
 		}
 	}
 }
@@ -476,7 +463,7 @@ int ctl_complete(int count, char **words)
 	if (t->words != NULL) {
 		understand(t, words, count - 1);
 		if (t->option >= 0) {
-			offer_option_value(t);
+			offer_one_of(t, &option_values[t->option]);
 		} else if (t->begun[0] == '-') {
 			offer_options(t);
 		} else if (t->command != NULL) {
@@ -534,8 +521,7 @@ static int completion_run(struct ctl *ctl, const struct ctl_args *args)
 	bool bash = strcmp(shell, "bash") == 0;
 
 	if (!bash && strcmp(shell, "zsh") != 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "bash or zsh",
-				"there is no completion for '%.40s'", shell);
+		return ctl_usage(ctl, "bash or zsh", "there is no completion for '%.40s'", shell);
 	}
 	if (ctl->json) {
 		json_t *result = json_pack("{s:s,s:s}", "shell", shell, "script",
@@ -550,15 +536,11 @@ static int completion_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_complete_commands[] = {
-	{
-		.verb = "completion",
-		.arguments = "SHELL",
-		.summary = "print the script by which bash or zsh complete",
-		.help = "The Tab key then completes commands, options, names of parameters, links, "
-			"floors, commands and\nrecordings; names are asked from the daemon. make "
-			"install has put it where the shells look; by\nhand:\n\n  . <(fcmctl "
-			"completion bash)\n  fcmctl completion zsh > ~/.zfunc/_fcmctl",
-		.run = completion_run,
-	},
+	{NULL, "completion", "SHELL", "print the script by which bash or zsh complete",
+	 .help = "The Tab key then completes commands, options, names of parameters, links, "
+		 "floors, commands and\nrecordings; names are asked from the daemon. make "
+		 "install has put it where the shells look; by\nhand:\n\n  . <(fcmctl "
+		 "completion bash)\n  fcmctl completion zsh > ~/.zfunc/_fcmctl",
+	 .run = completion_run},
 	{0},
 };

@@ -76,14 +76,14 @@ static int compare(const void *a, const void *b)
 	return x->attempt < y->attempt ? -1 : x->attempt > y->attempt;
 }
 
-/* The commands that are rows of a file, of job or roll-back, in order; *ret_count of them. NULL: out of memory. */
+/* The commands that are rows of a file, of job or roll-back, in order; *ret_count of them. */
 static struct shown *sort(json_t *const commands[2], size_t named, size_t *ret_count)
 {
-	struct shown *all = calloc(json_array_size(commands[0]) + json_array_size(commands[1]) + 1,
-				   sizeof(*all));
+	size_t most = json_array_size(commands[0]) + json_array_size(commands[1]);
+	struct shown *all = ctl_memory(NULL, calloc(most + 1, sizeof(*all)));
 	size_t count = 0;
 
-	for (unsigned back = 0; all != NULL && back < 2; back++) {
+	for (unsigned back = 0; back < 2; back++) {
 		size_t i;
 		json_t *c;
 
@@ -99,9 +99,7 @@ static struct shown *sort(json_t *const commands[2], size_t named, size_t *ret_c
 			}
 		}
 	}
-	if (all != NULL) {
-		qsort(all, count, sizeof(*all), compare);
-	}
+	qsort(all, count, sizeof(*all), compare);
 	*ret_count = count;
 	return all;
 }
@@ -110,10 +108,9 @@ static json_t *row_json(const struct shown *row)
 {
 	json_t *json = json_copy(row->command);
 
-	json_object_set_new(json, "line", json_integer(row->line));
-	json_object_set_new(json, "index", json_integer(row->index));
-	json_object_set_new(json, "attempt", json_integer(row->attempt));
-	json_object_set_new(json, "roll_back", json_boolean(row->back));
+	json_object_update_new(json, json_pack("{s:I,s:I,s:I,s:b}", "line", (json_int_t)row->line,
+					       "index", (json_int_t)row->index, "attempt",
+					       (json_int_t)row->attempt, "roll_back", row->back));
 	return json;
 }
 
@@ -122,7 +119,7 @@ static void count_state(json_t *states, const char *state)
 	json_object_set_new(states, state, json_integer(value_integer(states, state, 0) + 1));
 }
 
-/* {job, states, back: states of the roll-back, rows}: `state` NULL: all rows. NULL: out of memory. */
+/* {job, states, back: states of the roll-back, rows}: `state` NULL: all rows. */
 static json_t *job_json(const char *id, json_t *const commands[2], const char *state)
 {
 	json_t *states[2] = {json_object(), json_object()};
@@ -130,12 +127,6 @@ static json_t *job_json(const char *id, json_t *const commands[2], const char *s
 	size_t count;
 	struct shown *all = sort(commands, strlen(id), &count);
 
-	if (all == NULL) {
-		json_decref(states[0]);
-		json_decref(states[1]);
-		json_decref(rows);
-		return NULL;
-	}
 	for (size_t i = 0; i < count; i++) {
 		const char *became = value_string(all[i].command, "state", "?");
 
@@ -213,24 +204,20 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (strlen(id) > JOB_ID_MAX) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows them",
-				"'%.40s' is not the name of a job", id);
+		return ctl_usage(ctl, "fcmctl job list shows them",
+				 "'%.40s' is not the name of a job", id);
 	}
 	snprintf(back, sizeof(back), "%s" JOB_BACK, id);
 	code = ctl_check_state(ctl, args);
 	code = code == CTL_DONE ? job_read(ctl, id, &commands[0]) : code;
 	code = code == CTL_DONE ? job_read(ctl, back, &commands[1]) : code;
 	if (code == CTL_DONE && json_array_size(commands[0]) == 0) {
-		code = ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl job list shows the last ones",
-				"the journal has no job %s", id);
+		code = ctl_usage(ctl, "fcmctl job list shows the last ones",
+				 "the journal has no job %s", id);
 	}
 	if (code == CTL_DONE) {
 		result = job_json(id, commands, args->text[CTL_STATE]);
-		if (result != NULL) {
-			writer_result(ctl->out, result, render_show);
-		} else {
-			code = ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
-		}
+		writer_result(ctl->out, result, render_show);
 		json_decref(result);
 	}
 	json_decref(commands[0]);
@@ -239,31 +226,17 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_job_commands[] = {
-	{
-		.noun = "job",
-		.verb = "list",
-		.arguments = "",
-		.summary = "the last batches and applied plans",
-		.help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and the\n"
-			"states of their commands. Also works while the daemon is not running.\n\n"
-			"  fcmctl job list",
-		.options = CTL_BIT(CTL_LIMIT),
-		.op = "job.list",
-		.render = render_list,
-		.limit = 20,
-	},
-	{
-		.noun = "job",
-		.verb = "show",
-		.arguments = "JOB",
-		.summary = "what the rows of one became",
-		.help = "One row for each line of the file (for a pattern: for each name), with\n"
-			"its last attempt in the journal; then the rows of the roll-back. A\n"
-			"command that was never sent is not in the journal. Also works while\n"
-			"the daemon is not running.\n\n"
-			"  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
-		.options = CTL_BIT(CTL_STATE),
-		.run = show_run,
-	},
+	{"job", "list", "", "the last batches and applied plans",
+	 .help = "The newest 20 jobs (batch, apply, snapshot restore): who, why, and the\n"
+		 "states of their commands. Also works while the daemon is not running.\n\n"
+		 "  fcmctl job list",
+	 .options = CTL_BIT(CTL_LIMIT), .op = "job.list", .render = render_list, .limit = 20},
+	{"job", "show", "JOB", "what the rows of one became",
+	 .help = "One row for each line of the file (for a pattern: for each name), with\n"
+		 "its last attempt in the journal; then the rows of the roll-back. A\n"
+		 "command that was never sent is not in the journal. Also works while\n"
+		 "the daemon is not running.\n\n"
+		 "  fcmctl job show 20261122T074512-3fa29c01 --state FAILED",
+	 .options = CTL_BIT(CTL_STATE), .run = show_run},
 	{0},
 };

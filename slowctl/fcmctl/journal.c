@@ -49,19 +49,13 @@ static void render_list(struct writer *w, const json_t *result)
 	json_decref(commands);
 }
 
-static void render_transitions(struct writer *w, const json_t *transitions)
+static void command_render(struct writer *w, const json_t *c)
 {
 	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
 						      {"state", "{state|?}", VALUE_BY_WORD},
 						      {">frame", "{frame:count}"},
 						      {"detail", "{detail}"},
 						      {0}};
-
-	value_table(w, transitions, columns, "no transitions");
-}
-
-static void command_render(struct writer *w, const json_t *c)
-{
 	bool open = value_true(c, "unattended");
 	enum writer_style style = open ? WRITER_WARN : value_style(value_string(c, "state", "?"));
 
@@ -77,33 +71,26 @@ static void command_render(struct writer *w, const json_t *c)
 	value_pair(w, "floor", WRITER_PLAIN, c, "{:floor} on link {link}");
 	value_pair(w, "word", WRITER_PLAIN, c, "sequence {sequence}, attempts {attempts}");
 	writer_newline(w);
-	render_transitions(w, value_at(c, "transitions"));
+	value_table(w, value_at(c, "transitions"), columns, "no transitions");
 	if (open) {
 		explain_unattended(w);
 	}
 }
 
-#define STATES "QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, CANCELLED, UNKNOWN"
-
-static bool is_state(const char *word)
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
 {
 	static const char *const states[] = {"open",	"QUEUED", "SENT",      "ACKED",	 "DONE",
 					     "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
+	bool found = !ctl_given(args, CTL_STATE);
 
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		if (strcasecmp(word, states[i]) == 0) {
-			return true;
-		}
+	for (size_t i = 0; !found && i < sizeof(states) / sizeof(states[0]); i++) {
+		found = strcasecmp(args->text[CTL_STATE], states[i]) == 0;
 	}
-	return false;
-}
-
-int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
-{
-	return !ctl_given(args, CTL_STATE) || is_state(args->text[CTL_STATE])
-		       ? CTL_DONE
-		       : ctl_fail(ctl, CTL_USAGE, "usage", "open, or one of " STATES,
-				  "'%.40s' is not a state of a command", args->text[CTL_STATE]);
+	return found ? CTL_DONE
+		     : ctl_usage(ctl,
+				 "open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
+				 "CANCELLED, UNKNOWN",
+				 "'%.40s' is not a state of a command", args->text[CTL_STATE]);
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
@@ -123,8 +110,8 @@ static int number_word(struct ctl *ctl, const char *word, json_int_t *ret_comman
 	errno = 0;
 	command = strtoll(word, &end, 10);
 	if (errno != 0 || end == word || *end != '\0' || command <= 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl command list shows the numbers",
-				"'%.40s' is not a command number", word);
+		return ctl_usage(ctl, "fcmctl command list shows the numbers",
+				 "'%.40s' is not a command number", word);
 	}
 	*ret_command = command;
 	return CTL_DONE;
@@ -169,41 +156,25 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_journal_commands[] = {
-	{
-		.noun = "command",
-		.verb = "list",
-		.arguments = "",
-		.summary = "who set what, and what became of it",
-		.help = "The newest 20 commands, newest first. Also answers while the daemon is "
-			"not running.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not "
-			"there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
-			"being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
-			"list --floor 3 --limit 100",
-		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
-			   CTL_BIT(CTL_SINCE),
-		.run = list_run,
-	},
-	{
-		.noun = "command",
-		.verb = "show",
-		.arguments = "COMMAND",
-		.summary = "one command with every transition",
-		.help = "Who, from where, why, old and new value, and each state with its time and "
-			"the frame in\nwhich the word left. Also answers while the daemon is not "
-			"running.",
-		.run = show_run,
-	},
-	{
-		.noun = "command",
-		.verb = "cancel",
-		.arguments = "COMMAND",
-		.summary = "take back a command that waits, or stop a ramp",
-		.help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
-			"way (ACKED) is\nstopped where it is, by a command of its own, whose end "
-			"is waited for; the first is then\nCANCELLED and says where. What else has "
-			"left cannot be taken back.",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.run = cancel_run,
-	},
+	{"command", "list", "", "who set what, and what became of it",
+	 .help = "The newest 20 commands, newest first. Also answers while the daemon is "
+		 "not running.\n\nStates: QUEUED, SENT, ACKED (executed, the value is not "
+		 "there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
+		 "being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
+		 "list --floor 3 --limit 100",
+	 .options =
+		 CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_SINCE),
+	 .run = list_run},
+	{"command", "show", "COMMAND", "one command with every transition",
+	 .help = "Who, from where, why, old and new value, and each state with its time and "
+		 "the frame in\nwhich the word left. Also answers while the daemon is not "
+		 "running.",
+	 .run = show_run},
+	{"command", "cancel", "COMMAND", "take back a command that waits, or stop a ramp",
+	 .help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
+		 "way (ACKED) is\nstopped where it is, by a command of its own, whose end "
+		 "is waited for; the first is then\nCANCELLED and says where. What else has "
+		 "left cannot be taken back.",
+	 .options = CTL_BIT(CTL_DRY_RUN), .run = cancel_run},
 	{0},
 };

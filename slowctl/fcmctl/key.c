@@ -37,15 +37,15 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 	int r;
 
 	if (access_name_check(name) < 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"letters, digits, and . _ - not first; 31 at most",
-				"\"%s\" cannot be the name of a key", name);
+		return ctl_usage(ctl, "letters, digits, and . _ - not first; 31 at most",
+				 "\"%s\" cannot be the name of a key", name);
 	}
 	if (access_right_parse(role, &right) < 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"reader, operator or expert for control; consumer:GROUP or monitor "
-				"for data",
-				"there is no role \"%s\"", role);
+		return ctl_usage(
+			ctl,
+			"reader, operator or expert for control; consumer:GROUP or monitor "
+			"for data",
+			"there is no role \"%s\"", role);
 	}
 	if (args->words > 2) {
 		snprintf(path, sizeof(path), "%s", args->word[2]);
@@ -199,38 +199,23 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_key_commands[] = {
-	{
-		.noun = "key",
-		.verb = "make",
-		.arguments = "NAME ROLE [FILE]",
-		.summary = "a new key for control or data over the network",
-		.help = "Writes the secret into FILE (NAME.key), which nobody else may read, and "
-			"prints the line\nfor the daemon's allow list. ROLE of control: reader "
-			"(asks), operator (sets, records,\nruns; of what is dangerous only what "
-			"makes safer), expert (all). Of data:\nconsumer:GROUP (the member NAME of "
-			"that group), monitor.\n\n  fcmctl key make datamanager operator >> "
-			"network-0.allow\n  fcmctl key make trigger-1 consumer:trigger >> "
-			"network-0.allow",
-		.run = make_run,
-	},
-	{
-		.noun = "key",
-		.verb = "server",
-		.arguments = "FILE",
-		.summary = "a new key pair for a daemon",
-		.help = "Writes the secret into FILE, the public key into FILE.pub, and prints it. "
-			"Clients need\nthe public key to know the daemon by. FILE must belong to "
-			"the daemon's user.\n\n  fcmctl key server /etc/fcm-server/network-0.key",
-		.run = server_run,
-	},
-	{
-		.noun = "key",
-		.verb = "list",
-		.arguments = "[FILE]",
-		.summary = "whose keys may do what",
-		.help = "Reads the allow list of the daemon (or FILE) and says what is wrong with "
-			"it. Also\nworks while the daemon is not running.",
-		.run = list_run,
-	},
+	{"key", "make", "NAME ROLE [FILE]", "a new key for control or data over the network",
+	 .help = "Writes the secret into FILE (NAME.key), which nobody else may read, and "
+		 "prints the line\nfor the daemon's allow list. ROLE of control: reader "
+		 "(asks), operator (sets, records,\nruns; of what is dangerous only what "
+		 "makes safer), expert (all). Of data:\nconsumer:GROUP (the member NAME of "
+		 "that group), monitor.\n\n  fcmctl key make datamanager operator >> "
+		 "network-0.allow\n  fcmctl key make trigger-1 consumer:trigger >> "
+		 "network-0.allow",
+	 .run = make_run},
+	{"key", "server", "FILE", "a new key pair for a daemon",
+	 .help = "Writes the secret into FILE, the public key into FILE.pub, and prints it. "
+		 "Clients need\nthe public key to know the daemon by. FILE must belong to "
+		 "the daemon's user.\n\n  fcmctl key server /etc/fcm-server/network-0.key",
+	 .run = server_run},
+	{"key", "list", "[FILE]", "whose keys may do what",
+	 .help = "Reads the allow list of the daemon (or FILE) and says what is wrong with "
+		 "it. Also\nworks while the daemon is not running.",
+	 .run = list_run},
 	{0},
 };

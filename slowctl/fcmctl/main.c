@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/args.h"
-#include "slowctl/fcmctl/complete.h"
 
 static void help_option(enum ctl_option option)
 {
@@ -116,13 +115,12 @@ static void name_self(struct ctl *ctl, const char *program, const struct ctl_arg
 
 static int run(struct ctl *ctl, const char *program, const struct ctl_args *args)
 {
-	const struct ctl_environment environment = ctl_environment();
 	const struct ctl_command *command = args->command;
 	struct ctl_fault fault = {.text = ""};
 	int code;
 
-	if (ctl_station_find(args, &environment, &ctl->station, &fault) != 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+	if (ctl_station_find(args, &ctl->station, &fault) != 0) {
+		return ctl_usage(ctl, fault.hint, "%s", fault.text);
 	}
 	name_self(ctl, program, args);
 	ctl_command_name(command, ctl->doing, sizeof(ctl->doing));
@@ -150,7 +148,7 @@ int main(int argc, char **argv)
 		.terminal = isatty(STDERR_FILENO) != 0,
 		.can_ask = isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0,
 	};
-	char **words = calloc((size_t)argc + 1, sizeof(*words));
+	char **words = ctl_memory(NULL, calloc((size_t)argc + 1, sizeof(*words)));
 	struct ctl_args args = {0};
 	struct ctl_fault fault = {.text = ""};
 	int code = CTL_DONE;
@@ -160,15 +158,12 @@ int main(int argc, char **argv)
 		free(words);
 		return ctl_complete(argc - 2, argv + 2);
 	}
-	if (words == NULL) {
-		return ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
-	}
 	if (ctl_args_parse(argc, argv, ctl_now(), words, &args, &fault) != 0) {
 		/* Not understood, so not known for sure: who typed it wants it. */
 		ctl.json = typed_json(argc, argv);
 		ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0) : NULL;
 		ctl.json = ctl.out != NULL;
-		code = ctl_fail(&ctl, CTL_USAGE, "usage", fault.hint, "%s", fault.text);
+		code = ctl_usage(&ctl, fault.hint, "%s", fault.text);
 		goto out;
 	}
 	if (ctl_given(&args, CTL_VERSION)) {
@@ -181,10 +176,10 @@ int main(int argc, char **argv)
 	}
 	ctl.json = ctl_given(&args, CTL_JSON);
 	ctl.timeout_s = args.number[CTL_TIMEOUT];
-	ctl.out = ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
-			   : writer_create_text(stdout, writer_wants_colour(stdout));
-	code = ctl.out != NULL ? run(&ctl, argv[0], &args)
-			       : ctl_fail(NULL, CTL_NOT, "internal", "", "out of memory");
+	ctl.out = ctl_memory(NULL,
+			     ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
+				      : writer_create_text(stdout, writer_wants_colour(stdout)));
+	code = run(&ctl, argv[0], &args);
 out:
 	writer_destroy(ctl.out);
 	free(words);

@@ -66,7 +66,7 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 						     : NULL;
 
 	if (ctl_given(args, CTL_NOTE) && args->words > 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "say it once", "the note was given twice");
+		return ctl_usage(ctl, "say it once", "the note was given twice");
 	}
 	return ctl_change(ctl, args,
 			  &(struct ctl_request){.op = "run.start",
@@ -78,39 +78,16 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_run_commands[] = {
-	{
-		.noun = "run",
-		.verb = "start",
-		.arguments = "[NOTE]",
-		.summary = "begin a run at the next slice border",
-		.help = "The run gets the next number, which each block carries. It continues\n"
-			"when the daemon restarts.\n\n"
-			"  fcmctl run start 'physics, 4 floors'",
-		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.run = start_run,
-	},
-	{
-		.noun = "run",
-		.verb = "stop",
-		.arguments = "",
-		.summary = "end the run at the next slice border",
-		.help = "Data continue as run 0.",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.op = "run.stop",
-		.look = "run show",
-		.timeout_s = 10.0,
-		.render = render_stop,
-	},
-	{
-		.noun = "run",
-		.verb = "show",
-		.arguments = "",
-		.summary = "the run going on, and the last ones",
-		.help = "Also works while the daemon is not running.",
-		.options = CTL_BIT(CTL_LIMIT),
-		.op = "run.show",
-		.render = render_show,
-		.limit = 20,
-	},
+	{"run", "start", "[NOTE]", "begin a run at the next slice border",
+	 .help = "The run gets the next number, which each block carries. It continues\n"
+		 "when the daemon restarts.\n\n"
+		 "  fcmctl run start 'physics, 4 floors'",
+	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = start_run},
+	{"run", "stop", "", "end the run at the next slice border",
+	 .help = "Data continue as run 0.", .options = CTL_BIT(CTL_DRY_RUN), .op = "run.stop",
+	 .look = "run show", .timeout_s = 10.0, .render = render_stop},
+	{"run", "show", "", "the run going on, and the last ones",
+	 .help = "Also works while the daemon is not running.", .options = CTL_BIT(CTL_LIMIT),
+	 .op = "run.show", .render = render_show, .limit = 20},
 	{0},
 };

@@ -72,24 +72,20 @@ static int safe_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_safe_commands[] = {
-	{
-		.verb = "safe",
-		.arguments = "[PATTERN]",
-		.summary = "make safe: high voltage down, then the modules off",
-		.help = "Lowers the high voltage of all modules, or of those that match the\n"
-			"pattern, to 0. When it reads as down, switches the power off. All\n"
-			"modules side by side. These commands go before all others, are\n"
-			"accepted when the queue is full, ignore interlocks, and end commands\n"
-			"that would raise the high voltage. Hydrophones stay on. A module whose\n"
-			"high voltage does not come down stays on; the list shows it. Ctrl-C\n"
-			"ends the waiting, not the work.\n"
-			"Exit 0 all down and off, 1 not all, 3 some unknown.\n\n"
-			"  fcmctl safe --yes --reason 'light in the dark room'\n"
-			"  fcmctl safe floor3\n"
-			"  fcmctl safe 'floor*.om[0-2]'",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
-			   CTL_BIT(CTL_DRY_RUN),
-		.run = safe_run,
-	},
+	{NULL, "safe", "[PATTERN]", "make safe: high voltage down, then the modules off",
+	 .help = "Lowers the high voltage of all modules, or of those that match the\n"
+		 "pattern, to 0. When it reads as down, switches the power off. All\n"
+		 "modules side by side. These commands go before all others, are\n"
+		 "accepted when the queue is full, ignore interlocks, and end commands\n"
+		 "that would raise the high voltage. Hydrophones stay on. A module whose\n"
+		 "high voltage does not come down stays on; the list shows it. Ctrl-C\n"
+		 "ends the waiting, not the work.\n"
+		 "Exit 0 all down and off, 1 not all, 3 some unknown.\n\n"
+		 "  fcmctl safe --yes --reason 'light in the dark room'\n"
+		 "  fcmctl safe floor3\n"
+		 "  fcmctl safe 'floor*.om[0-2]'",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_NO_WAIT) |
+		    CTL_BIT(CTL_DRY_RUN),
+	 .run = safe_run},
 	{0},
 };

@@ -110,23 +110,6 @@ static int take_all(struct serial *x, bool wait, bool *ret_typed)
 
 /* ------------------------------------------------------------------ down */
 
-/* The answer to request `id`; all else on the way is that serial.open has ended. */
-static int answer_to(struct serial *x, unsigned id, json_t **ret_answer)
-{
-	json_t *message = NULL;
-	unsigned found;
-	int err = client_next(x->ctl->client, WAIT_S, ctl_interrupted, &found, &message);
-
-	if (err == 0 && found != id) {
-		json_decref(message);
-		return -ECONNRESET;
-	}
-	if (err == 0) {
-		*ret_answer = message;
-	}
-	return err;
-}
-
 static int fail_link(struct serial *x, int err)
 {
 	return ctl_fail(x->ctl, CTL_UNKNOWN, "broken",
@@ -134,35 +117,51 @@ static int fail_link(struct serial *x, int err)
 			err == -ECONNRESET ? "the daemon closed the connection" : strerror(-err));
 }
 
+/* Asks and waits: CTL_DONE and *ret_answer, or all is said. All else on the way is that serial.open has ended. */
+static int ask(struct serial *x, const char *op, json_t *args, json_t **ret_answer)
+{
+	json_t *message = NULL;
+	const json_t *error;
+	const char *code;
+	unsigned id, found;
+	int exit_code;
+	int err = client_ask(x->ctl->client, op, args, WAIT_S, ctl_interrupted, &id);
+
+	err = err == 0 ? client_next(x->ctl->client, WAIT_S, ctl_interrupted, &found, &message)
+		       : err;
+	if (err == 0 && found != id) {
+		err = -ECONNRESET;
+	}
+	error = json_object_get(message, "error");
+	if (err == 0 && error == NULL) {
+		*ret_answer = message;
+		return CTL_DONE;
+	}
+	code = value_string(error, "code", "internal");
+	exit_code = err != 0 ? fail_link(x, err)
+			     : ctl_fail(x->ctl, strcmp(code, "usage") == 0 ? CTL_USAGE : CTL_NOT,
+					code, value_string(error, "hint", ""), "serial: %s",
+					value_string(error, "message", "?"));
+	json_decref(message);
+	return exit_code;
+}
+
 /* Some of the bytes; *ret_sent as many as the board took, 0 when it has no room just now. */
 static int write_some(struct serial *x, const unsigned char *bytes, size_t length, size_t *ret_sent)
 {
 	char hex[2 * WRITE_MAX + 1];
 	json_t *answer = NULL;
-	const json_t *error;
-	unsigned id;
-	int err;
-	int code = CTL_DONE;
+	int code;
 
 	for (size_t i = 0; i < length; i++) {
 		snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
 	}
-	err = client_ask(x->ctl->client, "serial.write",
-			 json_pack("{s:s,s:s}", "session", x->session, "data", hex), WAIT_S,
-			 ctl_interrupted, &id);
-	err = err == 0 ? answer_to(x, id, &answer) : err;
-	if (err != 0) {
-		return fail_link(x, err);
-	}
-	error = json_object_get(answer, "error");
-	if (error != NULL) {
-		code = ctl_fail(x->ctl, CTL_NOT, value_string(error, "code", "internal"),
-				value_string(error, "hint", ""), "serial: %s",
-				value_string(error, "message", "?"));
-	}
+	code = ask(x, "serial.write", json_pack("{s:s,s:s}", "session", x->session, "data", hex),
+		   &answer);
 	*ret_sent = (size_t)value_integer(answer, "result.written", 0);
 	json_decref(answer);
-	return code;
+	return code == CTL_USAGE ? CTL_NOT
+				 : code; /* the session has ended: nothing was typed wrong */
 }
 
 static int write_all(struct serial *x, const unsigned char *bytes, size_t length)
@@ -310,30 +309,16 @@ static int listen_at(struct serial *x, const json_t *open)
 /* What serial.open says first: it is ours, or who has it. */
 static int begin(struct serial *x, json_t *args)
 {
-	struct ctl *ctl = x->ctl;
 	json_t *message = NULL;
-	const json_t *error;
-	unsigned id;
-	int err = ctl_connect(ctl);
+	int err = ctl_connect(x->ctl);
 	int code;
 
 	if (err != 0) {
 		json_decref(args);
-		return ctl_away_fail(ctl, err, false);
+		return ctl_away_fail(x->ctl, err, false);
 	}
-	err = client_ask(ctl->client, "serial.open", args, WAIT_S, ctl_interrupted, &id);
-	err = err == 0 ? answer_to(x, id, &message) : err;
-	if (err != 0) {
-		return fail_link(x, err);
-	}
-	error = json_object_get(message, "error");
-	if (error != NULL) {
-		code = ctl_fail(
-			ctl,
-			strcmp(value_string(error, "code", ""), "usage") == 0 ? CTL_USAGE : CTL_NOT,
-			value_string(error, "code", "internal"), value_string(error, "hint", ""),
-			"serial: %s", value_string(error, "message", "?"));
-	} else {
+	code = ask(x, "serial.open", args, &message);
+	if (code == CTL_DONE) {
 		snprintf(x->session, sizeof(x->session), "%s",
 			 value_string(message, "progress.session", ""));
 		code = listen_at(x, value_at(message, "progress"));
@@ -408,9 +393,9 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl->json || !floor_of(args->word[0], asked) ||
 	    !channel_of(args->word[1], &x.channel)) {
 		json_decref(asked);
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl serial floor3 ctd",
-				ctl->json ? "the bytes of an instrument are not JSON"
-					  : "needs a floor and a channel: loop, ctd, 0 to 255");
+		return ctl_usage(ctl, "fcmctl serial floor3 ctd",
+				 ctl->json ? "the bytes of an instrument are not JSON"
+					   : "needs a floor and a channel: loop, ctd, 0 to 255");
 	}
 	json_object_set_new(asked, "channel", json_integer(x.channel));
 	ctl_catch_interrupt();
@@ -429,22 +414,17 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_serial_commands[] = {
-	{
-		.verb = "serial",
-		.arguments = "FLOOR CHANNEL",
-		.summary = "a terminal to an instrument of a floor",
-		.help = "Sends what you type to the instrument and shows what it answers, byte\n"
-			"by byte. Ctrl-] then q ends it; Ctrl-] twice sends one Ctrl-]. A\n"
-			"channel has one user at a time; a second user sees who has it.\n"
-			"Opening and closing are recorded as events. CHANNEL is loop (a plug\n"
-			"that sends back what it gets), ctd, or a number. From a pipe: sends\n"
-			"the input, then waits 1 s, or --for, for the answer. Control\n"
-			"characters are shown as ? unless fcmctl has made the terminal raw, or\n"
-			"with --raw.\n\n"
-			"  fcmctl serial floor3 ctd\n"
-			"  fcmctl serial floor3 ctd --for 10s < /dev/null",
-		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW),
-		.run = serial_run,
-	},
+	{NULL, "serial", "FLOOR CHANNEL", "a terminal to an instrument of a floor",
+	 .help = "Sends what you type to the instrument and shows what it answers, byte\n"
+		 "by byte. Ctrl-] then q ends it; Ctrl-] twice sends one Ctrl-]. A\n"
+		 "channel has one user at a time; a second user sees who has it.\n"
+		 "Opening and closing are recorded as events. CHANNEL is loop (a plug\n"
+		 "that sends back what it gets), ctd, or a number. From a pipe: sends\n"
+		 "the input, then waits 1 s, or --for, for the answer. Control\n"
+		 "characters are shown as ? unless fcmctl has made the terminal raw, or\n"
+		 "with --raw.\n\n"
+		 "  fcmctl serial floor3 ctd\n"
+		 "  fcmctl serial floor3 ctd --for 10s < /dev/null",
+	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_KEY) | CTL_BIT(CTL_RAW), .run = serial_run},
 	{0},
 };

@@ -300,8 +300,8 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (t.stream == -EINVAL) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "pmt, hydrophone, instrument or all",
-				"there is no stream '%.40s'", stream);
+		return ctl_usage(ctl, "pmt, hydrophone, instrument or all",
+				 "there is no stream '%.40s'", stream);
 	}
 	code = ctl_ask(ctl, "info", NULL, &info);
 	if (code != CTL_DONE) {
@@ -321,25 +321,20 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_data_commands[] = {
-	{
-		.noun = "data",
-		.verb = "tail",
-		.arguments = "",
-		.summary = "the data as they flow, one line a block",
-		.help = "Listens as a monitor: best effort; it does not disturb other readers.\n"
-			"One line for each block (10 ms of a floor): UTC, link, floor, stream,\n"
-			"run, first frame and number of frames, items, flags, and the first few\n"
-			"hits (second.ns of UTC, charge). Without --stream: pmt. --timeout SPAN\n"
-			"ends it after a silence of that length.\n\n"
-			"Flags: resent, gap (nothing came), no-time, partial (frames are\n"
-			"missing), step, relabel, fifo-full (hits lost in the FCM), identity\n"
-			"(not the expected floor), time-fault, emulated.\n\n"
-			"  fcmctl data tail --floor 3 --count 20\n"
-			"  fcmctl data tail --stream all --interval 1s",
-		.options = CTL_BIT(CTL_STREAM) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) |
-			   CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_HITS) |
-			   CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_KEY),
-		.run = tail_run,
-	},
+	{"data", "tail", "", "the data as they flow, one line a block",
+	 .help = "Listens as a monitor: best effort; it does not disturb other readers.\n"
+		 "One line for each block (10 ms of a floor): UTC, link, floor, stream,\n"
+		 "run, first frame and number of frames, items, flags, and the first few\n"
+		 "hits (second.ns of UTC, charge). Without --stream: pmt. --timeout SPAN\n"
+		 "ends it after a silence of that length.\n\n"
+		 "Flags: resent, gap (nothing came), no-time, partial (frames are\n"
+		 "missing), step, relabel, fifo-full (hits lost in the FCM), identity\n"
+		 "(not the expected floor), time-fault, emulated.\n\n"
+		 "  fcmctl data tail --floor 3 --count 20\n"
+		 "  fcmctl data tail --stream all --interval 1s",
+	 .options = CTL_BIT(CTL_STREAM) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) |
+		    CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_HITS) |
+		    CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_KEY),
+	 .run = tail_run},
 	{0},
 };

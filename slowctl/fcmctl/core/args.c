@@ -83,8 +83,7 @@ const struct ctl_option_row *ctl_option_row(enum ctl_option option)
 	return &option_table[option];
 }
 
-__attribute__((format(printf, 3, 4))) static int fault(struct ctl_fault *ret, const char *hint,
-						       const char *format, ...)
+int ctl_fault(struct ctl_fault *ret, const char *hint, const char *format, ...)
 {
 	va_list ap;
 
@@ -181,9 +180,8 @@ static int match(const char *what, const char *word, const struct names *names,
 		return 0;
 	}
 	if (fits.count > 1) {
-		fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what, word,
-		      names_text(&fits, list, sizeof(list)));
-		return -EINVAL;
+		return ctl_fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what,
+				 word, names_text(&fits, list, sizeof(list)));
 	}
 	near = ctl_nearest(word, names->name, names->count);
 	if (near != NULL) {
@@ -192,8 +190,7 @@ static int match(const char *what, const char *word, const struct names *names,
 		snprintf(hint, sizeof(hint), "there are: %s",
 			 names_text(names, list, sizeof(list)));
 	}
-	fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
-	return -EINVAL;
+	return ctl_fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
 }
 
 const struct ctl_command *ctl_command_find(const char *noun, const char *verb)
@@ -260,7 +257,7 @@ static int option_value(enum ctl_option option, const char *text, double now,
 	switch (row->type) {
 	case CTL_TEXT:
 		if (row->value != NULL && *text == '\0') {
-			return fault(ret_fault, "give it a value", "--%s is empty", name);
+			return ctl_fault(ret_fault, "give it a value", "--%s is empty", name);
 		}
 		break;
 	case CTL_NUMBER:
@@ -280,13 +277,13 @@ static int option_value(enum ctl_option option, const char *text, double now,
 	case CTL_TIME:
 		err = ctl_time_parse(text, now, &value);
 		if (err == 0 && value > now + 1.0) {
-			return fault(ret_fault, "times are UTC", "--%s %.60s is in the future",
-				     name, text);
+			return ctl_fault(ret_fault, "times are UTC", "--%s %.60s is in the future",
+					 name, text);
 		}
 		if (err != 0) {
-			return fault(ret_fault,
-				     "say 30m, 1h, 2d, 02:00, today or 2026-11-01T02:00 (UTC)",
-				     "--%s '%.60s' is not a time", name, text);
+			return ctl_fault(ret_fault,
+					 "say 30m, 1h, 2d, 02:00, today or 2026-11-01T02:00 (UTC)",
+					 "--%s '%.60s' is not a time", name, text);
 		}
 		break;
 	}
@@ -298,12 +295,13 @@ static int option_value(enum ctl_option option, const char *text, double now,
 			 : row->type == CTL_DECIMAL ? "a number"
 						    : "a whole number",
 			 row->low, row->high);
-		return fault(ret_fault, hint, "--%s: '%.60s' is invalid", name, text);
+		return ctl_fault(ret_fault, hint, "--%s: '%.60s' is invalid", name, text);
 	}
 	if (ret_args->text[option] != NULL && row->again != 0) {
 		option = row->again;
 		if (ret_args->text[option] != NULL) {
-			return fault(ret_fault, "leave one out", "--%s is given three times", name);
+			return ctl_fault(ret_fault, "leave one out", "--%s is given three times",
+					 name);
 		}
 	}
 	ret_args->text[option] = text;
@@ -373,7 +371,7 @@ static int unknown_option(const char *typed, struct ctl_fault *ret_fault)
 	if (near != NULL) {
 		snprintf(hint, sizeof(hint), "did you mean --%s?", near);
 	}
-	return fault(ret_fault, hint, "there is no option '%.60s'", typed);
+	return ctl_fault(ret_fault, hint, "there is no option '%.60s'", typed);
 }
 
 static int take_options(int argc, char **argv, double now, char **words, struct ctl_args *ret_args,
@@ -406,8 +404,8 @@ static int take_options(int argc, char **argv, double now, char **words, struct 
 			continue;
 		}
 		if (c == ':') {
-			return fault(ret_fault, "give it a value", "option '%.60s' needs a value",
-				     argv[optind - 1]);
+			return ctl_fault(ret_fault, "give it a value",
+					 "option '%.60s' needs a value", argv[optind - 1]);
 		}
 		option = c == '?' ? -1 : option_of(c);
 		if (option < 0) {
@@ -467,21 +465,21 @@ static int check_command(const struct ctl_args *args, struct ctl_fault *ret_faul
 		if (args->text[i] != NULL && i > CTL_VERSION &&
 		    (command->options & CTL_BIT(i)) == 0) {
 			if ((command->options & CTL_BIT(CTL_AT)) != 0 && i == CTL_AT_AGAIN) {
-				return fault(ret_fault, "fcmctl diff compares two times",
-					     "'%s' takes one --%s", name, option_table[i].name);
+				return ctl_fault(ret_fault, "fcmctl diff compares two times",
+						 "'%s' takes one --%s", name, option_table[i].name);
 			}
 			snprintf(hint, sizeof(hint), "fcmctl %s --help lists its options", name);
-			return fault(ret_fault, hint, "'%s' has no option --%s", name,
-				     option_table[i].name);
+			return ctl_fault(ret_fault, hint, "'%s' has no option --%s", name,
+					 option_table[i].name);
 		}
 	}
 	count_words(command, &least, &most);
 	if ((unsigned)args->words < least) {
-		return fault(ret_fault, hint, "'%s' needs %s", name, command->arguments);
+		return ctl_fault(ret_fault, hint, "'%s' needs %s", name, command->arguments);
 	}
 	if ((unsigned)args->words > most) {
-		return fault(ret_fault, hint, "'%s': unexpected argument '%.60s'", name,
-			     args->word[most]);
+		return ctl_fault(ret_fault, hint, "'%s': unexpected argument '%.60s'", name,
+				 args->word[most]);
 	}
 	return 0;
 }
@@ -518,11 +516,12 @@ int ctl_args_parse(int argc, char **argv, double now, char **words, struct ctl_a
 			err = check_command(&args, ret_fault);
 		} else if (noun != NULL) {
 			collect(noun, &names);
-			err = fault(ret_fault, "", "'%s' needs a verb: %s", noun,
-				    names_text(&names, list, sizeof(list)));
+			err = ctl_fault(ret_fault, "", "'%s' needs a verb: %s", noun,
+					names_text(&names, list, sizeof(list)));
 		} else {
-			err = fault(ret_fault, "begin with fcmctl status; fcmctl --help lists all",
-				    "which command?");
+			err = ctl_fault(ret_fault,
+					"begin with fcmctl status; fcmctl --help lists all",
+					"which command?");
 		}
 	}
 	if (err == 0) {
@@ -541,8 +540,8 @@ __attribute__((format(printf, 3, 4))) static int put_path(struct ctl_fault *ret_
 	length = vsnprintf(path, PATH_MAX, format, ap);
 	va_end(ap);
 	return length < PATH_MAX ? 0
-				 : fault(ret_fault, "give a shorter one",
-					 "the path %.60s... is too long", path);
+				 : ctl_fault(ret_fault, "give a shorter one",
+					     "the path %.60s... is too long", path);
 }
 
 static int station_in_dir(struct ctl_station *s, const char *dir, struct ctl_fault *ret_fault)
@@ -567,22 +566,29 @@ static int station_of_socket(struct ctl_station *s, const char *path, struct ctl
 			slash != NULL ? (int)(slash - path) : 1, slash != NULL ? path : ".");
 }
 
-struct ctl_environment ctl_environment(void)
+/* The environment counts only where no option names a station. */
+static int station_of_environment(struct ctl_station *s, struct ctl_fault *ret_fault)
 {
-	return (struct ctl_environment){
-		.board = getenv("FCM_BOARD"),
-		.dir = getenv("FCM_DIR"),
-		.socket = getenv("FCM_SOCKET"),
-		.database = getenv("FCM_DATABASE"),
-	};
+	const char *dir = getenv("FCM_DIR");
+	const char *socket = getenv("FCM_SOCKET");
+	const char *database = getenv("FCM_DATABASE");
+	int err = dir != NULL ? station_in_dir(s, dir, ret_fault) : 0;
+
+	if (err == 0 && socket != NULL) {
+		err = station_of_socket(s, socket, ret_fault);
+	}
+	if (err == 0 && database != NULL) {
+		err = put_path(ret_fault, s->database, "%s", database);
+	}
+	return err;
 }
 
-int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
-		     struct ctl_station *ret_station, struct ctl_fault *ret_fault)
+int ctl_station_find(const struct ctl_args *args, struct ctl_station *ret_station,
+		     struct ctl_fault *ret_fault)
 {
 	struct ctl_station s = {.board = 0};
+	const char *variable = getenv("FCM_BOARD");
 	bool board = ctl_given(args, CTL_BOARD);
-	bool dir = ctl_given(args, CTL_DIR);
 	const char *socket = args->text[CTL_SOCKET];
 	const char *database = args->text[CTL_DATABASE];
 	char *end;
@@ -590,28 +596,21 @@ int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *
 
 	if (board) {
 		s.board = (unsigned)args->number[CTL_BOARD];
-	} else if (environment->board != NULL) {
-		unsigned long n = strtoul(environment->board, &end, 10);
+	} else if (variable != NULL) {
+		unsigned long n = strtoul(variable, &end, 10);
 
-		if (!isdigit((unsigned char)*environment->board) || *end != '\0' || n > 999) {
-			return fault(ret_fault, "export FCM_BOARD=0, or unset it",
-				     "$FCM_BOARD '%.40s' is no board number", environment->board);
+		if (!isdigit((unsigned char)*variable) || *end != '\0' || n > 999) {
+			return ctl_fault(ret_fault, "export FCM_BOARD=0, or unset it",
+					 "$FCM_BOARD '%.40s' is no board number", variable);
 		}
 		s.board = (unsigned)n;
 	}
 	snprintf(s.socket, PATH_MAX, "/run/fcm-server/%u/control.sock", s.board);
 	snprintf(s.database, PATH_MAX, "/var/lib/fcm-server/%u/station.db", s.board);
-	/* The environment counts only where no option names a station. */
-	if (dir) {
+	if (ctl_given(args, CTL_DIR)) {
 		err = station_in_dir(&s, args->text[CTL_DIR], ret_fault);
 	} else if (!board && socket == NULL) {
-		if (environment->dir != NULL) {
-			err = station_in_dir(&s, environment->dir, ret_fault);
-		}
-		if (err == 0 && environment->socket != NULL) {
-			err = station_of_socket(&s, environment->socket, ret_fault);
-		}
-		database = database != NULL ? database : environment->database;
+		err = station_of_environment(&s, ret_fault);
 	}
 	if (err == 0 && socket != NULL) {
 		err = station_of_socket(&s, socket, ret_fault);

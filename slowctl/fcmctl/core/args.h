@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was typed: options and command. Pure: nothing is printed or opened, the present is an argument,
- * the environment is the caller's.
+ * What was typed: options and command. Nothing is printed or opened, the present is an argument.
  */
 #ifndef SLOWCTL_FCMCTL_CORE_ARGS_H
 #define SLOWCTL_FCMCTL_CORE_ARGS_H
@@ -10,9 +9,13 @@
 
 /* Why it was not understood. */
 struct ctl_fault {
+	unsigned line;	/* of a file; 0: of all */
 	char text[256]; /* one sentence: what, which, why */
 	char hint[256]; /* what to do; may be empty */
 };
+/* Text and hint into it. -EINVAL. */
+int ctl_fault(struct ctl_fault *ret, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /*
  * Options may stand anywhere; "--" ends them; words such as -5 are words. Verbs and nouns may be cut
@@ -45,14 +48,9 @@ const char *ctl_command_name(const struct ctl_command *c, char *buf, size_t size
 /* The nearest of the known words (nouns, verbs) to a misspelt one, NULL: none is near. */
 const char *ctl_nearest(const char *word, const char *const *known, size_t count);
 
-/* Variables that say where the station is; NULL: not set. */
-struct ctl_environment {
-	const char *board, *dir, *socket, *database;
-};
-/* That of this process. */
-struct ctl_environment ctl_environment(void);
-/* Options first, then environment, then board 0. -EINVAL with *ret_fault (path too long, no number). */
-int ctl_station_find(const struct ctl_args *args, const struct ctl_environment *environment,
-		     struct ctl_station *ret_station, struct ctl_fault *ret_fault);
+/* Where the station is: options first, then $FCM_BOARD, $FCM_DIR, $FCM_SOCKET, $FCM_DATABASE, then board 0. -EINVAL
+ * with *ret_fault (path too long, no number). */
+int ctl_station_find(const struct ctl_args *args, struct ctl_station *ret_station,
+		     struct ctl_fault *ret_fault);
 
 #endif

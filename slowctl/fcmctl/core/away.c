@@ -110,35 +110,42 @@ static json_t *known(struct query *q, const char *op, json_t *args)
 	return answer;
 }
 
+/* Only this member of it. */
+static json_t *known_member(struct query *q, const char *op, json_t *args, const char *member)
+{
+	json_t *answer = known(q, op, args);
+	json_t *value = json_incref(json_object_get(answer, member));
+
+	json_decref(answer);
+	return value;
+}
+
 static json_t *known_run(struct query *q)
 {
-	json_t *answer = known(q, "run.show", json_pack("{s:i}", "limit", 1));
-	json_t *run = json_array_get(json_object_get(answer, "runs"), 0);
-	json_t *result;
+	json_t *runs = known_member(q, "run.show", json_pack("{s:i}", "limit", 1), "runs");
+	json_t *run = json_array_get(runs, 0);
+	json_t *result = NULL;
 
-	if (answer == NULL) {
-		return json_null();
-	}
 	if (run != NULL && json_is_null(json_object_get(run, "ended"))) {
 		result = json_pack("{s:O,s:O,s:O}", "number", json_object_get(run, "number"),
 				   "note", json_object_get(run, "note"), "since",
 				   json_object_get(run, "begun"));
-	} else {
+	} else if (runs != NULL) {
 		result = json_pack("{s:i,s:n,s:n}", "number", 0, "note", "since");
 	}
-	json_decref(answer);
-	return result != NULL ? result : json_null();
+	json_decref(runs);
+	return result;
 }
 
 static json_t *known_open(struct query *q)
 {
-	json_t *answer = known(q, "command.list",
-			       json_pack("{s:i,s:s}", "limit", KNOWN_OPEN, "state", "open"));
-	json_t *commands = json_object_get(answer, "commands");
-	json_t *count = commands != NULL ? json_integer((json_int_t)json_array_size(commands))
-					 : json_null();
+	json_t *commands = known_member(
+		q, "command.list", json_pack("{s:i,s:s}", "limit", KNOWN_OPEN, "state", "open"),
+		"commands");
+	json_t *count =
+		commands != NULL ? json_integer((json_int_t)json_array_size(commands)) : NULL;
 
-	json_decref(answer);
+	json_decref(commands);
 	return count;
 }
 
@@ -173,29 +180,20 @@ static json_t *known_states(struct query *q)
 	return states;
 }
 
-static json_t *known_hops(struct query *q, double last)
-{
-	json_t *answer = known(q, "ledger.show",
-			       json_pack("{s:f,s:i}", "since", last - KNOWN_LOST_S, "limit", 1));
-	json_t *hops = json_incref(json_object_get(answer, "hops"));
-
-	json_decref(answer);
-	return hops != NULL ? hops : json_null();
-}
-
 json_t *ctl_away_known(const struct ctl *ctl)
 {
 	struct sc_error error = {0};
 	struct query *q = NULL;
-	json_t *all;
+	json_t *all, *lost;
 	double last;
 
 	if (ctl_away_since(ctl, &last) != 0 || query_open(ctl->station.database, &q, &error) != 0) {
 		return NULL;
 	}
-	all = json_pack("{s:f,s:o,s:o,s:o,s:f,s:o}", "time", last, "run", known_run(q), "states",
+	lost = json_pack("{s:f,s:i}", "since", last - KNOWN_LOST_S, "limit", 1);
+	all = json_pack("{s:f,s:o?,s:o,s:o?,s:f,s:o?}", "time", last, "run", known_run(q), "states",
 			known_states(q), "open", known_open(q), "since", last - KNOWN_LOST_S,
-			"hops", known_hops(q, last));
+			"hops", known_member(q, "ledger.show", lost, "hops"));
 	query_close(q);
 	return all;
 }
@@ -256,16 +254,13 @@ static const struct {
 static int fail_query(struct ctl *ctl, const char *op, const json_t *args, int err,
 		      const char *words)
 {
-	json_t *what = json_copy((json_t *)(uintptr_t)args);
+	json_t *what = args != NULL ? json_copy((json_t *)(uintptr_t)args) : json_object();
 	char text[PATH_MAX + 512];
 	size_t n = 0;
 
 	while ((failures[n].op != NULL && strcmp(failures[n].op, op) != 0) ||
 	       (failures[n].err != 0 && failures[n].err != err)) {
 		n++;
-	}
-	if (what == NULL) {
-		what = json_object();
 	}
 	json_object_set_new(what, "op", json_string(op));
 	json_object_set_new(what, "doing", json_string(ctl->doing));

@@ -4,6 +4,7 @@
  * (say.c).
  */
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #include "schemas/error_detail.h"
-#include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
@@ -96,49 +97,53 @@ static double patience_s(const struct call *call)
 						: ANSWER_S;
 }
 
+static const char *what_broke(const struct call *call, int err, char *buf, size_t size)
+{
+	char span[32];
+
+	switch (err) {
+	case -EINTR:
+		return "interrupted";
+	case -ECONNRESET:
+		return "the daemon closed the connection";
+	case -EPROTO:
+		return "the daemon sent something that is not a control message";
+	case -ETIMEDOUT:
+		snprintf(buf, size, "no message from the daemon for %s",
+			 ctl_span_text(patience_s(call), span, sizeof(span)));
+		return buf;
+	default:
+		return strerror(-err);
+	}
+}
+
 /* The connection broke, or nothing came. */
 static int fail_broken(const struct call *call, int err)
 {
 	const struct ctl_request *request = call->request;
-	struct ctl *ctl = call->ctl;
-	char what[160];
+	const char *self = call->ctl->self;
+	const char *code = "unknown";
+	char buf[96];
+	const char *what = what_broke(call, err, buf, sizeof(buf));
 	char look[2 * PATH_MAX + 128];
-	char span[32];
+	char end[64] = "";
 
-	ctl_disconnect(ctl);
-	if (err == -EINTR) {
-		snprintf(what, sizeof(what), "interrupted");
-	} else if (err == -ETIMEDOUT) {
-		snprintf(what, sizeof(what), "no message from the daemon for %s",
-			 ctl_span_text(patience_s(call), span, sizeof(span)));
-	} else if (err == -ECONNRESET) {
-		snprintf(what, sizeof(what), "the daemon closed the connection");
-	} else if (err == -EPROTO) {
-		snprintf(what, sizeof(what),
-			 "the daemon sent something that is not a control message");
-	} else {
-		snprintf(what, sizeof(what), "%s", strerror(-err));
-	}
+	ctl_disconnect(call->ctl);
 	if (request->look == NULL) {
-		snprintf(look, sizeof(look), "%s status shows the state of the daemon", ctl->self);
-		return ctl_fail(ctl, CTL_UNKNOWN, err == -ETIMEDOUT ? "time-out" : "broken", look,
-				"%s: %s", request->doing, what);
-	}
-	if (request->ends_with_us) {
-		snprintf(look, sizeof(look), "%s %s", ctl->self, request->look);
-		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look, "%s: %s; it has ended early",
-				request->doing, what);
-	}
-	if (call->command > 0) {
-		snprintf(look, sizeof(look), "to see its outcome: %s command show %lld", ctl->self,
+		code = err == -ETIMEDOUT ? "time-out" : "broken";
+		snprintf(look, sizeof(look), "%s status shows the state of the daemon", self);
+	} else if (request->ends_with_us) {
+		snprintf(look, sizeof(look), "%s %s", self, request->look);
+		snprintf(end, sizeof(end), "; it has ended early");
+	} else if (call->command > 0) {
+		snprintf(look, sizeof(look), "to see its outcome: %s command show %lld", self,
 			 call->command);
-		return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look,
-				"%s: %s; command %lld continues in the daemon", request->doing,
-				what, call->command);
+		snprintf(end, sizeof(end), "; command %lld continues in the daemon", call->command);
+	} else {
+		snprintf(look, sizeof(look), "to see its outcome: %s %s", self, request->look);
+		snprintf(end, sizeof(end), "; its outcome is unknown");
 	}
-	snprintf(look, sizeof(look), "to see its outcome: %s %s", ctl->self, request->look);
-	return ctl_fail(ctl, CTL_UNKNOWN, "unknown", look, "%s: %s; its outcome is unknown",
-			request->doing, what);
+	return ctl_fail(call->ctl, CTL_UNKNOWN, code, look, "%s: %s%s", request->doing, what, end);
 }
 
 static int exit_of_code(const char *code)
@@ -205,22 +210,6 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 	return ctl_away_read(ctl, call->request->op, args, ret_result);
 }
 
-/* False: Ctrl-C came first. It is held until we wait, or one between look and wait would be missed. */
-static bool answer_comes(void)
-{
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	sigset_t held, open;
-
-	sigemptyset(&held);
-	sigaddset(&held, SIGINT);
-	sigaddset(&held, SIGTERM);
-	sigprocmask(SIG_BLOCK, &held, &open);
-	while (!ctl_interrupted() && ppoll(&in, 1, NULL, &open) < 0 && errno == EINTR) {
-	}
-	sigprocmask(SIG_SETMASK, &open, NULL);
-	return !ctl_interrupted();
-}
-
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 {
 	char line[16] = "";
@@ -234,7 +223,8 @@ bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
 	vfprintf(stderr, format, ap);
 	va_end(ap);
 	fflush(stderr);
-	if (!answer_comes() || fgets(line, sizeof(line), stdin) == NULL) {
+	if (client_wait(STDIN_FILENO, POLLIN, (double)INFINITY, ctl_interrupted) != 0 ||
+	    fgets(line, sizeof(line), stdin) == NULL) {
 		fputc('\n', stderr);
 	}
 	ctl_release_interrupt();
@@ -379,28 +369,36 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 	const char *digits = strncmp(text, "link", 4) == 0 ? text + 4 : text;
 
 	if (digits[0] < '0' || digits[0] > '3' || digits[1] != '\0') {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "links are numbered 0 to 3",
-				"'%.60s' is not a link", text);
+		return ctl_usage(ctl, "links are numbered 0 to 3", "'%.60s' is not a link", text);
 	}
 	*ret_link = digits[0] - '0';
 	return CTL_DONE;
 }
 
+void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what)
+{
+	for (int i = 0; i < CTL_OPTIONS; i++) {
+		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);
+		const char *member = i == CTL_DRY_RUN ? "dry_run" : row->name;
+		json_t *value;
+
+		if ((options & CTL_BIT(i)) == 0 || !ctl_given(args, i)) {
+			continue;
+		}
+		value = row->value == NULL	  ? json_true()
+			: row->type == CTL_TEXT	  ? json_string(args->text[i])
+			: row->type == CTL_NUMBER ? json_integer((json_int_t)args->number[i])
+						  : json_real(args->number[i]);
+		json_object_set_new(what, member, value);
+	}
+}
+
 void ctl_put_options(const struct ctl_args *args, json_t *what)
 {
-	static const struct {
-		enum ctl_option option;
-		const char *member;
-	} flags[] = {{CTL_YES, "yes"}, {CTL_FORCE, "force"}, {CTL_DRY_RUN, "dry_run"}};
-
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (ctl_given(args, flags[i].option)) {
-			json_object_set_new(what, flags[i].member, json_true());
-		}
-	}
-	if (ctl_given(args, CTL_REASON)) {
-		json_object_set_new(what, "reason", json_string(args->text[CTL_REASON]));
-	}
+	ctl_put_given(args,
+		      CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+			      CTL_BIT(CTL_DRY_RUN),
+		      what);
 }
 
 static void render_would(struct writer *w, const json_t *would)
@@ -449,26 +447,12 @@ json_t *ctl_names(const struct ctl_args *args)
 
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 {
-	json_t *filter = json_object();
+	json_t *filter = limit > 0 ? json_pack("{s:i}", "limit", (int)limit) : json_object();
 
-	if (ctl_given(args, CTL_SINCE)) {
-		json_object_set_new(filter, "since", json_real(args->number[CTL_SINCE]));
-	}
-	if (ctl_given(args, CTL_LIMIT)) {
-		limit = (unsigned)args->number[CTL_LIMIT];
-	}
-	if (limit > 0) {
-		json_object_set_new(filter, "limit", json_integer(limit));
-	}
-	if (ctl_given(args, CTL_LINK)) {
-		json_object_set_new(filter, "link", json_integer((int)args->number[CTL_LINK]));
-	}
-	if (ctl_given(args, CTL_FLOOR)) {
-		json_object_set_new(filter, "floor", json_integer((int)args->number[CTL_FLOOR]));
-	}
-	if (ctl_given(args, CTL_STATE)) {
-		json_object_set_new(filter, "state", json_string(args->text[CTL_STATE]));
-	}
+	ctl_put_given(args,
+		      CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_LINK) |
+			      CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_STATE),
+		      filter);
 	return filter;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The client's end of the control socket: see client.h. The socket is non-blocking; all waiting is
- * in wait_for(), so that time-out and Ctrl-C have one place.
+ * in client_wait(), so that time-out and Ctrl-C have one place.
  */
 #include "slowctl/fcmctl/core/client.h"
 
@@ -80,10 +80,10 @@ void client_close(struct client *c)
 	free(c);
 }
 
-static int wait_masked(const struct client *c, short events, double deadline,
-		       bool (*interrupted)(void), const sigset_t *open)
+static int wait_masked(int fd, short events, double deadline, bool (*interrupted)(void),
+		       const sigset_t *open)
 {
-	struct pollfd p = {.fd = c->fd, .events = events};
+	struct pollfd p = {.fd = fd, .events = events};
 
 	for (;;) {
 		double left = deadline - ctl_monotonic();
@@ -109,10 +109,9 @@ static int wait_masked(const struct client *c, short events, double deadline,
 	}
 }
 
-/* 0 when `events` are there, -ETIMEDOUT, -EINTR. Between the look at the flag and the sleep the signals
- * are held, else one that comes just then would be slept through. */
-static int wait_for(const struct client *c, short events, double deadline,
-		    bool (*interrupted)(void))
+/* Between the look at the flag and the sleep the signals are held, else one that comes just then would be slept
+ * through. */
+int client_wait(int fd, short events, double deadline, bool (*interrupted)(void))
 {
 	sigset_t held;
 	sigset_t open;
@@ -122,7 +121,7 @@ static int wait_for(const struct client *c, short events, double deadline,
 	sigaddset(&held, SIGINT);
 	sigaddset(&held, SIGTERM);
 	sigprocmask(SIG_BLOCK, &held, &open);
-	err = wait_masked(c, events, deadline, interrupted, &open);
+	err = wait_masked(fd, events, deadline, interrupted, &open);
 	sigprocmask(SIG_SETMASK, &open, NULL);
 	return err;
 }
@@ -145,7 +144,7 @@ static int send_all(struct client *c, const char *bytes, size_t length, double d
 		if (errno != EAGAIN) {
 			return errno == EPIPE || errno == ECONNRESET ? -ECONNRESET : -errno;
 		}
-		err = wait_for(c, POLLOUT, deadline, interrupted);
+		err = client_wait(c->fd, POLLOUT, deadline, interrupted);
 		if (err != 0) {
 			return err;
 		}
@@ -238,10 +237,8 @@ static int next_message(struct client *c, double deadline, bool (*interrupted)(v
 		if (err != -EAGAIN) {
 			return err;
 		}
-		err = wait_for(c, POLLIN, deadline, interrupted);
-		if (err == 0) {
-			err = receive(c);
-		}
+		err = client_wait(c->fd, POLLIN, deadline, interrupted);
+		err = err == 0 ? receive(c) : err;
 		if (err != 0) {
 			return err;
 		}
@@ -262,22 +259,20 @@ int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), u
 {
 	json_t *message = NULL;
 	const char *id;
+	bool last_word; /* of the daemon, to no request */
 	int err = next_message(c, ctl_monotonic() + timeout_s, interrupted, &message);
 
 	if (err != 0) {
 		return err;
 	}
 	id = json_string_value(json_object_get(message, "id"));
-	if (id == NULL && json_is_false(json_object_get(message, "ok")) && is_answer(message)) {
-		*ret_id = c->last_id; /* its last word */
-		*ret_message = message;
-		return 0;
-	}
-	if (id == NULL || (json_object_get(message, "progress") == NULL && !is_answer(message))) {
+	last_word = json_is_false(json_object_get(message, "ok")) && is_answer(message);
+	if (id == NULL ? !last_word
+		       : json_object_get(message, "progress") == NULL && !is_answer(message)) {
 		json_decref(message);
 		return -EPROTO;
 	}
-	*ret_id = (unsigned)strtoul(id, NULL, 10);
+	*ret_id = id != NULL ? (unsigned)strtoul(id, NULL, 10) : c->last_id;
 	*ret_message = message;
 	return 0;
 }

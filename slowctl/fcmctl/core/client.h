@@ -44,4 +44,7 @@ int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
 int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), unsigned *ret_id,
 		json_t **ret_message);
 
+/* Until `events` of poll() are there on any file: 0, -ETIMEDOUT at `deadline` (ctl_monotonic()), -EINTR. */
+int client_wait(int fd, short events, double deadline, bool (*interrupted)(void));
+
 #endif

@@ -90,6 +90,7 @@ enum ctl_option {
 struct ctl;
 struct ctl_args;
 
+/* A table begins each with these four, as the synopsis of the command. */
 struct ctl_command {
 	const char *noun;      /* NULL: a bare verb */
 	const char *verb;      /* NULL ends a table */
@@ -158,7 +159,11 @@ struct ctl {
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));
-/* The same of an error that has been made: {code, message, hint}. */
+/* What was typed cannot be done. */
+#define ctl_usage(ctl, hint, ...) ctl_fail(ctl, CTL_USAGE, "usage", hint, __VA_ARGS__)
+/* `memory`, just allocated; where there is none, that is told and the program ends. */
+void *ctl_memory(struct ctl *ctl, void *memory);
+/* As ctl_fail(), of an error that has been made: {code, message, hint}. */
 void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
 /* The daemon's error to what we are `doing`: its message and what to do; programs get it as it came. Returns the exit
  * code. */
@@ -168,7 +173,9 @@ double ctl_now(void);
 /* s since some time; it never jumps. */
 double ctl_monotonic(void);
 
-/* --reason, --yes, --force and --dry-run, as typed, into the request. */
+/* Of `options` (CTL_BIT()) those that were given, into the request: flags, texts and numbers under their names. */
+void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what);
+/* The same of --reason, --yes, --force and --dry-run. */
 void ctl_put_options(const struct ctl_args *args, json_t *what);
 /* When the answer says only what would be done, that is told: true. */
 bool ctl_told_would(struct ctl *ctl, const json_t *result);

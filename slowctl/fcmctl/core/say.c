@@ -167,6 +167,14 @@ int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint,
 	return exit_code;
 }
 
+void *ctl_memory(struct ctl *ctl, void *memory)
+{
+	if (memory == NULL) {
+		exit(ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory"));
+	}
+	return memory;
+}
+
 void ctl_remark(const char *format, ...)
 {
 	char *text = NULL;

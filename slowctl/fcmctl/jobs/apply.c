@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Carrying out a plan, and setting back what it has changed: see plan.h.
+ * Carrying out a plan, and setting back what it has changed: see plan.h. The commands plan and apply.
  */
 #include "slowctl/fcmctl/jobs/plan.h"
 
@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slowctl/fcmctl/jobs/confirm.h"
 #include "slowctl/fcmctl/show/value.h"
 
 struct apply {
@@ -65,21 +64,13 @@ static void on_end(void *context, struct many_row *row)
 	ctl_tell_refused(a->ctl, doing, row->answer);
 }
 
-static void count_states(const struct many *m, size_t of[MANY_UNKNOWN + 1])
-{
-	memset(of, 0, (MANY_UNKNOWN + 1) * sizeof(*of));
-	for (size_t i = 0; i < m->count; i++) {
-		of[m->rows[i].state]++;
-	}
-}
-
 static void sum_up(const struct apply *a)
 {
 	struct writer *w = a->ctl->out;
-	size_t of[MANY_UNKNOWN + 1];
+	size_t of[MANY_STATES];
 	size_t wanted;
 
-	count_states(&a->many, of);
+	many_count(&a->many, of);
 	wanted = a->many.count - of[MANY_SKIPPED] + a->not_back;
 	writer_phrase(w, of[MANY_DONE] == wanted ? WRITER_GOOD : WRITER_BAD, "%zu of %zu %s",
 		      of[MANY_DONE], wanted, a->back ? "set back" : "done");
@@ -220,15 +211,12 @@ static int roll_back(struct apply *done)
 	struct apply a = {
 		.plan = done->plan, .ctl = done->ctl, .back = true, .outcomes = done->outcomes};
 	const struct job *job = done->plan->job;
-	struct many_row *rows = calloc(done->many.count + 1, sizeof(*rows));
+	struct many_row *rows = ctl_memory(a.ctl, calloc(done->many.count + 1, sizeof(*rows)));
 	size_t count = 0;
 	size_t to_do = 0;
 	enum many_end end;
 	int code;
 
-	if (rows == NULL) {
-		return ctl_fail(done->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	for (size_t i = done->many.count; i-- > 0;) {
 		if (can_be_set_back(&a, &done->many.rows[i])) {
 			set_back(job, &done->many.rows[i], &rows[count]);
@@ -253,7 +241,7 @@ static int roll_back(struct apply *done)
 		end = run(&a);
 		job_tell_end(job, &a.many, end);
 		sum_up(&a);
-		code = end == MANY_ALL ? job_exit(rows, count) : CTL_UNKNOWN;
+		code = end == MANY_ALL ? job_exit(&a.many) : CTL_UNKNOWN;
 	}
 	many_rows_free(rows, count);
 	return code;
@@ -281,7 +269,7 @@ static struct many_row *requests_of(const struct plan *plan)
 {
 	struct many_row *rows = job_requests(plan->job, false, true);
 
-	for (size_t i = 0; rows != NULL && i < plan->job->count; i++) {
+	for (size_t i = 0; i < plan->job->count; i++) {
 		const struct job_row *row = &plan->job->rows[i];
 		struct many_row *r = &rows[i];
 		enum plan_fate fate = plan_fate(plan->job->rows, i);
@@ -326,7 +314,7 @@ static int run_and_tell(struct apply *a)
 
 	ctl_remark("job %s", job->id);
 	end = run(a);
-	code = job_exit(a->many.rows, a->many.count);
+	code = job_exit(&a->many);
 	sum_up(a);
 	if (end == MANY_BROKEN || end == MANY_INTERRUPTED) {
 		job_tell_end(job, &a->many, end);
@@ -373,10 +361,10 @@ static int go_on_back(struct apply *a)
 static int run_apply(struct apply *a)
 {
 	const struct plan *plan = a->plan;
-	size_t of[MANY_UNKNOWN + 1];
+	size_t of[MANY_STATES];
 	int code;
 
-	count_states(&a->many, of);
+	many_count(&a->many, of);
 	if (of[MANY_WAITS] == 0 && of[MANY_FAILED] + of[MANY_UNKNOWN] == 0) {
 		plan_show(plan, false);
 		return CTL_DONE;
@@ -412,10 +400,10 @@ static int may_apply(const struct plan *plan)
 	size_t impossible = count_impossible(plan);
 
 	if (job_goes_back(job) && !ctl_given(job->args, CTL_ROLL_BACK)) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"continue that: --roll-back; to set it all again begin a new job: "
-				"leave --job out",
-				"job %s was rolled back; nothing was sent", job->id);
+		return ctl_usage(job->ctl,
+				 "continue that: --roll-back; to set it all again begin a new job: "
+				 "leave --job out",
+				 "job %s was rolled back; nothing was sent", job->id);
 	}
 	if (impossible == 0 || ctl_given(job->args, CTL_KEEP_GOING) || job_goes_back(job)) {
 		return CTL_DONE;
@@ -428,35 +416,9 @@ static int may_apply(const struct plan *plan)
 			"%s: %zu cannot be done; nothing was sent", job->source, impossible);
 }
 
-static int apply(struct apply *a)
-{
-	const struct plan *plan = a->plan;
-	struct job *job = plan->job;
-	bool back = ctl_given(job->args, CTL_ROLL_BACK);
-	int code;
-
-	a->many = (struct many){
-		.ctl = a->ctl,
-		.rows = requests_of(plan),
-		.count = job->count,
-		.stop_at_failure = !ctl_given(job->args, CTL_KEEP_GOING),
-		.progress = "ended",
-		.ended = on_end,
-		.context = a,
-	};
-	if (a->many.rows == NULL) {
-		return ctl_fail(a->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
-	code = job->goes_on && back ? job_read_was(job) : CTL_DONE;
-	if (code == CTL_DONE) {
-		code = job_goes_back(job) ? go_on_back(a) : run_apply(a);
-	}
-	many_rows_free(a->many.rows, a->many.count);
-	return code;
-}
-
 int plan_apply(struct job *job)
 {
+	bool back = ctl_given(job->args, CTL_ROLL_BACK);
 	struct plan plan;
 	struct apply a = {.plan = &plan, .ctl = job->ctl};
 	int code = plan_make(job, &plan);
@@ -466,10 +428,74 @@ int plan_apply(struct job *job)
 		return plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
 	}
 	code = code == CTL_DONE ? may_apply(&plan) : code;
-	if (code == CTL_DONE) {
-		a.outcomes = json_array();
-		code = apply(&a);
-		json_decref(a.outcomes);
+	if (code != CTL_DONE) {
+		return code;
 	}
+	a.outcomes = json_array();
+	a.many = (struct many){
+		.ctl = job->ctl,
+		.rows = requests_of(&plan),
+		.count = job->count,
+		.stop_at_failure = !ctl_given(job->args, CTL_KEEP_GOING),
+		.progress = "ended",
+		.ended = on_end,
+		.context = &a,
+	};
+	code = job->goes_on && back ? job_read_was(job) : CTL_DONE;
+	if (code == CTL_DONE) {
+		code = job_goes_back(job) ? go_on_back(&a) : run_apply(&a);
+	}
+	many_rows_free(a.many.rows, a.many.count);
+	json_decref(a.outcomes);
 	return code;
 }
+
+static int plan_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct job job;
+	struct plan plan;
+	int code = job_open_plan(ctl, args, &job);
+
+	code = code == CTL_DONE ? plan_make(&job, &plan) : code;
+	if (code == CTL_DONE) {
+		plan_show(&plan, true);
+		code = plan.of[PLAN_IMPOSSIBLE] > 0 ? CTL_NOT : CTL_DONE;
+	}
+	job_close(&job);
+	return code;
+}
+
+static int apply_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct job job;
+	int code = job_open_plan(ctl, args, &job);
+
+	code = code == CTL_DONE ? plan_apply(&job) : code;
+	job_close(&job);
+	return code;
+}
+
+const struct ctl_command ctl_plan_commands[] = {
+	{NULL, "plan", "FILE|-", "what a file of values would change",
+	 .help = "The file has lines NAME = VALUE; # begins a comment. A name may be a\n"
+		 "pattern; a line with the parameter's own name overrides a pattern.\n"
+		 "Shows, in the order of apply, for each parameter its value now, its\n"
+		 "value then, its danger, and a remark. Nothing is sent. Exit 1 when a\n"
+		 "value cannot be set.\n\n"
+		 "  fcmctl get --plan 'floor3.om*.hv' > gains.plan    # then edit it\n"
+		 "  fcmctl plan gains.plan",
+	 .options = CTL_BIT(CTL_FORCE), .run = plan_run},
+	{NULL, "apply", "FILE|-", "set what a file of values says, as one job",
+	 .help = "Shows what would change and asks. Then it sets the values in a safe\n"
+		 "order: HV down, modules on, ramps and thresholds, HV up, modules off.\n"
+		 "Each step begins when the step before it has ended. It stops at the\n"
+		 "first failure; with --keep-going it sets all that it can. With\n"
+		 "--roll-back it then sets back what it has changed, in reverse order.\n"
+		 "--job continues an interrupted job.\n\n"
+		 "  fcmctl apply gains.plan --reason 'gain matching' --roll-back",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+		    CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
+		    CTL_BIT(CTL_ROLL_BACK),
+	 .run = apply_run},
+	{0},
+};

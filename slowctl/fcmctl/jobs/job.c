@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slowctl/fcmctl/jobs/confirm.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/param.h"
 
 #define NAMES_SHOWN 5u
+#define ROWS_MORE   256u /* room for so many at once */
 
 const char *job_doing(const struct job_row *row, char *buf, size_t size)
 {
@@ -40,7 +40,6 @@ static bool is_named(const char *full, const char *name)
 static int fail_name(const struct job *job, const struct job_line *line)
 {
 	char doing[300];
-	char text[160];
 	json_t *result = NULL;
 	struct ctl_request request = {
 		.op = "param.get",
@@ -55,32 +54,24 @@ static int fail_name(const struct job *job, const struct job_line *line)
 	if (code != CTL_DONE) {
 		return code;
 	}
-	snprintf(text, sizeof(text), "'%.80s' %s", line->name,
-		 line->value != NULL ? "cannot be set" : "is no action");
-	return job_fail_line(job, line->line, "fcmctl get lists the names with their access", text);
+	return job_fail_line(job, line->line, "fcmctl get lists the names with their access",
+			     "'%.80s' %s", line->name,
+			     line->value != NULL ? "cannot be set" : "is no action");
 }
 
-static int add_row(struct job *job, size_t *room, const struct job_row *row)
+static int add_row(struct job *job, const struct job_row *row)
 {
-	struct job_row *rows = job->rows;
-
-	if (job->count == *room) {
-		*room = *room > 0 ? 2 * *room : 256;
-		rows = realloc(rows, *room * sizeof(*rows));
-		if (rows == NULL) {
-			return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-		}
-		job->rows = rows;
+	if (job->count % ROWS_MORE == 0) {
+		job->rows = ctl_memory(
+			job->ctl, reallocarray(job->rows, job->count + ROWS_MORE, sizeof(*row)));
 	}
 	job->rows[job->count++] = *row;
 	return CTL_DONE;
 }
 
 /* In a plan each parameter has one value: of its own line, else of the pattern. */
-static int add_once(struct job *job, size_t *room, const struct job_row *row)
+static int add_once(struct job *job, const struct job_row *row)
 {
-	char text[200];
-
 	for (size_t i = 0; i < job->count; i++) {
 		struct job_row *other = &job->rows[i];
 
@@ -88,22 +79,21 @@ static int add_once(struct job *job, size_t *room, const struct job_row *row)
 			continue;
 		}
 		if (other->by_pattern == row->by_pattern) {
-			snprintf(text, sizeof(text), "%s is in line %u already",
-				 value_string(row->parameter, "name", "?"), other->line);
 			return job_fail_line(
 				job, row->line,
 				"one value for each; a line with the full name overrides a pattern",
-				text);
+				"%s is in line %u already",
+				value_string(row->parameter, "name", "?"), other->line);
 		}
 		if (other->by_pattern) {
 			*other = *row;
 		}
 		return CTL_DONE;
 	}
-	return add_row(job, room, row);
+	return add_row(job, row);
 }
 
-static int add_line(struct job *job, size_t *room, const struct job_line *line, bool once)
+static int add_line(struct job *job, const struct job_line *line, bool once)
 {
 	bool pattern = strpbrk(line->name, "*?[") != NULL;
 	const char *access = line->value != NULL ? "rw" : "action";
@@ -130,7 +120,7 @@ static int add_line(struct job *job, size_t *room, const struct job_line *line, 
 			return fail_name(job, line); /* in two towers */
 		}
 		row.parameter = p;
-		code = once ? add_once(job, room, &row) : add_row(job, room, &row);
+		code = (once ? add_once : add_row)(job, &row);
 		if (code != CTL_DONE) {
 			return code;
 		}
@@ -139,51 +129,52 @@ static int add_line(struct job *job, size_t *room, const struct job_line *line, 
 	return row.parameter != NULL ? CTL_DONE : fail_name(job, line);
 }
 
+/* Of `op`; they have the parameters of the job. */
+static int ask_parameters(struct job *job, const char *op, json_t *args)
+{
+	json_t *result = NULL;
+	int err = ctl_connect(job->ctl);
+	int code;
+
+	if (err != 0) {
+		json_decref(args);
+		return ctl_away_fail(job->ctl, err, true);
+	}
+	code = ctl_ask(job->ctl, op, args, &result);
+	job->parameters = json_incref(json_object_get(result, "parameters"));
+	json_decref(result);
+	return code;
+}
+
 int job_open_typed(struct ctl *ctl, const struct ctl_args *args, const char *source, const char *op,
 		   json_t *typed, struct job *ret_job)
 {
 	const char *access = strcmp(op, "param.action") == 0 ? "action" : "rw";
 	struct job_row row = {.value = value_string(typed, "value", NULL), .attempt = 1};
-	json_t *result = NULL;
-	size_t room = 0;
 	size_t i;
-	int err = ctl_connect(ctl);
 	int code;
 
 	*ret_job = (struct job){.ctl = ctl, .args = args, .source = source, .typed = typed};
-	code = err != 0 ? ctl_away_fail(ctl, err, true)
-			: ctl_ask(ctl, "param.get", json_pack("{s:[s]}", "names", args->word[0]),
-				  &result);
-	ret_job->parameters = json_incref(json_object_get(result, "parameters"));
-	json_decref(result);
+	code = ask_parameters(ret_job, "param.get", json_pack("{s:[s]}", "names", args->word[0]));
 	json_array_foreach (ret_job->parameters, i, row.parameter) {
-		if (code == CTL_DONE &&
-		    strcmp(value_string(row.parameter, "access", ""), access) == 0) {
-			code = add_row(ret_job, &room, &row);
+		if (strcmp(value_string(row.parameter, "access", ""), access) == 0) {
+			add_row(ret_job, &row);
 		}
 	}
 	if (code == CTL_DONE && ret_job->count == 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "fcmctl get lists them with their access",
-				"nothing that matches '%s' %s", args->word[0],
-				*access == 'a' ? "is an action" : "can be set");
+		return ctl_usage(ctl, "fcmctl get lists them with their access",
+				 "nothing that matches '%s' %s", args->word[0],
+				 *access == 'a' ? "is an action" : "can be set");
 	}
 	return code;
 }
 
 static int find_names(struct job *job, bool once)
 {
-	json_t *result = NULL;
-	size_t room = 0;
-	int err = ctl_connect(job->ctl);
-	int code = err != 0 ? ctl_away_fail(job->ctl, err, true)
-			    : ctl_ask(job->ctl, "param.list", NULL, &result);
+	int code = ask_parameters(job, "param.list", NULL);
 
-	if (code == CTL_DONE) {
-		job->parameters = json_incref(json_object_get(result, "parameters"));
-	}
-	json_decref(result);
 	for (size_t i = 0; code == CTL_DONE && i < job->file.count; i++) {
-		code = add_line(job, &room, &job->file.lines[i], once);
+		code = add_line(job, &job->file.lines[i], once);
 	}
 	return code;
 }
@@ -217,15 +208,14 @@ static int name_job(struct job *job)
 	size_t used;
 
 	if (given != NULL && !id_ok(given)) {
-		return ctl_fail(
-			job->ctl, CTL_USAGE, "usage",
+		return ctl_usage(
+			job->ctl,
 			"a name that fcmctl has shown: letters, digits, - and _, at most 30",
 			"'%.40s' is not the name of a job", given);
 	}
 	if (given != NULL && job_is_back(given)) {
-		return ctl_fail(job->ctl, CTL_USAGE, "usage",
-				"continue it by the job's own name, and --roll-back",
-				"%s is the roll-back of a job", given);
+		return ctl_usage(job->ctl, "continue it by the job's own name, and --roll-back",
+				 "%s is the roll-back of a job", given);
 	}
 	job->goes_on = given != NULL;
 	if (given != NULL) {
@@ -239,21 +229,9 @@ static int name_job(struct job *job)
 	return CTL_DONE;
 }
 
-static int read_source(struct job *job, char **ret_text, size_t *ret_length)
-{
-	int err = job_file_read(job->args->word[0], ret_text, ret_length);
-
-	if (err == 0) {
-		return CTL_DONE;
-	}
-	return ctl_fail(job->ctl, CTL_USAGE, "usage",
-			err == -EFBIG ? "at most 16 MiB: make it several" : "", "%s: %s",
-			job->source, strerror(-err));
-}
-
 static int open_job(struct job *job, char *text, size_t length, bool plan)
 {
-	struct job_fault fault = {.line = 0};
+	struct ctl_fault fault = {.line = 0};
 	int err = plan ? job_file_plan(text, length, &job->file, &fault)
 		       : job_file_batch(text, length, &job->file, &fault);
 	int code;
@@ -262,7 +240,7 @@ static int open_job(struct job *job, char *text, size_t length, bool plan)
 		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
 	}
 	if (err != 0) {
-		return job_fail_line(job, fault.line, fault.hint, fault.text);
+		return job_fail_line(job, fault.line, fault.hint, "%s", fault.text);
 	}
 	if (job->file.count == 0) {
 		return job_fail_line(
@@ -284,11 +262,13 @@ static int open_file(struct ctl *ctl, const struct ctl_args *args, bool plan, st
 {
 	char *text = NULL;
 	size_t length = 0;
-	int code;
+	int err;
 
 	begin(ret_job, ctl, args, args->word[0]);
-	code = read_source(ret_job, &text, &length);
-	return code == CTL_DONE ? open_job(ret_job, text, length, plan) : code;
+	err = job_file_read(args->word[0], &text, &length);
+	return err == 0 ? open_job(ret_job, text, length, plan)
+			: ctl_usage(ctl, err == -EFBIG ? "at most 16 MiB: make it several" : "",
+				    "%s: %s", ret_job->source, strerror(-err));
 }
 
 int job_open_batch(struct ctl *ctl, const struct ctl_args *args, struct job *ret_job)
@@ -345,6 +325,11 @@ static json_t *client_id(const struct job *job, const struct job_row *row)
 		       : ctl_client_id();
 }
 
+bool ctl_is_dangerous(const json_t *parameter)
+{
+	return strcmp(value_string(parameter, "danger", ""), "dangerous") == 0;
+}
+
 static json_t *request_args(const struct job *job, const struct job_row *row, bool dry, bool yes)
 {
 	const char *reason = job->args->text[CTL_REASON];
@@ -354,9 +339,7 @@ static json_t *request_args(const struct job *job, const struct job_row *row, bo
 	if (row->value != NULL) {
 		json_object_set_new(what, "value", json_string(row->value));
 	}
-	if (ctl_given(job->args, CTL_FORCE)) {
-		json_object_set_new(what, "force", json_true());
-	}
+	ctl_put_given(job->args, CTL_BIT(CTL_FORCE), what);
 	if (ctl_is_dangerous(row->parameter) && yes) {
 		json_object_set_new(what, "yes", json_true());
 	}
@@ -424,9 +407,9 @@ static void pass_overtaken(const struct job *job, struct many_row *rows)
 
 struct many_row *job_requests(const struct job *job, bool dry, bool yes)
 {
-	struct many_row *rows = calloc(job->count + 1, sizeof(*rows));
+	struct many_row *rows = ctl_memory(job->ctl, calloc(job->count + 1, sizeof(*rows)));
 
-	for (size_t i = 0; rows != NULL && i < job->count; i++) {
+	for (size_t i = 0; i < job->count; i++) {
 		struct job_row *row = &job->rows[i];
 
 		if (row->before != NULL && !dry) {
@@ -437,10 +420,17 @@ struct many_row *job_requests(const struct job *job, bool dry, bool yes)
 		rows[i].step = row->step;
 		rows[i].item = row;
 	}
-	if (rows != NULL && job->goes_on && !dry) {
+	if (job->goes_on && !dry) {
 		pass_overtaken(job, rows);
 	}
 	return rows;
+}
+
+int job_fail_dry(const struct job *job)
+{
+	return ctl_fail(job->ctl, CTL_UNKNOWN, "broken", "",
+			"%s: the daemon did not say what it would do; nothing was sent",
+			job->source);
 }
 
 int job_ask(struct job *job, bool only_past)
@@ -452,9 +442,6 @@ int job_ask(struct job *job, bool only_past)
 	};
 	enum many_end end;
 
-	if (many.rows == NULL) {
-		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	for (size_t i = 0; i < many.count; i++) {
 		if (only_past && !job_stands(&job->rows[i])) {
 			many.rows[i].state = MANY_SKIPPED;
@@ -472,48 +459,16 @@ int job_ask(struct job *job, bool only_past)
 		row->would = json_incref(would);
 	}
 	many_rows_free(many.rows, many.count);
-	if (end != MANY_ALL) {
-		return ctl_fail(job->ctl, CTL_UNKNOWN, "broken", "",
-				"%s: the daemon did not say what it would do; nothing was sent",
-				job->source);
-	}
-	return CTL_DONE;
-}
-
-int job_confirm(const struct job *job, const struct many_row *rows, size_t count)
-{
-	struct many_row *would = calloc(count + 1, sizeof(*would));
-	size_t asked = 0;
-	int code;
-
-	if (would == NULL) {
-		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
-	for (size_t i = 0; i < count; i++) {
-		const struct job_row *row = rows[i].item;
-
-		if (rows[i].state == MANY_WAITS && ctl_is_careful(row->parameter)) {
-			would[asked].op = rows[i].op;
-			would[asked].args = request_args(job, row, true, false);
-			would[asked++].item = (json_t *)(uintptr_t)row->parameter;
-		}
-	}
-	code = ctl_confirm(job->ctl, job->args, job->source, would, asked);
-	many_rows_free(would, asked);
-	return code;
+	return end == MANY_ALL ? CTL_DONE : job_fail_dry(job);
 }
 
 /* ------------------------------------------------------------------ ends */
 
 /* `away`: the daemon has ended; when it is back it asks the floors what became of the commands. */
-static void tell_under_way(const struct many *m, bool away)
+static void tell_under_way(const struct many *m, size_t under_way, bool away)
 {
 	size_t shown = 0;
-	size_t under_way = 0;
 
-	for (size_t i = 0; i < m->count; i++) {
-		under_way += m->rows[i].state == MANY_SENT;
-	}
 	if (under_way == 0) {
 		return;
 	}
@@ -566,15 +521,13 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 {
 	char command[3 * PATH_MAX];
 	char span[32];
-	size_t unsent = 0;
+	size_t of[MANY_STATES];
 
 	if (end == MANY_ALL) {
 		return;
 	}
-	for (size_t i = 0; i < m->count; i++) {
-		unsent += m->rows[i].state == MANY_WAITS;
-	}
-	if (end == MANY_BROKEN && ctl_is_away(m->err) && unsent == m->count) {
+	many_count(m, of);
+	if (end == MANY_BROKEN && ctl_is_away(m->err) && of[MANY_WAITS] == m->count) {
 		ctl_away_fail(job->ctl, m->err, true);
 		return;
 	}
@@ -587,9 +540,10 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 			   : m->err == -ECONNRESET ? "the daemon closed the connection"
 						   : strerror(-m->err));
 	}
-	tell_under_way(m, end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
-	if (unsent > 0) {
-		ctl_remark("%zu %s not sent", unsent, unsent == 1 ? "was" : "were");
+	tell_under_way(m, of[MANY_SENT],
+		       end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
+	if (of[MANY_WAITS] > 0) {
+		ctl_remark("%zu %s not sent", of[MANY_WAITS], of[MANY_WAITS] == 1 ? "was" : "were");
 	}
 	if (*job->id == '\0') {
 		return;
@@ -598,17 +552,13 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }
 
-int job_exit(const struct many_row *rows, size_t count)
+int job_exit(const struct many *m)
 {
-	int worst = CTL_DONE;
+	size_t of[MANY_STATES];
 
-	for (size_t i = 0; i < count; i++) {
-		int code = rows[i].state == MANY_DONE || rows[i].state == MANY_SKIPPED ? CTL_DONE
-			   : rows[i].state == MANY_FAILED			       ? CTL_NOT
-			   : rows[i].state == MANY_WAITS			       ? CTL_NOT
-							 : CTL_UNKNOWN;
-
-		worst = code > worst ? code : worst;
+	many_count(m, of);
+	if (of[MANY_SENT] + of[MANY_UNKNOWN] > 0) {
+		return CTL_UNKNOWN;
 	}
-	return worst;
+	return of[MANY_FAILED] + of[MANY_WAITS] > 0 ? CTL_NOT : CTL_DONE;
 }

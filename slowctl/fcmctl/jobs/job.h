@@ -64,7 +64,7 @@ int job_open_typed(struct ctl *ctl, const struct ctl_args *args, const char *sou
 void job_close(struct job *job);
 
 /* A request for each row, in their order, with the options typed; `dry`: a dry run; `yes`: dangerous rows are confirmed.
- * Rows that an earlier run has settled have their state already. NULL: out of memory. */
+ * Rows that an earlier run has settled have their state already. */
 struct many_row *job_requests(const struct job *job, bool dry, bool yes);
 /* "set tower1.floor3.om2.hv 1450" */
 const char *job_doing(const struct job_row *row, char *buf, size_t size);
@@ -97,17 +97,39 @@ bool job_stands(const struct job_row *row);
 /* Whether an earlier run has set the value that the row has (by `would`, else as typed). Pure. */
 bool job_is_same(const struct job_row *row);
 /* Reports an error in `line` of the file (0: in the whole file). The exit code. */
-int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text);
+int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* The same of a dry run without answers. */
+int job_fail_dry(const struct job *job);
 
-/* Shows what the rows in state MANY_WAITS would change, and asks where that is needed: see confirm.h. CTL_DONE: go on. */
-int job_confirm(const struct job *job, const struct many_row *rows, size_t count);
-/* Asks where that is needed, runs the rows, prints each end and a summary; `dry`: a dry run. The exit code. */
-int job_run(struct job *job, bool dry);
+/* Whether a parameter (an item of param.list) has this danger. Pure. */
+bool ctl_is_dangerous(const json_t *parameter);
+
+/*
+ * The one confirmation of many commands. `rows` of job_requests(): shows what those in state MANY_WAITS with danger
+ * careful or more would change, and asks if one is dangerous, or if they are for more than one parameter. CTL_DONE:
+ * continue. With --yes and in a dry run it does not ask; without a terminal it refuses, with the command to type. Else
+ * the exit code; the messages have been printed.
+ */
+int job_confirm(const struct job *job, const struct many_row *rows);
+/* The command to type instead of an answer. Returns buf. */
+const char *ctl_yes_hint(const struct ctl *ctl, const struct ctl_args *args, char *buf,
+			 size_t size);
+
+/* Asks where that is needed, runs the rows (--dry-run: dry), prints each end and a summary. The exit code. */
+int job_run(struct job *job);
 /* A command as its number, for scripts. */
 void job_render_number(struct writer *w, const json_t *command);
 /* Prints why a run has stopped early: what is under way, what was not sent, how to continue. */
 void job_tell_end(const struct job *job, const struct many *m, enum many_end end);
 /* The exit code of a run: the worst of its rows. */
-int job_exit(const struct many_row *rows, size_t count);
+int job_exit(const struct many *m);
+
+/*
+ * `op` (param.set, param.action) of the first word typed, with the options typed; `what` has the value
+ * already and is taken over. A pattern with *, ? or [ is as many commands, each journaled; in JSON one
+ * document each. The exit code, of many the worst; everything is said.
+ */
+int ctl_send(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what);
 
 #endif

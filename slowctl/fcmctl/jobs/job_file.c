@@ -3,27 +3,14 @@
 #include "slowctl/fcmctl/jobs/job_file.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 4u
-#define BLANKS	  " \t\r"
-
-__attribute__((format(printf, 4, 5))) static int fault(struct job_fault *ret, unsigned line,
-						       const char *hint, const char *format, ...)
-{
-	va_list ap;
-
-	ret->line = line;
-	snprintf(ret->hint, sizeof(ret->hint), "%s", hint);
-	va_start(ap, format);
-	vsnprintf(ret->text, sizeof(ret->text), format, ap);
-	va_end(ap);
-	return -EINVAL;
-}
+#define WORDS_MAX  4u
+#define BLANKS	   " \t\r"
+#define LINES_MORE 256u /* room for so many at once */
 
 /* Without the blanks around it. */
 static char *trim(char *text)
@@ -39,7 +26,7 @@ static char *trim(char *text)
 }
 
 /* NAME = VALUE */
-static int plan_line(char *text, struct job_line *line, struct job_fault *ret_fault)
+static int plan_line(char *text, struct job_line *line, struct ctl_fault *ret_fault)
 {
 	char *comment = strchr(text, '#');
 	char *equals;
@@ -53,16 +40,15 @@ static int plan_line(char *text, struct job_line *line, struct job_fault *ret_fa
 	}
 	equals = strchr(text, '=');
 	if (equals == NULL) {
-		return fault(ret_fault, line->line, "floor3.om2.hv = 1450",
-			     "'%.60s' is not NAME = VALUE", text);
+		return ctl_fault(ret_fault, "floor3.om2.hv = 1450", "'%.60s' is not NAME = VALUE",
+				 text);
 	}
 	*equals = '\0';
-	line->verb = JOB_SET;
 	line->name = trim(text);
 	line->value = trim(equals + 1);
 	if (*line->name == '\0' || *line->value == '\0' || strpbrk(line->name, BLANKS) != NULL) {
-		return fault(ret_fault, line->line, "floor3.om2.hv = 1450",
-			     "'%.60s = %.60s': a name and a value", line->name, line->value);
+		return ctl_fault(ret_fault, "floor3.om2.hv = 1450",
+				 "'%.60s = %.60s': a name and a value", line->name, line->value);
 	}
 	return 1;
 }
@@ -94,35 +80,34 @@ static char *next_word(char **text, bool *ret_open)
 }
 
 static int batch_words(char **word, unsigned words, struct job_line *line,
-		       struct job_fault *ret_fault)
+		       struct ctl_fault *ret_fault)
 {
 	const char *verb = word[0];
 	bool set = strcmp(verb, "set") == 0;
 
 	for (unsigned n = 1; n < words; n++) {
 		if (strncmp(word[n], "--", 2) == 0) {
-			return fault(ret_fault, line->line,
-				     "give it to batch, for all lines: fcmctl batch --help",
-				     "'%.60s': options are not allowed in a line", word[n]);
+			return ctl_fault(ret_fault,
+					 "give it to batch, for all lines: fcmctl batch --help",
+					 "'%.60s': options are not allowed in a line", word[n]);
 		}
 	}
 	if (!set && strcmp(verb, "action") != 0) {
-		return fault(ret_fault, line->line, "set NAME VALUE, action NAME, or wait",
-			     "'%.60s' is not a batch command", verb);
+		return ctl_fault(ret_fault, "set NAME VALUE, action NAME, or wait",
+				 "'%.60s' is not a batch command", verb);
 	}
 	if (words != (set ? 3 : 2)) {
-		return fault(ret_fault, line->line,
-			     set ? "set NAME VALUE; a value with blanks in quotes" : "action NAME",
-			     "'%.60s' is followed by %u word%s", verb, words - 1,
-			     words == 2 ? "" : "s");
+		return ctl_fault(
+			ret_fault,
+			set ? "set NAME VALUE; a value with blanks in quotes" : "action NAME",
+			"'%.60s' is followed by %u word%s", verb, words - 1, words == 2 ? "" : "s");
 	}
-	line->verb = set ? JOB_SET : JOB_ACTION;
 	line->name = word[1];
 	line->value = set ? word[2] : NULL;
 	return 1;
 }
 
-static int batch_line(char *text, struct job_line *line, struct job_fault *ret_fault)
+static int batch_line(char *text, struct job_line *line, struct ctl_fault *ret_fault)
 {
 	char *word[WORDS_MAX + 1];
 	unsigned words = 0;
@@ -131,7 +116,7 @@ static int batch_line(char *text, struct job_line *line, struct job_fault *ret_f
 
 	while (words <= WORDS_MAX && (word[words] = next_word(&text, &open)) != NULL) {
 		if (open) {
-			return fault(ret_fault, line->line, "", "the closing quote is missing");
+			return ctl_fault(ret_fault, "", "the closing quote is missing");
 		}
 		words++;
 	}
@@ -146,55 +131,54 @@ static int batch_line(char *text, struct job_line *line, struct job_fault *ret_f
 	return batch_words(word + first, words - first, line, ret_fault);
 }
 
-static int parse(char *text, size_t length, struct job_file *ret_file, struct job_fault *ret_fault,
-		 int (*take)(char *, struct job_line *, struct job_fault *))
+static int add(struct job_file *file, const struct job_line *line)
+{
+	if (file->count % LINES_MORE == 0) {
+		void *lines = reallocarray(file->lines, file->count + LINES_MORE, sizeof(*line));
+
+		if (lines == NULL) {
+			return -ENOMEM;
+		}
+		file->lines = lines;
+	}
+	file->lines[file->count++] = *line;
+	return 0;
+}
+
+static int parse(char *text, size_t length, struct job_file *ret_file, struct ctl_fault *ret_fault,
+		 int (*take)(char *, struct job_line *, struct ctl_fault *))
 {
 	struct job_file file = {.text = text};
 	struct job_line next = {.line = 0};
-	size_t room = 0;
-	char *end;
+	char *row;
+	int r = 0;
 
 	if (strlen(text) != length) {
 		free(text);
-		return fault(ret_fault, 0, "is it the right file?",
-			     "it contains a byte with value 0");
+		ret_fault->line = 0;
+		return ctl_fault(ret_fault, "is it the right file?",
+				 "it contains a byte with value 0");
 	}
-	for (; text != NULL; text = end) {
-		int r;
-
-		end = strchr(text, '\n');
-		if (end != NULL) {
-			*end++ = '\0';
-		}
-		next.line++;
-		r = take(text, &next, ret_fault);
-		if (r > 0 && file.count == room) {
-			struct job_line *lines;
-
-			room = room > 0 ? 2 * room : 256;
-			lines = realloc(file.lines, room * sizeof(*lines));
-			r = lines != NULL ? r : -ENOMEM;
-			file.lines = lines != NULL ? lines : file.lines;
-		}
-		if (r < 0) {
-			job_file_free(&file);
-			return r;
-		}
-		if (r > 0) {
-			file.lines[file.count++] = next;
-		}
+	while (r >= 0 && (row = strsep(&text, "\n")) != NULL) {
+		ret_fault->line = ++next.line;
+		r = take(row, &next, ret_fault);
+		r = r > 0 ? add(&file, &next) : r;
+	}
+	if (r < 0) {
+		job_file_free(&file);
+		return r;
 	}
 	*ret_file = file;
 	return 0;
 }
 
-int job_file_plan(char *text, size_t length, struct job_file *ret_file, struct job_fault *ret_fault)
+int job_file_plan(char *text, size_t length, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
 	return parse(text, length, ret_file, ret_fault, plan_line);
 }
 
 int job_file_batch(char *text, size_t length, struct job_file *ret_file,
-		   struct job_fault *ret_fault)
+		   struct ctl_fault *ret_fault)
 {
 	return parse(text, length, ret_file, ret_fault, batch_line);
 }

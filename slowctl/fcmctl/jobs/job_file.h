@@ -14,12 +14,11 @@
 
 #include <stddef.h>
 
-enum job_verb { JOB_SET, JOB_ACTION };
+#include "slowctl/fcmctl/core/args.h"
 
 struct job_line {
-	unsigned line; /* in the file, from 1 */
-	unsigned step; /* counts the waits before it */
-	enum job_verb verb;
+	unsigned line;		  /* in the file, from 1 */
+	unsigned step;		  /* counts the waits before it */
 	const char *name, *value; /* inside `text`; value NULL: an action */
 };
 
@@ -29,19 +28,14 @@ struct job_file {
 	size_t count;
 };
 
-struct job_fault {
-	unsigned line; /* 0: of the file */
-	char text[200], hint[120];
-};
-
 /* The longest file taken, in bytes: some 200 000 commands. */
 #define JOB_FILE_MAX (16u << 20)
 
 /* `text` (malloc'ed, `length` bytes and a zero) is taken over, also on failure. -EINVAL with *ret_fault, -ENOMEM. */
 int job_file_plan(char *text, size_t length, struct job_file *ret_file,
-		  struct job_fault *ret_fault);
+		  struct ctl_fault *ret_fault);
 int job_file_batch(char *text, size_t length, struct job_file *ret_file,
-		   struct job_fault *ret_fault);
+		   struct ctl_fault *ret_fault);
 /* All of `path`, "-": of the standard input, as `text` of the above. Negative errno, -EFBIG: longer than
  * JOB_FILE_MAX. */
 int job_file_read(const char *path, char **ret_text, size_t *ret_length);

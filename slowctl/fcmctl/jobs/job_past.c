@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What earlier runs of a job came to, from the journal: see job.h. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "slowctl/param/number.h"
 
 #define NAMES_AT_ONCE 200u /* the daemon takes 256 */
+#define BEGIN_ANOTHER "to begin a new job, omit --job"
 
 /* ------------------------------------------------------------------ one command */
 
@@ -109,27 +111,25 @@ static struct job_row *row_of(struct job *job, const char *behind)
 	return NULL;
 }
 
-int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *text)
+int job_fail_line(const struct job *job, unsigned line, const char *hint, const char *format, ...)
 {
 	char at[32] = "";
+	char text[256];
+	va_list ap;
 
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
 	if (line > 0) {
 		snprintf(at, sizeof(at), ":%u", line);
 	}
-	return ctl_fail(job->ctl, CTL_USAGE, "usage", hint, "%s%s: %s; nothing was sent",
-			job->source, at, text);
-}
-
-static int fail_other(const struct job *job, unsigned line, const char *text)
-{
-	return job_fail_line(job, line, "to begin a new job, omit --job", text);
+	return ctl_usage(job->ctl, hint, "%s%s: %s; nothing was sent", job->source, at, text);
 }
 
 /* The last attempt of each row. */
 static int take_commands(struct job *job, const json_t *commands, bool back)
 {
 	size_t named = strlen(job->id) + (back ? strlen(JOB_BACK) : 0);
-	char text[200];
 	size_t i;
 	const json_t *c;
 
@@ -139,11 +139,10 @@ static int take_commands(struct job *job, const json_t *commands, bool back)
 
 		if (row == NULL || strcmp(value_string(row->parameter, "name", ""),
 					  value_string(c, "parameter", "?")) != 0) {
-			snprintf(text, sizeof(text),
-				 "job %s belongs to another file: it has %.64s (%.63s)", job->id,
-				 value_string(c, "parameter", "?"),
-				 value_string(c, "client_id", "?"));
-			return fail_other(job, 0, text);
+			return job_fail_line(job, 0, BEGIN_ANOTHER,
+					     "job %s belongs to another file: it has %.64s (%.63s)",
+					     job->id, value_string(c, "parameter", "?"),
+					     value_string(c, "client_id", "?"));
 		}
 		if (*last == NULL || job_attempt(c) > job_attempt(*last)) {
 			*last = c;
@@ -158,8 +157,8 @@ int job_read_past(struct job *job, bool plan)
 	int code = job_read(job->ctl, job->id, &job->commands);
 
 	if (code == CTL_DONE && json_array_size(job->commands) == 0) {
-		return ctl_fail(
-			job->ctl, CTL_USAGE, "usage",
+		return ctl_usage(
+			job->ctl,
 			"to begin a new job leave --job out: it gets its id then; fcmctl job "
 			"list shows the last ones",
 			"the journal has no job %s", job->id);
@@ -211,18 +210,16 @@ int job_check_same(const struct job *job)
 {
 	for (size_t i = 0; i < job->count; i++) {
 		const struct job_row *row = &job->rows[i];
-		char text[200];
 
 		if (row->value == NULL || !job_stands(row) || job_is_same(row)) {
 			continue;
 		}
-		snprintf(text, sizeof(text),
-			 "job %s belongs to another file: it set %.64s to %.10g "
-			 "(command %lld), not to %.20s",
-			 job->id, value_string(row->parameter, "name", "?"),
-			 value_number(row->before, "new"), value_integer(row->before, "command", 0),
-			 row->value);
-		return fail_other(job, row->line, text);
+		return job_fail_line(job, row->line, BEGIN_ANOTHER,
+				     "job %s belongs to another file: it set %.64s to %.10g "
+				     "(command %lld), not to %.20s",
+				     job->id, value_string(row->parameter, "name", "?"),
+				     value_number(row->before, "new"),
+				     value_integer(row->before, "command", 0), row->value);
 	}
 	return CTL_DONE;
 }

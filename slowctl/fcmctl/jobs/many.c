@@ -134,19 +134,18 @@ static int take_message(struct run *r)
 	return 0;
 }
 
-static bool all_ended(const struct many *m)
+void many_count(const struct many *m, size_t ret_of[MANY_STATES])
 {
+	memset(ret_of, 0, MANY_STATES * sizeof(*ret_of));
 	for (size_t i = 0; i < m->count; i++) {
-		if (m->rows[i].state == MANY_WAITS) {
-			return false;
-		}
+		ret_of[m->rows[i].state]++;
 	}
-	return true;
 }
 
 enum many_end many_run(struct many *m)
 {
 	struct run r = {.m = m, .begun = ctl_now()};
+	size_t of[MANY_STATES];
 	int err = ctl_connect(m->ctl);
 
 	m->patience_s = m->ctl->timeout_s > 0.0 ? m->ctl->timeout_s : SILENCE_S;
@@ -164,7 +163,8 @@ enum many_end many_run(struct many *m)
 	ctl_release_interrupt();
 	many_clear_progress(m);
 	if (err == 0) {
-		return all_ended(m) ? MANY_ALL : MANY_STOPPED;
+		many_count(m, of);
+		return of[MANY_WAITS] == 0 ? MANY_ALL : MANY_STOPPED;
 	}
 	ctl_disconnect(m->ctl); /* half a message may be on its way */
 	m->err = err;
@@ -211,7 +211,7 @@ int ctl_exit_of_state(const char *state)
 	return strcmp(state, "UNKNOWN") == 0 ? CTL_UNKNOWN : CTL_NOT;
 }
 
-void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1])
+void many_say_rest(const struct ctl *ctl, const size_t of[MANY_STATES])
 {
 	struct writer *w = ctl->out;
 

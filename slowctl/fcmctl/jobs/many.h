@@ -22,8 +22,9 @@ enum many_state {
 	MANY_SKIPPED, /* not to be sent */
 	MANY_SENT,    /* under way; after the run: fcmctl has not seen its end */
 	MANY_DONE,
-	MANY_FAILED, /* refused, or failed: `answer` is the error */
-	MANY_UNKNOWN /* outcome unknown: `answer` is the error */
+	MANY_FAILED,  /* refused, or failed: `answer` is the error */
+	MANY_UNKNOWN, /* outcome unknown: `answer` is the error */
+	MANY_STATES
 };
 
 struct many_row {
@@ -63,8 +64,10 @@ enum many_end many_run(struct many *m);
 void ctl_outcome(struct writer *w, const json_t *command);
 /* The exit code of a command in this state, of several the worst is that of fcmctl; one that is open was not waited for. */
 int ctl_exit_of_state(const char *state);
-/* Continues "N of M done" with the rows that are not done; of[]: rows by enum many_state. */
-void many_say_rest(const struct ctl *ctl, const size_t of[MANY_UNKNOWN + 1]);
+/* Rows by their state. */
+void many_count(const struct many *m, size_t ret_of[MANY_STATES]);
+/* Continues "N of M done" with the rows that are not done, by many_count(). */
+void many_say_rest(const struct ctl *ctl, const size_t of[MANY_STATES]);
 /* Erases the line of progress before something else is printed. */
 void many_clear_progress(const struct many *m);
 void many_rows_free(struct many_row *rows, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Making and showing a plan: see plan.h. fcmctl plan. */
+/* Making and showing a plan: see plan.h. */
 #include "slowctl/fcmctl/jobs/plan.h"
 
 #include <stdio.h>

@@ -23,15 +23,13 @@ void job_render_number(struct writer *w, const json_t *command)
 	writer_line(w, WRITER_PLAIN, "%lld", value_integer(command, "command", 0));
 }
 
-/* With --json: a document a line of the file. */
-static void tell_json(struct run *b, const struct many_row *row)
+/* With --json: a document a line of the file; what became of it is `member`, taken over. */
+static void tell_json(const struct run *b, const struct job_row *item, bool ok, const char *member,
+		      json_t *value)
 {
-	const struct job_row *item = row->item;
-	const char *kind = row->state == MANY_DONE ? (b->dry ? "would" : "result") : "error";
-	json_t *line = json_pack("{s:i,s:s,s:s,s:b,s:O}", "line", (int)item->line, "parameter",
+	json_t *line = json_pack("{s:i,s:s,s:s,s:b,s:o}", "line", (int)item->line, "parameter",
 				 value_string(item->parameter, "name", "?"), "op",
-				 item->value != NULL ? "set" : "action", "ok",
-				 row->state == MANY_DONE, kind, row->answer);
+				 item->value != NULL ? "set" : "action", "ok", ok, member, value);
 
 	writer_result(b->job->ctl->out, line, NULL);
 	json_decref(line);
@@ -47,7 +45,11 @@ static void on_end(void *context, struct many_row *row)
 	size_t used;
 
 	if (ctl->json && b->file) {
-		tell_json(b, row);
+		tell_json(b, item, row->state == MANY_DONE,
+			  row->state != MANY_DONE ? "error"
+			  : b->dry		  ? "would"
+						  : "result",
+			  json_incref(row->answer));
 		return;
 	}
 	many_clear_progress(&b->many);
@@ -66,12 +68,12 @@ static void on_end(void *context, struct many_row *row)
 static void sum_up(const struct run *b, double took_s)
 {
 	struct writer *w = b->job->ctl->out;
-	size_t of[MANY_UNKNOWN + 1] = {0};
+	size_t of[MANY_STATES];
 	size_t overtaken = 0;
 	char span[32];
 
+	many_count(&b->many, of);
 	for (size_t i = 0; i < b->many.count; i++) {
-		of[b->many.rows[i].state]++;
 		overtaken += ((const struct job_row *)b->many.rows[i].item)->overtaken > 0;
 	}
 	writer_phrase(w,
@@ -97,13 +99,7 @@ static void tell_overtaken(const struct run *b, const struct job_row *item)
 	char doing[200];
 
 	if (b->job->ctl->json) {
-		json_t *line =
-			json_pack("{s:i,s:s,s:s,s:b,s:i}", "line", (int)item->line, "parameter",
-				  value_string(item->parameter, "name", "?"), "op", "set", "ok", 1,
-				  "overtaken_by", (int)item->overtaken);
-
-		writer_result(b->job->ctl->out, line, NULL);
-		json_decref(line);
+		tell_json(b, item, true, "overtaken_by", json_integer(item->overtaken));
 		return;
 	}
 	ctl_remark("%s:%u: %s: not sent: an earlier run has sent line %u, which counts",
@@ -140,13 +136,12 @@ static int run_rows(struct run *b)
 	if (b->dry || b->file || !ctl_given(job->args, CTL_NO_WAIT)) {
 		sum_up(b, ctl_now() - begun);
 	}
-	return end == MANY_BROKEN || end == MANY_INTERRUPTED
-		       ? CTL_UNKNOWN
-		       : job_exit(b->many.rows, b->many.count);
+	return end == MANY_BROKEN || end == MANY_INTERRUPTED ? CTL_UNKNOWN : job_exit(&b->many);
 }
 
-int job_run(struct job *job, bool dry)
+int job_run(struct job *job)
 {
+	bool dry = ctl_given(job->args, CTL_DRY_RUN);
 	struct run b = {.job = job, .dry = dry, .file = *job->id != '\0'};
 	int code;
 
@@ -158,10 +153,7 @@ int job_run(struct job *job, bool dry)
 		.ended = on_end,
 		.context = &b,
 	};
-	if (b.many.rows == NULL) {
-		return ctl_fail(job->ctl, CTL_NOT, "internal", "", "out of memory");
-	}
-	code = dry ? CTL_DONE : job_confirm(job, b.many.rows, b.many.count);
+	code = job_confirm(job, b.many.rows);
 	code = code == CTL_DONE ? run_rows(&b) : code;
 	many_rows_free(b.many.rows, b.many.count);
 	return code;
@@ -172,32 +164,28 @@ static int batch_run(struct ctl *ctl, const struct ctl_args *args)
 	struct job job;
 	int code = job_open_batch(ctl, args, &job);
 
-	code = code == CTL_DONE ? job_run(&job, ctl_given(args, CTL_DRY_RUN)) : code;
+	code = code == CTL_DONE ? job_run(&job) : code;
 	job_close(&job);
 	return code;
 }
 
 const struct ctl_command ctl_batch_commands[] = {
-	{
-		.verb = "batch",
-		.arguments = "FILE|-",
-		.summary = "many commands, from a file or the standard input",
-		.help = "One command a line, as you type it: set NAME VALUE, action NAME. #\n"
-			"begins a comment. fcmctl understands all lines before it sends the\n"
-			"first. They run side by side, those of one parameter in their order; a\n"
-			"line 'wait' waits until all before it have ended. A command that fails\n"
-			"is reported with its line; the others continue. Ctrl-C reports what is\n"
-			"under way and what was not sent. fcmctl shows the changes and asks\n"
-			"once if they are for more than one parameter, unless they are harmless\n"
-			"or you give --yes.\n"
-			"--job continues an interrupted batch: no command is executed twice,\n"
-			"and no value is set that a later line has already replaced.\n\n"
-			"  fcmctl batch gains.txt --reason 'gain matching' --dry-run\n"
-			"  generate | fcmctl --json batch - --yes\n"
-			"  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
-			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB),
-		.run = batch_run,
-	},
+	{NULL, "batch", "FILE|-", "many commands, from a file or the standard input",
+	 .help = "One command a line, as you type it: set NAME VALUE, action NAME. #\n"
+		 "begins a comment. fcmctl understands all lines before it sends the\n"
+		 "first. They run side by side, those of one parameter in their order; a\n"
+		 "line 'wait' waits until all before it have ended. A command that fails\n"
+		 "is reported with its line; the others continue. Ctrl-C reports what is\n"
+		 "under way and what was not sent. fcmctl shows the changes and asks\n"
+		 "once if they are for more than one parameter, unless they are harmless\n"
+		 "or you give --yes.\n"
+		 "--job continues an interrupted batch: no command is executed twice,\n"
+		 "and no value is set that a later line has already replaced.\n\n"
+		 "  fcmctl batch gains.txt --reason 'gain matching' --dry-run\n"
+		 "  generate | fcmctl --json batch - --yes\n"
+		 "  fcmctl batch gains.txt --job 20261122T074512-3fa29c01",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+		    CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB),
+	 .run = batch_run},
 	{0},
 };

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Commands as they are typed: see send.h. Each carries a client id, so that a repeat after a broken connection is
- * harmless.
+ * Commands as they are typed: fcmctl set, ramp and action, see ctl_send(). Each carries a client id, so that a repeat
+ * after a broken connection is harmless.
  */
-#include "slowctl/fcmctl/jobs/send.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -50,8 +48,7 @@ static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op
 
 	if (ctl_given(args, CTL_CLIENT_ID) && strlen(args->text[CTL_CLIENT_ID]) > 63) {
 		json_decref(what);
-		return ctl_fail(ctl, CTL_USAGE, "usage", "at most 63 bytes",
-				"--client-id is too long");
+		return ctl_usage(ctl, "at most 63 bytes", "--client-id is too long");
 	}
 	fill_request(args, what, wait);
 	snprintf(look, sizeof(look), "command list; a repeat with --client-id %s never runs twice",
@@ -73,13 +70,13 @@ static int send_many(struct ctl *ctl, const struct ctl_args *args, const char *o
 
 	if (ctl_given(args, CTL_CLIENT_ID)) {
 		json_decref(what);
-		return ctl_fail(
-			ctl, CTL_USAGE, "usage", "each command of a pattern gets its own id",
-			"--client-id is for one command; '%s' may match several", args->word[0]);
+		return ctl_usage(ctl, "each command of a pattern gets its own id",
+				 "--client-id is for one command; '%s' may match several",
+				 args->word[0]);
 	}
 	json_object_set_new(what, "wait", json_boolean(!ctl_given(args, CTL_NO_WAIT)));
 	code = job_open_typed(ctl, args, doing_text(args, doing, sizeof(doing)), op, what, &job);
-	code = code == CTL_DONE ? job_run(&job, ctl_given(args, CTL_DRY_RUN)) : code;
+	code = code == CTL_DONE ? job_run(&job) : code;
 	job_close(&job);
 	return code;
 }

@@ -39,7 +39,7 @@ json_t *snapshot_values(const json_t *shown)
 	return values;
 }
 
-json_t *snapshot_values_now(const json_t *listed, const json_t *among)
+json_t *snapshot_values_now(const json_t *listed, const json_t *among, json_t *unknown)
 {
 	json_t *values = json_object();
 	size_t i;
@@ -47,30 +47,17 @@ json_t *snapshot_values_now(const json_t *listed, const json_t *among)
 
 	json_array_foreach (value_at(listed, "parameters"), i, p) {
 		const char *name = value_string(p, "name", "?");
+		const json_t *set = value_at(p, "setpoint");
+		bool wanted = json_object_get(among, name) != NULL;
 
-		if (strcmp(value_string(p, "access", ""), "rw") == 0 &&
-		    (among == NULL || json_object_get(among, name) != NULL)) {
-			keep(values, name, value_at(p, "setpoint"), value_string(p, "unit", ""));
+		if (wanted && (set == NULL || json_is_null(set))) {
+			json_array_append_new(unknown, json_string(name));
+		}
+		if ((wanted || among == NULL) && strcmp(value_string(p, "access", ""), "rw") == 0) {
+			keep(values, name, set, value_string(p, "unit", ""));
 		}
 	}
 	return values;
-}
-
-json_t *snapshot_unknown_now(const json_t *listed, const json_t *values)
-{
-	json_t *unknown = json_array();
-	size_t i;
-	const json_t *p;
-
-	json_array_foreach (value_at(listed, "parameters"), i, p) {
-		const char *name = value_string(p, "name", "?");
-		const json_t *set = value_at(p, "setpoint");
-
-		if (json_object_get(values, name) != NULL && (set == NULL || json_is_null(set))) {
-			json_array_append_new(unknown, json_string(name));
-		}
-	}
-	return unknown;
 }
 
 /* As typed they are the same: a switch may be 1 where it was no longer configured, true where it is. */
@@ -98,15 +85,11 @@ json_t *snapshot_diff(const json_t *a, const json_t *b)
 	size_t count = 0;
 
 	json_object_update_missing(all, (json_t *)(uintptr_t)b);
-	names = calloc(json_object_size(all) + 1, sizeof(*names));
+	names = ctl_memory(NULL, calloc(json_object_size(all) + 1, sizeof(*names)));
 	json_object_foreach (all, name, value) {
-		if (names != NULL) {
-			names[count++] = name;
-		}
+		names[count++] = name;
 	}
-	if (names != NULL) {
-		qsort(names, count, sizeof(*names), by_name);
-	}
+	qsort(names, count, sizeof(*names), by_name);
 	for (size_t i = 0; i < count; i++) {
 		const json_t *x = json_object_get(a, names[i]);
 		const json_t *y = json_object_get(b, names[i]);
@@ -128,14 +111,11 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 {
 	size_t size = 0;
 	char *text = NULL;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = ctl_memory(NULL, open_memstream(&text, &size));
 	size_t i;
 	const json_t *v;
 
 	*ret_left = 0;
-	if (f == NULL) {
-		return NULL;
-	}
 	json_array_foreach (value_at(shown, "values"), i, v) {
 		char line[PARAM_NAME_MAX + 64];
 
@@ -150,7 +130,7 @@ char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left)
 		fprintf(f, "%s\n",
 			value_fill(v, "{parameter|?} = {value:typed}", line, sizeof(line)));
 	}
-	return fclose(f) == 0 ? text : NULL;
+	return ctl_memory(NULL, fclose(f) == 0 ? text : NULL);
 }
 
 /* ------------------------------------------------------------------ shown */
@@ -263,40 +243,30 @@ static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
 	return code;
 }
 
-/* The present set values of a snapshot's parameters, and the names of those whose set value is unknown. */
-static int values_now(struct ctl *ctl, const json_t *snapshot, json_t **ret_values,
-		      json_t **ret_unknown)
-{
-	json_t *result = NULL;
-	int code = ctl_ask(ctl, "param.list", NULL, &result);
-
-	if (code == CTL_DONE) {
-		*ret_values = snapshot_values_now(result, snapshot);
-		*ret_unknown = snapshot_unknown_now(result, snapshot);
-	}
-	json_decref(result);
-	return code;
-}
-
 static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *other = args->words > 1 ? args->word[1] : NULL;
 	json_t *a = NULL;
 	json_t *b = NULL;
-	json_t *unknown = NULL;
-	json_t *result;
+	json_t *unknown = json_array();
+	json_t *result = NULL;
 	int code = values_of(ctl, args->word[0], &a);
 
-	if (code == CTL_DONE) {
-		code = other != NULL ? values_of(ctl, other, &b) : values_now(ctl, a, &b, &unknown);
+	if (code == CTL_DONE && other != NULL) {
+		code = values_of(ctl, other, &b);
+	} else if (code == CTL_DONE) {
+		code = ctl_ask(ctl, "param.list", NULL, &result);
+		b = code == CTL_DONE ? snapshot_values_now(result, a, unknown) : NULL;
+		json_decref(result);
 	}
 	if (code == CTL_DONE) {
 		result = json_pack("{s:s,s:s,s:o,s:o}", "a", args->word[0], "b",
 				   other != NULL ? other : "now", "rows", snapshot_diff(a, b),
-				   "unknown", unknown != NULL ? unknown : json_array());
+				   "unknown", json_incref(unknown));
 		writer_result(ctl->out, result, render_diff);
 		json_decref(result);
 	}
+	json_decref(unknown);
 	json_decref(a);
 	json_decref(b);
 	return code;
@@ -317,9 +287,6 @@ static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	text = snapshot_plan(shown, pattern, &left);
 	json_decref(shown);
-	if (text == NULL) {
-		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	if (left > 0) {
 		ctl_remark("no longer configured: %zu parameter%s of it, left out", left,
 			   plural(left));
@@ -332,80 +299,40 @@ static int restore_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_snapshot_commands[] = {
-	{
-		.noun = "snapshot",
-		.verb = "save",
-		.arguments = "NAME [PATTERN]",
-		.summary = "save the present set values under a name",
-		.help = "Saves the set values of all parameters that can be set, or of those\n"
-			"that match the pattern, with who, when and a note. The daemon keeps\n"
-			"snapshots for all operators. A value that the daemon does not know yet\n"
-			"(of a floor that it has not read since it started) is not saved; its\n"
-			"name is shown.\n\n"
-			"  fcmctl snapshot save before-gain-run --note 'all at nominal'",
-		.options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN),
-		.run = save_run,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "list",
-		.arguments = "",
-		.summary = "the snapshots, newest first",
-		.help = "Name, time, who, how many parameters, note.\n\n"
-			"  fcmctl snapshot list",
-		.options = CTL_BIT(CTL_LIMIT),
-		.op = "snapshot.list",
-		.render = render_list,
-		.limit = 100,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "show",
-		.arguments = "NAME",
-		.summary = "the values of one, as a plan",
-		.help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
-			"  fcmctl snapshot show before-gain-run > mine.plan",
-		.op = "snapshot.show",
-		.member = "name",
-		.render = render_show,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "diff",
-		.arguments = "A [B]",
-		.summary = "what differs between two, or from now",
-		.help = "The parameters that have different values or are in only one of the\n"
-			"two. Without B: compares with the present set values, for the parameters "
-			"of\n"
-			"A.\n\n"
-			"  fcmctl snapshot diff before-gain-run",
-		.run = diff_run,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "restore",
-		.arguments = "NAME [PATTERN]",
-		.summary = "set what a snapshot has, in a safe order",
-		.help = "Applies the values of a snapshot (of those that match) as a plan. For\n"
-			"order and options see fcmctl apply --help.\n\n"
-			"  fcmctl snapshot restore before-gain-run 'floor3.*' --dry-run",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
-			   CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
-			   CTL_BIT(CTL_ROLL_BACK),
-		.run = restore_run,
-	},
-	{
-		.noun = "snapshot",
-		.verb = "remove",
-		.arguments = "NAME",
-		.summary = "forget one",
-		.help = "It cannot be brought back. An event records who removed it.\n\n"
-			"  fcmctl snapshot remove before-gain-run",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.op = "snapshot.remove",
-		.member = "name",
-		.look = "snapshot list",
-		.render = render_removed,
-	},
+	{"snapshot", "save", "NAME [PATTERN]", "save the present set values under a name",
+	 .help = "Saves the set values of all parameters that can be set, or of those\n"
+		 "that match the pattern, with who, when and a note. The daemon keeps\n"
+		 "snapshots for all operators. A value that the daemon does not know yet\n"
+		 "(of a floor that it has not read since it started) is not saved; its\n"
+		 "name is shown.\n\n"
+		 "  fcmctl snapshot save before-gain-run --note 'all at nominal'",
+	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = save_run},
+	{"snapshot", "list", "", "the snapshots, newest first",
+	 .help = "Name, time, who, how many parameters, note.\n\n"
+		 "  fcmctl snapshot list",
+	 .options = CTL_BIT(CTL_LIMIT), .op = "snapshot.list", .render = render_list, .limit = 100},
+	{"snapshot", "show", "NAME", "the values of one, as a plan",
+	 .help = "Lines NAME = VALUE, as plan and apply take them.\n\n"
+		 "  fcmctl snapshot show before-gain-run > mine.plan",
+	 .op = "snapshot.show", .member = "name", .render = render_show},
+	{"snapshot", "diff", "A [B]", "what differs between two, or from now",
+	 .help = "The parameters that have different values or are in only one of the\n"
+		 "two. Without B: compares with the present set values, for the parameters of\n"
+		 "A.\n\n"
+		 "  fcmctl snapshot diff before-gain-run",
+	 .run = diff_run},
+	{"snapshot", "restore", "NAME [PATTERN]", "set what a snapshot has, in a safe order",
+	 .help = "Applies the values of a snapshot (of those that match) as a plan. For\n"
+		 "order and options see fcmctl apply --help.\n\n"
+		 "  fcmctl snapshot restore before-gain-run 'floor3.*' --dry-run",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_YES) | CTL_BIT(CTL_FORCE) |
+		    CTL_BIT(CTL_DRY_RUN) | CTL_BIT(CTL_JOB) | CTL_BIT(CTL_KEEP_GOING) |
+		    CTL_BIT(CTL_ROLL_BACK),
+	 .run = restore_run},
+	{"snapshot", "remove", "NAME", "forget one",
+	 .help = "It cannot be brought back. An event records who removed it.\n\n"
+		 "  fcmctl snapshot remove before-gain-run",
+	 .options = CTL_BIT(CTL_DRY_RUN), .op = "snapshot.remove", .member = "name",
+	 .look = "snapshot list", .render = render_removed},
 	{0},
 };

@@ -6,11 +6,10 @@
 #include <jansson.h>
 
 /* {name: {value, unit}} of values:[{parameter, value, unit}] of op snapshot.show, or of parameters:[Parameter] as they
- * are set now, of those in `among` (NULL: all); an unknown value is left out. New references. */
+ * are set now, of those in `among` (NULL: all). An unknown value is left out; the names of those in `among` are
+ * appended to `unknown` (NULL: not asked). New references. */
 json_t *snapshot_values(const json_t *shown);
-json_t *snapshot_values_now(const json_t *listed, const json_t *among);
-/* Names of `values` that are among parameters:[Parameter] with an unknown set value. A new reference. */
-json_t *snapshot_unknown_now(const json_t *listed, const json_t *values);
+json_t *snapshot_values_now(const json_t *listed, const json_t *among, json_t *unknown);
 /* [{parameter, unit, a|null, b|null}] of all names in which they differ, by name. null: it is not in that one. */
 json_t *snapshot_diff(const json_t *a, const json_t *b);
 /* A plan of those values whose names match `pattern` (NULL: all): malloc'ed. *ret_left: how many there are of parameters

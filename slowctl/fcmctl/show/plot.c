@@ -33,18 +33,28 @@ struct plot {
 	struct column column[DOTS_MAX];
 };
 
-static double at_least(const json_t *row, const char *key, double otherwise)
+static double number_or(const json_t *row, const char *key, double otherwise)
 {
 	double number = value_number(row, key);
 
 	return isfinite(number) ? number : otherwise;
 }
 
+static double low_of(const json_t *row)
+{
+	return number_or(row, "min", value_number(row, "value"));
+}
+
+static double high_of(const json_t *row)
+{
+	return number_or(row, "max", value_number(row, "value"));
+}
+
 /* How long the row's value stands: to the next one, or as long as it is believed. */
 static double stands_until(const struct plot *p, size_t n)
 {
 	const json_t *row = json_array_get(p->rows, n);
-	double end = at_least(row, "until", value_number(row, "time")) + STANDS_S;
+	double end = number_or(row, "until", value_number(row, "time")) + STANDS_S;
 	double next = n + 1 < json_array_size(p->rows)
 			      ? value_number(json_array_get(p->rows, n + 1), "time")
 			      : p->to;
@@ -77,11 +87,9 @@ static void mark_all(struct plot *p)
 	size_t n;
 
 	json_array_foreach (p->rows, n, row) {
-		double value = value_number(row, "value");
-
-		if (isfinite(value)) {
-			mark(p, value_number(row, "time"), stands_until(p, n),
-			     at_least(row, "min", value), at_least(row, "max", value));
+		if (isfinite(value_number(row, "value"))) {
+			mark(p, value_number(row, "time"), stands_until(p, n), low_of(row),
+			     high_of(row));
 		}
 	}
 }
@@ -280,20 +288,6 @@ static void say_value(struct writer *w, const char *what, const json_t *row, con
 		    unit, ctl_time_text(value_number(row, "time"), 0, when, sizeof(when)));
 }
 
-static void say_limits(struct writer *w, const json_t *result)
-{
-	char low[32];
-	char high[32];
-
-	if (!json_is_object(value_at(result, "limits"))) {
-		return;
-	}
-	writer_pair(w, "limits", WRITER_PLAIN, "%s to %s %s",
-		    value_text(value_at(result, "limits.low"), VALUE_PLAIN, low, sizeof(low)),
-		    value_text(value_at(result, "limits.high"), VALUE_PLAIN, high, sizeof(high)),
-		    value_string(result, "unit", ""));
-}
-
 static void say_extremes(struct writer *w, const struct plot *p, const json_t *result)
 {
 	const json_t *least = NULL;
@@ -302,17 +296,8 @@ static void say_extremes(struct writer *w, const struct plot *p, const json_t *r
 	size_t n;
 
 	json_array_foreach (p->rows, n, row) {
-		double value = value_number(row, "value");
-
-		if (least == NULL || at_least(row, "min", value) <
-					     at_least(least, "min", value_number(least, "value"))) {
-			least = row;
-		}
-		if (greatest == NULL ||
-		    at_least(row, "max", value) >
-			    at_least(greatest, "max", value_number(greatest, "value"))) {
-			greatest = row;
-		}
+		least = least == NULL || low_of(row) < low_of(least) ? row : least;
+		greatest = greatest == NULL || high_of(row) > high_of(greatest) ? row : greatest;
 	}
 	if (json_array_size(p->words) == 0) {
 		say_value(w, "least", least, "min", result);
@@ -329,7 +314,10 @@ static void say_all(struct writer *w, const struct plot *p, const json_t *result
 	double open_s = gaps_of(p, &gaps);
 
 	say_extremes(w, p, result);
-	say_limits(w, result);
+	if (json_is_object(value_at(result, "limits"))) {
+		value_pair(w, "limits", WRITER_PLAIN, result,
+			   "{limits.low} to {limits.high} {unit|}");
+	}
 	if (gaps > 0) {
 		writer_pair(w, "unknown", WRITER_WARN, "%s in %u piece%s",
 			    ctl_span_text(open_s, span, sizeof(span)), gaps, gaps > 1 ? "s" : "");

@@ -85,32 +85,19 @@ static void rate_text(double rate, char *buf, size_t size)
 
 static void number_text(double number, enum value_form form, char *buf, size_t size)
 {
-	switch (form) {
-	case VALUE_PLAIN:
-	case VALUE_TYPED:
-		snprintf(buf, size, "%.10g", number);
-		break;
-	case VALUE_COUNT:
-		snprintf(buf, size, "%.0f", number);
-		break;
-	case VALUE_TIME:
-		ctl_time_text(number, 0, buf, size);
-		break;
-	case VALUE_TIME_MS:
-		ctl_time_text(number, 3, buf, size);
-		break;
-	case VALUE_AGE:
+	if (form == VALUE_TIME || form == VALUE_TIME_MS) {
+		ctl_time_text(number, form == VALUE_TIME_MS ? 3 : 0, buf, size);
+	} else if (form == VALUE_AGE) {
 		ctl_span_text(number, buf, size);
-		break;
-	case VALUE_PS:
-		snprintf(buf, size, "%.1f", number);
-		break;
-	case VALUE_PS_SIGNED:
-		snprintf(buf, size, "%+.1f", number);
-		break;
-	case VALUE_RATE:
+	} else if (form == VALUE_RATE) {
 		rate_text(number, buf, size);
-		break;
+	} else {
+		snprintf(buf, size,
+			 form == VALUE_COUNT	   ? "%.0f"
+			 : form == VALUE_PS	   ? "%.1f"
+			 : form == VALUE_PS_SIGNED ? "%+.1f"
+						   : "%.10g",
+			 number);
 	}
 }
 
@@ -201,64 +188,32 @@ long long value_losses(const json_t *object, char *buf, size_t size)
 enum writer_style value_style(const char *word)
 {
 	static const struct {
-		const char *word;
 		enum writer_style style;
+		const char *words;
 	} styles[] = {
-		{"well", WRITER_GOOD},	 {"red", WRITER_BAD},	     {"warning", WRITER_WARN},
-		{"alarm", WRITER_BAD},	 {"up", WRITER_GOOD},	     {"aligning", WRITER_WARN},
-		{"dark", WRITER_BAD},	 {"silent", WRITER_BAD},     {"off", WRITER_DIM},
-		{"locked", WRITER_GOOD}, {"acquiring", WRITER_WARN}, {"holdover", WRITER_WARN},
-		{"no-time", WRITER_BAD}, {"fault", WRITER_BAD},	     {"PASS", WRITER_GOOD},
-		{"first", WRITER_GOOD},	 {"SLIP", WRITER_BAD},	     {"JUMP", WRITER_BAD},
-		{"DRIFT", WRITER_WARN},	 {"DONE", WRITER_GOOD},	     {"REFUSED", WRITER_BAD},
-		{"FAILED", WRITER_BAD},	 {"UNKNOWN", WRITER_BAD},    {"CANCELLED", WRITER_WARN},
-		{"good", WRITER_GOOD},	 {"stale", WRITER_WARN},     {"never", WRITER_WARN},
-		{"bad", WRITER_BAD},	 {"yes", WRITER_GOOD},	     {"no", WRITER_BAD},
-		{"alive", WRITER_GOOD},	 {"left", WRITER_BAD},	     {"too-slow", WRITER_BAD},
+		{WRITER_GOOD, "well up locked PASS first DONE good yes alive"},
+		{WRITER_WARN, "warning aligning acquiring holdover DRIFT CANCELLED stale never"},
+		{WRITER_BAD,
+		 "red alarm dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN"},
+		{WRITER_BAD, "bad no left too-slow"},
+		{WRITER_DIM, "off"},
 	};
 	size_t length = strcspn(word, ", ");
 
-	for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
-		if (strlen(styles[i].word) == length &&
-		    strncmp(word, styles[i].word, length) == 0) {
-			return styles[i].style;
+	for (size_t i = 0; length > 0 && i < sizeof(styles) / sizeof(styles[0]); i++) {
+		const char *p = styles[i].words;
+
+		for (size_t n = strcspn(p, " "); n > 0; n = strcspn(p, " ")) {
+			if (n == length && strncmp(word, p, n) == 0) {
+				return styles[i].style;
+			}
+			p += n + strspn(p + n, " ");
 		}
 	}
 	return WRITER_PLAIN;
 }
 
 /* ------------------------------------------------------------------ texts and tables of members */
-
-/* The forms of value_fill() beyond those of value_text(). */
-enum {
-	FORM_WORD = VALUE_TYPED + 1,
-	FORM_BEHIND,
-	FORM_FLOOR,
-	FORM_LOST,
-	FORM_LOSSES,
-	FORM_BEGUN,
-	FORM_SECONDS,
-};
-
-static const char *const forms[] = {
-	[VALUE_PLAIN] = "plain",    [VALUE_COUNT] = "count",  [VALUE_TIME] = "time",
-	[VALUE_TIME_MS] = "ms",	    [VALUE_AGE] = "age",      [VALUE_PS] = "ps",
-	[VALUE_PS_SIGNED] = "+ps",  [VALUE_RATE] = "rate",    [VALUE_TYPED] = "typed",
-	[FORM_WORD] = "word",	    [FORM_BEHIND] = "behind", [FORM_FLOOR] = "floor",
-	[FORM_LOST] = "lost",	    [FORM_LOSSES] = "losses", [FORM_BEGUN] = "begun",
-	[FORM_SECONDS] = "seconds",
-};
-
-static size_t form_of(const char *name)
-{
-	size_t form = 0;
-
-	while (strcmp(forms[form], name) != 0) {
-		form++;
-		assert(form < sizeof(forms) / sizeof(forms[0]));
-	}
-	return form;
-}
 
 /* A row of the ledger has the time of its label, else that of the system clock. */
 static void begun_text(const json_t *row, char *buf, size_t size)
@@ -284,37 +239,62 @@ static void seconds_text(const json_t *row, char *buf, size_t size)
 	}
 }
 
-static void member_text(const json_t *object, const char *path, size_t form, char *buf, size_t size)
+static void behind_text(const json_t *value, char *buf, size_t size)
+{
+	snprintf(buf, size, json_string_length(value) > 0 ? " %s" : "", json_string_value(value));
+}
+
+static void floor_text(const json_t *value, char *buf, size_t size)
+{
+	value_floor(value, buf, size);
+}
+
+static void lost_text(const json_t *value, char *buf, size_t size)
+{
+	snprintf(buf, size, "%lld", value_losses(value, buf, size));
+}
+
+static void losses_text(const json_t *value, char *buf, size_t size)
+{
+	value_losses(value, buf, size);
+}
+
+/* The forms of value_text(), and those beyond. */
+static const char *const forms[] = {
+	[VALUE_PLAIN] = "plain",   [VALUE_COUNT] = "count", [VALUE_TIME] = "time",
+	[VALUE_TIME_MS] = "ms",	   [VALUE_AGE] = "age",	    [VALUE_PS] = "ps",
+	[VALUE_PS_SIGNED] = "+ps", [VALUE_RATE] = "rate",   [VALUE_TYPED] = "typed",
+};
+static const struct {
+	const char *name;
+	void (*text)(const json_t *value, char *buf, size_t size);
+} more_forms[] = {
+	{"behind", behind_text}, {"floor", floor_text}, {"lost", lost_text},
+	{"losses", losses_text}, {"begun", begun_text}, {"seconds", seconds_text},
+};
+
+static void member_text(const json_t *object, const char *path, const char *form, char *buf,
+			size_t size)
 {
 	const json_t *value = *path != '\0' ? value_at(object, path) : object;
 
-	switch (form) {
-	case FORM_WORD:
+	if (strcmp(form, "word") == 0) {
 		value_word(value, value_at(object, "words"), buf, size);
-		break;
-	case FORM_BEHIND:
-		snprintf(buf, size, json_string_length(value) > 0 ? " %s" : "",
-			 json_string_value(value));
-		break;
-	case FORM_FLOOR:
-		value_floor(value, buf, size);
-		break;
-	case FORM_LOST:
-		snprintf(buf, size, "%lld", value_losses(value, buf, size));
-		break;
-	case FORM_LOSSES:
-		value_losses(value, buf, size);
-		break;
-	case FORM_BEGUN:
-		begun_text(value, buf, size);
-		break;
-	case FORM_SECONDS:
-		seconds_text(value, buf, size);
-		break;
-	default:
-		value_text(value, (enum value_form)form, buf, size);
-		break;
+		return;
 	}
+	for (size_t i = 0; i < sizeof(more_forms) / sizeof(more_forms[0]); i++) {
+		if (strcmp(more_forms[i].name, form) == 0) {
+			more_forms[i].text(value, buf, size);
+			return;
+		}
+	}
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (strcmp(forms[i], form) == 0) {
+			value_text(value, (enum value_form)i, buf, size);
+			return;
+		}
+	}
+	assert(!"a form of value_fill()");
 }
 
 /* "12", "-12", "02", "03x" */
@@ -350,7 +330,7 @@ static void place_text(const json_t *object, char *place, char *buf, size_t size
 	if (form != NULL && strchr("-0123456789", *form) != NULL) {
 		wide_text(value_at(object, place), form, buf, size);
 	} else {
-		member_text(object, place, form != NULL ? form_of(form) : VALUE_PLAIN, buf, size);
+		member_text(object, place, form != NULL ? form : "plain", buf, size);
 	}
 	if (otherwise != NULL && strcmp(buf, "-") == 0) {
 		snprintf(buf, size, "%s", otherwise);

@@ -16,12 +16,12 @@
 #include "slowctl/fcmctl/jobs/snapshot.h"
 #include "slowctl/fcmctl/show/value.h"
 
-static int plan(const char *text, struct job_file *ret_file, struct job_fault *ret_fault)
+static int plan(const char *text, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
 	return job_file_plan(strdup(text), strlen(text), ret_file, ret_fault);
 }
 
-static int batch(const char *text, struct job_file *ret_file, struct job_fault *ret_fault)
+static int batch(const char *text, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
 	return job_file_batch(strdup(text), strlen(text), ret_file, ret_fault);
 }
@@ -40,7 +40,7 @@ static void expect(const struct job_line *l, unsigned line, const char *name, co
 static void test_plan(void **state)
 {
 	struct job_file f;
-	struct job_fault fault;
+	struct ctl_fault fault;
 
 	(void)state;
 	assert_int_equal(plan("# all\n\n  floor3.om2.hv=1450 V # gain\r\nfloor*.om?.power\t=  on\n"
@@ -60,7 +60,7 @@ static void test_plan(void **state)
 static void test_batch(void **state)
 {
 	struct job_file f;
-	struct job_fault fault;
+	struct ctl_fault fault;
 
 	(void)state;
 	assert_int_equal(batch("set floor3.om2.hv 1450\naction 'floor3.*.clear_trip' # all\nwait\n"
@@ -74,7 +74,7 @@ static void test_batch(void **state)
 	expect(&f.lines[2], 5, "floor3.om2.hv", "1450 V");
 	expect(&f.lines[3], 6, "a", "-5");
 	expect(&f.lines[4], 9, "b", NULL);
-	assert_int_equal(f.lines[1].verb, JOB_ACTION);
+	assert_null(f.lines[1].value); /* an action */
 	assert_int_equal(f.lines[0].step, 0);
 	assert_int_equal(f.lines[1].step, 0);
 	assert_int_equal(f.lines[2].step, 1);
@@ -85,7 +85,7 @@ static void test_batch(void **state)
 static void test_faults(void **state)
 {
 	static const struct {
-		int (*parse)(const char *text, struct job_file *ret_file, struct job_fault *ret);
+		int (*parse)(const char *text, struct job_file *ret_file, struct ctl_fault *ret);
 		const char *text;
 		unsigned line;
 		const char *says;
@@ -108,7 +108,7 @@ static void test_faults(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct job_file f;
-		struct job_fault fault = {0};
+		struct ctl_fault fault = {0};
 
 		assert_int_equal(cases[i].parse(cases[i].text, &f, &fault), -EINVAL);
 		assert_int_equal(fault.line, cases[i].line);
@@ -130,7 +130,7 @@ static void test_any_bytes(void **state)
 		size_t length = (size_t)rand_r(&seed) % 60;
 		char *text = malloc(length + 1);
 		struct job_file f;
-		struct job_fault fault;
+		struct ctl_fault fault;
 
 		for (size_t i = 0; i < length; i++) {
 			text[i] = bytes[(size_t)rand_r(&seed) % (sizeof(bytes) - (n % 10 != 0))];
@@ -415,10 +415,11 @@ static void test_snapshot_diff(void **state)
 		"{\"name\":\"f1.new\",\"access\":\"rw\",\"setpoint\":5,\"unit\":\"V\"}]}",
 		0, NULL);
 	json_t *a = snapshot_values(shown);
-	json_t *b = snapshot_values_now(listed, NULL);
+	json_t *b = snapshot_values_now(listed, NULL, NULL);
 	json_t *rows = snapshot_diff(a, b);
 	json_t *none = snapshot_diff(a, a);
-	json_t *unknown = snapshot_unknown_now(listed, a);
+	json_t *unknown = json_array();
+	json_t *among = snapshot_values_now(listed, a, unknown);
 	char *said = json_dumps(rows, JSON_COMPACT);
 	size_t left;
 	char *plan_text = snapshot_plan(shown, NULL, &left);
@@ -429,9 +430,11 @@ static void test_snapshot_diff(void **state)
 				  "{\"parameter\":\"f1.new\",\"unit\":\"V\",\"a\":null,\"b\":5}]");
 	assert_int_equal(json_array_size(none), 0);
 	assert_int_equal(json_array_size(unknown), 0); /* f1.gone is no longer configured */
-	json_decref(unknown);
+	json_decref(among);
 	json_object_set_new(a, "f1.c", json_integer(3));
-	unknown = snapshot_unknown_now(listed, a);
+	among = snapshot_values_now(listed, a, unknown);
+	assert_null(json_object_get(among, "f1.c"));
+	json_decref(among);
 	assert_int_equal(json_array_size(unknown), 1);
 	assert_string_equal(json_string_value(json_array_get(unknown, 0)), "f1.c");
 	json_decref(unknown);

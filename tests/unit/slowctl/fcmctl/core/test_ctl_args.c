@@ -234,11 +234,18 @@ static void test_help(void **state)
 	assert_int_equal(parse("--version", &args, &fault), 0);
 }
 
+static void set_variable(const char *name, const char *value)
+{
+	assert_int_equal(value != NULL ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
 static void test_station(void **state)
 {
 	static const struct {
 		const char *line;
-		struct ctl_environment environment;
+		struct {
+			const char *board, *dir, *socket, *database;
+		} environment;
 		const char *socket, *database;
 		bool installed;
 	} rows[] = {
@@ -287,16 +294,19 @@ static void test_station(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(parse(rows[i].line, &args, &fault), 0);
-		assert_int_equal(ctl_station_find(&args, &rows[i].environment, &station, &fault),
-				 0);
+		set_variable("FCM_BOARD", rows[i].environment.board);
+		set_variable("FCM_DIR", rows[i].environment.dir);
+		set_variable("FCM_SOCKET", rows[i].environment.socket);
+		set_variable("FCM_DATABASE", rows[i].environment.database);
+		assert_int_equal(ctl_station_find(&args, &station, &fault), 0);
 		assert_string_equal(station.socket, rows[i].socket);
 		assert_string_equal(station.database, rows[i].database);
 		assert_int_equal(station.installed, rows[i].installed);
 	}
 	assert_int_equal(parse("status", &args, &fault), 0);
-	assert_int_equal(ctl_station_find(&args, &(struct ctl_environment){.board = "one"},
-					  &station, &fault),
-			 -EINVAL);
+	set_variable("FCM_BOARD", "one");
+	assert_int_equal(ctl_station_find(&args, &station, &fault), -EINVAL);
+	set_variable("FCM_BOARD", NULL);
 	assert_non_null(strstr(fault.text, "$FCM_BOARD"));
 }
 
