@@ -64,18 +64,17 @@ static int history_before(struct query *q, const char *name, int64_t since_ns, u
 	return query_standing(q, name, since_ns, ret_before);
 }
 
-int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
-		  unsigned limit, json_t **ret_json)
+int query_history(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	json_t *head = NULL, *before = NULL, *rows;
 	char full[PARAM_NAME_MAX];
-	int r = full_name(q, name, full, sizeof(full));
+	unsigned limit = f->limit ? f->limit : 1000;
+	int64_t until_ns = f->until_ns ? f->until_ns : INT64_MAX;
+	int r = full_name(q, f->name, full, sizeof(full));
 
-	if (r == -ENOENT && kind_known(q, name)) {
+	if (r == -ENOENT && kind_known(q, f->name)) {
 		r = -ENODATA;
 	}
-	limit = limit ? limit : 1000;
-	until_ns = until_ns ? until_ns : INT64_MAX;
 	r = r == 0 ? query_head(q, full, &head) : r;
 	r = query_add_rows(q, r, head, "rows",
 			   "SELECT time AS [time:t], value, setpoint, until AS [until:t?],"
@@ -87,15 +86,15 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 			   " SELECT time, mean, setpoint, until, low, high, samples, span"
 			   " FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
 			   " AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
-			   "siiii", full, since_ns, until_ns, (int64_t)limit,
-			   since_ns - SUM_MAX_NS);
+			   "siiii", full, f->since_ns, until_ns, (int64_t)limit,
+			   f->since_ns - SUM_MAX_NS);
 	rows = json_object_get(head, "rows");
-	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
+	r = r == 0 ? history_before(q, full, f->since_ns, limit, rows, &before) : r;
 	r = r == 0 && json_object_set_new(head, "before", before) < 0 ? query_no_memory(q) : r;
 	r = query_add_rows(q, r, head, "sets",
 			   "SELECT * FROM (" QUERY_COMMAND JOURNAL_BY_PARAMETER
 			   " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
 			   " LIMIT ?4) ORDER BY command",
-			   "siii", full, since_ns, until_ns, (int64_t)limit);
+			   "siii", full, f->since_ns, until_ns, (int64_t)limit);
 	return query_answer(q, r, head, ret_json);
 }

@@ -276,14 +276,14 @@ static int unbalanced(struct query *q, struct scope scope, bool none, json_t *ob
 	return add(q, r, object, "unbalanced", &scope, wrong_streams);
 }
 
-int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json)
+int query_ledger(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	struct scope scope = {
-		.since_ns = what->since_ns,
-		.until_ns = what->until_ns ? what->until_ns : INT64_MAX,
-		.link = what->link,
-		.limit = what->limit ? what->limit : 200,
-		.by_ns = what->by_s == 60 || what->by_s == 3600 ? what->by_s * 1000000000ll : 0,
+		.since_ns = f->since_ns,
+		.until_ns = f->until_ns ? f->until_ns : INT64_MAX,
+		.link = f->link,
+		.limit = f->limit ? f->limit : 200,
+		.by_ns = f->by_s == 60 || f->by_s == 3600 ? f->by_s * 1000000000ll : 0,
 	};
 	json_t *json = json_object();
 	bool balanced = false;

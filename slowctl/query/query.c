@@ -438,6 +438,16 @@ int query_add_rows(struct query *q, int r, json_t *object, const char *key, cons
 	return r;
 }
 
+int query_list(struct query *q, const char *key, const char *sql, int64_t since_ns, unsigned limit,
+	       json_t **ret_json)
+{
+	json_t *json = json_object();
+	int r = query_add_rows(q, 0, json, key, sql, "ii", since_ns,
+			       (int64_t)(limit ? limit : 100));
+
+	return query_answer(q, r, json, ret_json);
+}
+
 int query_answer(struct query *q, int r, json_t *object, json_t **ret_json)
 {
 	r = r == 0 && !object ? query_no_memory(q) : r;
@@ -521,15 +531,15 @@ int query_client(struct query *q, const char *client_id, json_t **ret_json)
 	return query_answer(q, r, command, ret_json);
 }
 
-int query_command(struct query *q, uint64_t id, json_t **ret_json)
+int query_command(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	json_t *command = NULL;
-	int r = query_command_now(q, id, &command);
+	int r = query_command_now(q, f->command, &command);
 
 	r = query_add_rows(q, r, command, "transitions",
 			   "SELECT time AS [time:t], state, frame, detail FROM command_life"
 			   " WHERE command = ?1 ORDER BY number",
-			   "i", (int64_t)id);
+			   "i", (int64_t)f->command);
 	return query_answer(q, r, command, ret_json);
 }
 
