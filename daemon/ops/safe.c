@@ -240,8 +240,8 @@ static bool asked_for(struct station *s, struct control_request *rq, const json_
 	if (yes && !dry) {
 		return true;
 	}
-	r = safe_try(s->engine, s->params, pattern,
-		     (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
+	r = safe_begin(s->engine, s->params, pattern, NULL,
+		       (struct engine_now){now_mono_ns(), now_utc_ns()}, &safe, &error);
 	if (r < 0) {
 		fail(rq, r, &error);
 		return false;
