@@ -11,30 +11,28 @@
  * the indexes, so that the length of history and journal does not matter. */
 static int full_name(struct query *q, const char *name, char *full, size_t size)
 {
-	sqlite3_stmt *s;
-	int found = 0;
-	int r = query_prepare(
-		q, &s,
-		QUERY_KNOWN_NAMES
-		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1)",
+	json_t *row = NULL;
+	json_int_t found;
+	int r = query_row(
+		q, &row,
+		"SELECT count(*) AS found, max(n) AS name FROM (" QUERY_KNOWN_NAMES
+		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1))",
 		"s", name);
 
 	if (r < 0) {
 		return r;
 	}
-	while ((r = query_step(q, s)) > 0) {
-		snprintf(full, size, "%s", (const char *)sqlite3_column_text(s, 0));
-		found++;
-	}
-	sqlite3_finalize(s);
-	if (r == 0 && found != 1) {
-		r = found ? -ENOTUNIQ : -ENOENT;
+	found = json_integer_value(json_object_get(row, "found"));
+	if (found == 1) {
+		snprintf(full, size, "%s", json_string_value(json_object_get(row, "name")));
+	} else {
 		snprintf(q->error, sizeof(q->error),
 			 found ? "%.80s is in several towers: say which"
 			       : "%.80s was never recorded",
 			 name);
 	}
-	return r;
+	json_decref(row);
+	return found == 1 ? 0 : found ? -ENOTUNIQ : -ENOENT;
 }
 
 /* Whether the dictionary has such a kind of parameter, whatever its floor. */
