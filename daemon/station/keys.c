@@ -5,6 +5,7 @@
 #include "daemon/station/keys.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
@@ -68,7 +69,8 @@ int keys_start(struct station *s)
 	if (!are_needed(&s->config)) {
 		return 0;
 	}
-	r = access_list_read(s->config.network.allow_list, &s->access_list, say_mistake, NULL);
+	r = access_list_read(geteuid(), s->config.network.allow_list, &s->access_list, say_mistake,
+			     NULL);
 	if (r < 0) {
 		log_error("network",
 			  "[network] allow_list in %s: correct it, or leave endpoint empty and "
@@ -89,7 +91,8 @@ void keys_put_place(struct station *s)
 int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT])
 {
 	struct sc_error error = {0};
-	int r = keyfile_read(s->config.network.key_file, ret_secret, s->public_key, &error);
+	int r = keyfile_read(geteuid(), s->config.network.key_file, ret_secret, s->public_key,
+			     &error);
 
 	if (r < 0) {
 		log_error("network", "%s. %s: [network] key_file in %s", error.message, error.hint,
@@ -114,11 +117,11 @@ int keys_check(const struct config *c, FILE *err)
 	if (!are_needed(c)) {
 		return 0;
 	}
-	r = access_list_read_for(user, c->network.allow_list, &list, print_mistake, err);
+	r = access_list_read(user, c->network.allow_list, &list, print_mistake, err);
 	if (r == 0) {
 		check_groups(c, &list, print_mistake, err);
 	}
-	key = keyfile_read_for(user, c->network.key_file, secret, public, &error);
+	key = keyfile_read(user, c->network.key_file, secret, public, &error);
 	explicit_bzero(secret, sizeof(secret));
 	if (key < 0) {
 		fprintf(err, "%s. %s\n", error.message, error.hint);
@@ -131,8 +134,8 @@ void keys_reload(struct station *s)
 	if (!are_needed(&s->config)) {
 		return;
 	}
-	if (access_list_read(s->config.network.allow_list, &s->access_list, say_mistake, NULL) <
-	    0) {
+	if (access_list_read(geteuid(), s->config.network.allow_list, &s->access_list, say_mistake,
+			     NULL) < 0) {
 		log_error("network", "the allow list is as before: %s has mistakes",
 			  s->config.network.allow_list);
 		store_put_event(s->store, "warning", "network-allow-list", "network",
