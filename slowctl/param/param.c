@@ -26,9 +26,10 @@ static int add_object(struct params *p, enum param_object object, const struct p
 		      unsigned index, uint8_t module)
 {
 	bool numbered = object != PARAM_FCM && object != PARAM_SHORE;
+	bool on_floor = f && object != PARAM_LINK;
 	char floor[32] = "", number[12] = "";
 
-	if (f && object != PARAM_LINK) {
+	if (on_floor) {
 		snprintf(floor, sizeof(floor), "tower%u.floor%u.", f->tower, f->floor);
 	}
 	if (numbered) {
@@ -43,16 +44,14 @@ static int add_object(struct params *p, enum param_object object, const struct p
 		}
 		*param = (struct param){.kind = k,
 					.link = f ? f->link : -1,
+					.tower = on_floor ? f->tower : 0,
+					.floor = on_floor ? f->floor : 0,
 					.index = (uint8_t)index,
 					.module = module,
 					.number = p->count++};
 		if (snprintf(param->name, sizeof(param->name), "%s%s%s.%s", floor, k->object_name,
 			     number, k->name) >= (int)sizeof(param->name)) {
 			return -ENAMETOOLONG;
-		}
-		if (floor[0]) {
-			param->tower = f->tower;
-			param->floor = f->floor;
 		}
 	}
 	return 0;
@@ -122,7 +121,7 @@ int params_load(const char *path, const struct param_floor *floors, unsigned flo
 	int r;
 
 	if (!p) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return param_no_memory(error);
 	}
 	r = param_load_kinds(path, p, error);
 	r = r == 0 ? check_floors(floors, floor_count, error) : r;
