@@ -139,7 +139,7 @@ int safe_begin(struct engine *e, struct params *params, const char *pattern,
 	char reason[ROW_REASON_MAX];
 	int r = gather(params, pattern, &s, error);
 
-	if (r < 0) {
+	if (!s) {
 		return r;
 	}
 	if (who) {
