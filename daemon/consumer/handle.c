@@ -113,7 +113,7 @@ static int encrypt(struct fcmdata *h, const struct fcmdata_config *c)
 {
 	char secret[ACCESS_KEY_TEXT], public[ACCESS_KEY_TEXT];
 	struct sc_error error = {0};
-	int r = c->key_file ? keyfile_read(c->key_file, secret, public, &error) : 0;
+	int r = c->key_file ? keyfile_read(geteuid(), c->key_file, secret, public, &error) : 0;
 
 	if (r < 0 || !c->key_file) {
 		return r;

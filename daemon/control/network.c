@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zmq.h>
 
@@ -558,7 +559,7 @@ int network_open(struct event_base *base, const struct network_config *config,
 		n->client[i].network = n;
 		n->client[i].fd = -1;
 	}
-	r = keyfile_read(config->key_file, secret, n->status.public_key, error);
+	r = keyfile_read(geteuid(), config->key_file, secret, n->status.public_key, error);
 	if (r < 0) {
 		free(n);
 		return r;

@@ -108,12 +108,12 @@ static json_t *would_json(struct station *s, const struct engine_request *q, con
 		p->has_value ? status_value(p, p->value) : json_null(), "setpoint",
 		p->has_setpoint ? status_value(p, p->setpoint) : json_null(), "new",
 		q->action ? json_null() : status_value(p, wanted), FIELD(p->kind, unit),
-		FIELD(p, link), "danger", param_danger_name(p->kind->danger), "needs_yes",
+		FIELD(p, link), "danger", param_danger_names[p->kind->danger], "needs_yes",
 		dangerous && !yes, "unchanged", unchanged, "behind",
 		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
 		q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
 		needs ? needs->name : NULL, FIELD(p->kind, description), "text", text, "quality",
-		param_quality_name(quality), "age_s", age_s < 0 ? json_null() : json_real(age_s),
+		param_quality_names[quality], "age_s", age_s < 0 ? json_null() : json_real(age_s),
 		"mute_s", json_number_or_null(mute_s));
 }
 

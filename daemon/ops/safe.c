@@ -235,7 +235,7 @@ static bool asked_for(struct station *s, struct control_request *rq, const json_
 	if (yes && !dry) {
 		return true;
 	}
-	r = safe_try(s->engine, s->params, pattern, now_both(), &safe, &error);
+	r = safe_begin(s->engine, s->params, pattern, NULL, now_both(), &safe, &error);
 	if (r < 0) {
 		fail(rq, r, &error);
 		return false;

@@ -319,13 +319,13 @@ json_t *status_param(struct station *s, const struct param *p)
 	double age = param_age_s(p, now_mono_ns());
 
 	return json_pack("{s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:s,s:o,s:o,s:s,s:o}", FIELD(p, name),
-			 FIELD(k, description), FIELD(k, unit), "type", param_type_name(k->type),
-			 "access", param_access_name(k->access), "ramps", k->settle_by[0] != '\0',
+			 FIELD(k, description), FIELD(k, unit), "type", param_type_names[k->type],
+			 "access", param_access_names[k->access], "ramps", k->settle_by[0] != '\0',
 			 "value", p->has_value ? status_value(p, p->value) : json_null(),
 			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
-			 "quality", param_quality_name(engine_quality(s->engine, p, now_both())),
+			 "quality", param_quality_names[engine_quality(s->engine, p, now_both())],
 			 "age_s", age < 0 ? json_null() : json_real(age), "limits",
-			 status_limits(k), "danger", param_danger_name(k->danger), "link",
+			 status_limits(k), "danger", param_danger_names[k->danger], "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 

@@ -212,7 +212,7 @@ void alarm_hands_drain(struct station *s)
 						   json_time(now_utc_ns()), "alarm",
 						   alarm_hands_json(e)));
 		}
-		alarms_taken(judge_alarms(s->judge), e);
+		alarms_taken(e);
 	}
 }
 

@@ -5,6 +5,7 @@
 #include "daemon/station/keys.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
@@ -63,7 +64,8 @@ static void say_warning(void *context, const char *text)
 
 static int read_list(struct station *s)
 {
-	int r = access_list_read(s->config.network.allow_list, &s->access_list, say_mistake, NULL);
+	int r = access_list_read(geteuid(), s->config.network.allow_list, &s->access_list,
+				 say_mistake, NULL);
 
 	if (r == 0) {
 		check_groups(&s->config, &s->access_list, say_warning, NULL);
@@ -93,7 +95,8 @@ void keys_put_place(struct station *s)
 int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT])
 {
 	struct sc_error error = {0};
-	int r = keyfile_read(s->config.network.key_file, ret_secret, s->public_key, &error);
+	int r = keyfile_read(geteuid(), s->config.network.key_file, ret_secret, s->public_key,
+			     &error);
 
 	if (r < 0) {
 		log_error("network", "%s. %s: [network] key_file in %s", error.message, error.hint,
@@ -118,11 +121,11 @@ int keys_check(const struct config *c, FILE *err)
 	if (!are_needed(c)) {
 		return 0;
 	}
-	r = access_list_read_for(user, c->network.allow_list, &list, print_mistake, err);
+	r = access_list_read(user, c->network.allow_list, &list, print_mistake, err);
 	if (r == 0) {
 		check_groups(c, &list, print_mistake, err);
 	}
-	key = keyfile_read_for(user, c->network.key_file, secret, public, &error);
+	key = keyfile_read(user, c->network.key_file, secret, public, &error);
 	explicit_bzero(secret, sizeof(secret));
 	if (key < 0) {
 		fprintf(err, "%s. %s\n", error.message, error.hint);

@@ -21,7 +21,7 @@
 #include <time.h>
 
 #include "schemas/journal_sql.h"
-#include "slowctl/query/sql_guard.h"
+#include "slowctl/query/sql_file.h"
 
 #define SECOND_NS 1000000000ll
 #define DAY_NS	  (86400 * SECOND_NS)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "slowctl/param/kind_key.h"
-#include "slowctl/query/sql_guard.h"
+#include "slowctl/query/sql_file.h"
 
 #define DAMAGED_HINT                                                                               \
 	"Move the file away with its -wal and -shm (sqlite3 FILE .recover repairs); then mv a "    \

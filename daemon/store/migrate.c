@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "slowctl/query/sql_schema.h"
+#include "slowctl/query/sql_file.h"
 
 /* The text of schemas/sql/NAME.sql as a zero-terminated array. */
 #define MIGRATION(symbol, file)                                                                    \

@@ -250,8 +250,8 @@ static void read_stream(struct reading *r, FILE *file)
 	}
 }
 
-int access_list_read_for(uid_t user, const char *path, struct access_list *ret_list,
-			 void (*complain_fn)(void *context, const char *text), void *context)
+int access_list_read(uid_t user, const char *path, struct access_list *ret_list,
+		     void (*complain_fn)(void *context, const char *text), void *context)
 {
 	const struct file_guard guard = {.user = user, .most = FILE_BYTES};
 	struct reading *r = calloc(1, sizeof(*r));

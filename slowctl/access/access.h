@@ -11,7 +11,6 @@
 
 #include <stddef.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 /* A role may do all that the ones before it may. */
 enum access_role {
@@ -64,13 +63,8 @@ int access_key_check(const char *text); /* -EINVAL */
 /* Calls `complain` for every mistake, "FILE:LINE: what is wrong (what to do)"; it is a mistake if
  * users other than root and `user`, whose program reads the list, may change the file
  * (file_guard.h). 0, or -EINVAL: *ret_list is untouched then. */
-int access_list_read_for(uid_t user, const char *path, struct access_list *ret_list,
-			 void (*complain)(void *context, const char *text), void *context);
-static inline int access_list_read(const char *path, struct access_list *ret_list,
-				   void (*complain)(void *context, const char *text), void *context)
-{
-	return access_list_read_for(geteuid(), path, ret_list, complain, context);
-}
+int access_list_read(uid_t user, const char *path, struct access_list *ret_list,
+		     void (*complain)(void *context, const char *text), void *context);
 /* NULL: it is not in the list, or is for another of the three. */
 const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
 					  const char *key);

@@ -217,16 +217,14 @@ uid_t file_guard_user(const char *database)
 	const char *name;
 	struct stat st;
 	int directory;
-	bool known;
+	bool known = stat(database, &st) == 0;
 
-	if (stat(database, &st) == 0) {
-		return st.st_uid;
+	if (!known) {
+		directory = open_directory(database, &name);
+		if (directory >= 0) {
+			known = fstat(directory, &st) == 0;
+			close(directory);
+		}
 	}
-	directory = open_directory(database, &name);
-	if (directory < 0) {
-		return geteuid();
-	}
-	known = fstat(directory, &st) == 0;
-	close(directory);
 	return known ? st.st_uid : geteuid();
 }

@@ -107,8 +107,8 @@ static int find_secret(char *text, char ret_secret[ACCESS_KEY_TEXT])
 	return -EINVAL;
 }
 
-int keyfile_read_for(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
-		     char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
+int keyfile_read(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
+		 char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
 {
 	const struct file_guard guard = {.user = user, .secret = true, .most = FILE_BYTES - 1};
 	char text[FILE_BYTES] = "", secret[ACCESS_KEY_TEXT];

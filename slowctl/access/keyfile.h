@@ -16,12 +16,7 @@ int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY
 
 /* The secret key in `path`, its public half. Negative errno, `error` is filled: -ENOTSUP, as file_guard_open() of a
  * secret of `user`'s, whose program uses it; -EINVAL: no key in it. Wipe *ret_secret when it has been used. */
-int keyfile_read_for(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
-		     char ret_public[ACCESS_KEY_TEXT], struct sc_error *error);
-static inline int keyfile_read(const char *path, char ret_secret[ACCESS_KEY_TEXT],
-			       char ret_public[ACCESS_KEY_TEXT], struct sc_error *error)
-{
-	return keyfile_read_for(geteuid(), path, ret_secret, ret_public, error);
-}
+int keyfile_read(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
+		 char ret_public[ACCESS_KEY_TEXT], struct sc_error *error);
 
 #endif

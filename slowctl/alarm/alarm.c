@@ -305,6 +305,8 @@ static bool room_ahead(const struct alarms *a)
 int alarms_pause(struct alarms *a, const char *object, const char *code, double seconds,
 		 const struct alarm_hand *hand, struct engine_now now, struct sc_error *error)
 {
+	static const char room_hint[] =
+		"fcmctl alarm list shows them: resume what is not needed any more";
 	struct alarm *e;
 
 	if (!hand->text[0]) {
@@ -315,17 +317,14 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 		return sc_fail(error, -EINVAL, "usage", "--for 2h; at most 24h, then say it again",
 			       "a pause is of 1 s to 24 h");
 	}
-	e = find(a, object, code);
-	if (!e && !room_ahead(a)) {
-		return sc_fail(error, -ENOSPC, "too-many",
-			       "fcmctl alarm list shows them: resume what is not needed any more",
+	if (!find(a, object, code) && !room_ahead(a)) {
+		return sc_fail(error, -ENOSPC, "too-many", room_hint,
 			       "%u alarms are paused that do not stand: there is no room for more",
 			       ALARMS_AHEAD_MAX);
 	}
-	e = e ? e : find_or_make(a, object, code);
+	e = find_or_make(a, object, code);
 	if (!e) {
-		return sc_fail(error, -ENOSPC, "too-many",
-			       "fcmctl alarm list shows them: resume what is not needed any more",
+		return sc_fail(error, -ENOSPC, "too-many", room_hint,
 			       "%u alarms stand or are paused: there is no room for more",
 			       ALARMS_MAX);
 	}
@@ -364,9 +363,8 @@ struct alarm *alarms_changed(struct alarms *a)
 	return NULL;
 }
 
-void alarms_taken(struct alarms *a, struct alarm *alarm)
+void alarms_taken(struct alarm *alarm)
 {
-	(void)a;
 	alarm->change = ALARM_SAME;
 	if (alarm->state == ALARM_OVER && !alarm->paused_until_ns) {
 		alarm->used = false;

@@ -147,7 +147,7 @@ int alarm_name_split(const char *name, char object[ALARM_OBJECT_BYTES],
 /* One that has changed; its `change` says how. NULL: none. To be followed by alarms_taken(), which forgets one
  * that is over and not paused. */
 struct alarm *alarms_changed(struct alarms *a);
-void alarms_taken(struct alarms *a, struct alarm *alarm);
+void alarms_taken(struct alarm *alarm);
 /* Whether it must be kept across a restart: acknowledged, paused, latching. */
 bool alarm_lasts(const struct alarm *alarm);
 /* From the database: only before anything else. One that was active is awaited, or LATCHED if it

@@ -153,7 +153,7 @@ static int check_needs(struct engine *e, const struct param *p, struct sc_error 
 			       "link list. With --force it is sent all the same.",
 			       "%s needs %s, and whether that is on is not known (%s); nothing was "
 			       "sent",
-			       p->name, q->name, param_quality_name(quality));
+			       p->name, q->name, param_quality_names[quality]);
 	}
 	if (q->value == 0) {
 		snprintf(hint, sizeof(hint), "Switch it on first: fcmctl set %s on.", q->name);

@@ -415,7 +415,7 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 
 	poll_end(l, slot);
 	if (w->status != WORD_OK) {
-		param_put_bad(p, e->now.mono_ns);
+		param_put_bad(p);
 		if (p->kind->optional) { /* the register is missing: the FCM counts refused reads */
 			p->next_poll_ns = e->now.mono_ns + ABSENT_NS;
 		}

@@ -176,8 +176,8 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 		code = list_place(ctl, path, sizeof(path));
 	}
 	if (code == CTL_DONE &&
-	    (!list || access_list_read_for(file_guard_user(ctl->station.database), path, list,
-					   keep_mistake, mistakes) < 0)) {
+	    (!list || access_list_read(file_guard_user(ctl->station.database), path, list,
+				       keep_mistake, mistakes) < 0)) {
 		code = list_fail(ctl, mistakes);
 	}
 	for (unsigned n = 0; list && code == CTL_DONE && n < list->count; n++) {

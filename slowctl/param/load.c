@@ -17,6 +17,11 @@
 #define LINE_MAX_BYTES 197 /* libinih cuts longer lines in two without a word */
 #define HINT	       "Correct the parameter dictionary; schemas/README.md explains its keys."
 
+int param_no_memory(struct sc_error *error)
+{
+	return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+}
+
 int param_file_complain(struct param_file *f, int line, const char *format, ...)
 {
 	char text[240];
@@ -226,6 +231,7 @@ _Static_assert(sizeof(enum param_type) == sizeof(int), "key_name() writes an int
 const char *const param_type_names[] = {"float", "int", "bool", "enum", NULL};
 const char *const param_access_names[] = {"ro", "rw", "action", NULL};
 const char *const param_danger_names[] = {"safe", "careful", "dangerous", NULL};
+const char *const param_quality_names[] = {"never", "good", "stale", "bad", NULL};
 static const char *const source_names[] = {"poll", "telemetry", "daemon", NULL};
 
 static int key_set(struct param_kind *k, const struct key *key, const char *value)
@@ -445,7 +451,7 @@ static void kind_begin(struct param_file *f, const char *section, int line)
 
 		k = realloc(p->kinds, room * sizeof(*k));
 		if (!k) {
-			f->result = sc_fail(f->error, -ENOMEM, "memory", "", "out of memory");
+			f->result = param_no_memory(f->error);
 			return;
 		}
 		p->kinds = k;
@@ -566,14 +572,25 @@ static char *on_line(char *str, int num, void *stream)
 	return got;
 }
 
-int param_file_read(struct param_file *f)
+int param_file_read(struct params *p, const char *path, bool site, param_begin_fn begin,
+		    unsigned *ret_count, struct sc_error *error)
 {
-	int bad_line;
+	struct param_file *f = calloc(1, sizeof(*f));
+	int bad_line, r;
 
-	f->file = fopen(f->path, "re");
+	if (!f) {
+		return param_no_memory(error);
+	}
+	f->path = path;
+	f->params = p;
+	f->error = error;
+	f->begin = begin;
+	f->site = site;
+	f->file = fopen(path, "re");
 	if (!f->file) {
-		f->result = -errno;
-		return f->result;
+		r = -errno;
+		free(f);
+		return param_file_unreadable(path, site, r, error);
 	}
 	bad_line = ini_parse_stream(on_line, f, on_key, f);
 	if (bad_line > 0) {
@@ -583,33 +600,29 @@ int param_file_read(struct param_file *f)
 	}
 	fclose(f->file);
 	section_end(f);
-	return f->result;
+	for (unsigned i = 0; !site && f->result == 0 && i < p->kind_count; i++) {
+		kind_finish(f, &p->kinds[i], p->kinds[i].section);
+	}
+	if (!site && f->result == 0 && p->kind_count == 0) {
+		param_file_complain(f, 1, "no parameters in it");
+	}
+	*ret_count = f->count;
+	r = f->result;
+	free(f);
+	return r;
+}
+
+int param_file_unreadable(const char *path, bool site, int r, struct sc_error *error)
+{
+	return sc_fail(error, r, "dictionary",
+		       site ? "Make it readable, or correct [slowctl] site_dictionary."
+			    : "Name the file in the configuration ([slowctl] dictionary).",
+		       "%s dictionary %s: %s", site ? "site" : "parameter", path, strerror(-r));
 }
 
 int param_load_kinds(const char *path, struct params *p, struct sc_error *error)
 {
-	struct param_file *f = calloc(1, sizeof(*f));
-	int r;
+	unsigned count;
 
-	if (!f) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
-	}
-	f->path = path;
-	f->params = p;
-	f->error = error;
-	f->begin = kind_begin;
-	r = param_file_read(f);
-	if (!f->file) {
-		sc_fail(error, r, "dictionary",
-			"Name the file in the configuration ([slowctl] dictionary).",
-			"parameter dictionary %s: %s", path, strerror(-r));
-	} else if (r == 0 && p->kind_count == 0) {
-		param_file_complain(f, 1, "no parameters in it");
-	}
-	for (unsigned i = 0; f->result == 0 && i < p->kind_count; i++) {
-		kind_finish(f, &p->kinds[i], p->kinds[i].section);
-	}
-	r = f->result;
-	free(f);
-	return r;
+	return param_file_read(p, path, false, kind_begin, &count, error);
 }

@@ -19,67 +19,39 @@
 #include "tdm/frame.h"
 #include "tdm/registers.h"
 
-const char *param_type_name(enum param_type type)
-{
-	return param_type_names[type];
-}
-
-const char *param_access_name(enum param_access access)
-{
-	return param_access_names[access];
-}
-
-const char *param_danger_name(enum param_danger danger)
-{
-	return param_danger_names[danger];
-}
-
-const char *param_quality_name(enum param_quality quality)
-{
-	static const char *const names[] = {"never", "good", "stale", "bad"};
-
-	return names[quality];
-}
-
 /* ------------------------------------------------------------------ making the table */
 
 /* The parameters of one object (om2, fcm, link1, clock) in the order of the dictionary. */
 static int add_object(struct params *p, enum param_object object, const struct param_floor *f,
 		      unsigned index, uint8_t module)
 {
+	bool numbered = object != PARAM_FCM && object != PARAM_SHORE;
+	bool on_floor = f && object != PARAM_LINK;
+	char floor[32] = "", number[12] = "";
+
+	if (on_floor) {
+		snprintf(floor, sizeof(floor), "tower%u.floor%u.", f->tower, f->floor);
+	}
+	if (numbered) {
+		snprintf(number, sizeof(number), "%u", index);
+	}
 	for (unsigned i = 0; i < p->kind_count; i++) {
 		const struct param_kind *k = &p->kinds[i];
-		struct param *param;
-		char name[2 * PARAM_NAME_MAX];
+		struct param *param = &p->table[p->count];
 
 		if (k->object != object) {
 			continue;
 		}
-		if (object == PARAM_SHORE) {
-			snprintf(name, sizeof(name), "%s.%s", k->object_name, k->name);
-		} else if (object == PARAM_LINK) {
-			snprintf(name, sizeof(name), "link%u.%s", index, k->name);
-		} else if (object == PARAM_FCM) {
-			snprintf(name, sizeof(name), "tower%u.floor%u.fcm.%s", f->tower, f->floor,
-				 k->name);
-		} else {
-			snprintf(name, sizeof(name), "tower%u.floor%u.%s%u.%s", f->tower, f->floor,
-				 k->object_name, index, k->name);
-		}
-		if (strlen(name) >= PARAM_NAME_MAX) {
+		*param = (struct param){.kind = k,
+					.link = f ? f->link : -1,
+					.tower = on_floor ? f->tower : 0,
+					.floor = on_floor ? f->floor : 0,
+					.index = (uint8_t)index,
+					.module = module,
+					.number = p->count++};
+		if (snprintf(param->name, sizeof(param->name), "%s%s%s.%s", floor, k->object_name,
+			     number, k->name) >= (int)sizeof(param->name)) {
 			return -ENAMETOOLONG;
-		}
-		param = &p->table[p->count];
-		*param = (struct param){.kind = k, .link = -1, .number = p->count++};
-		strcpy(param->name, name);
-		param->index = (uint8_t)index;
-		param->module = module;
-		if (f) {
-			param->link = f->link;
-		}
-		if (f && object != PARAM_LINK) {
-			param->tower = f->tower;
-			param->floor = f->floor;
 		}
 	}
 	return 0;
@@ -149,12 +121,10 @@ int params_load(const char *path, const struct param_floor *floors, unsigned flo
 	int r;
 
 	if (!p) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return param_no_memory(error);
 	}
 	r = param_load_kinds(path, p, error);
-	if (r == 0) {
-		r = check_floors(floors, floor_count, error);
-	}
+	r = r == 0 ? check_floors(floors, floor_count, error) : r;
 	if (r == 0) {
 		r = fill(p, floors, floor_count);
 		if (r < 0) {
@@ -346,7 +316,7 @@ struct param *params_sibling(struct params *p, const struct param *param, const 
 void param_put(struct param *p, double value, int64_t utc_ns, uint64_t mono_ns)
 {
 	if (!isfinite(value)) {
-		param_put_bad(p, mono_ns);
+		param_put_bad(p);
 		return;
 	}
 	limits_see(&p->kind->limits, &p->beyond, value, mono_ns);
@@ -396,9 +366,8 @@ void param_put_telemetry(struct param *p, const struct tdm_telemetry *telemetry,
 	param_put_raw(p, telemetry_of(telemetry, p->kind->reg), utc_ns, mono_ns);
 }
 
-void param_put_bad(struct param *p, uint64_t mono_ns)
+void param_put_bad(struct param *p)
 {
-	(void)mono_ns; /* age and limits stay those of the last good value */
 	p->bad = true;
 }
 
@@ -593,7 +562,7 @@ int param_parse(const struct param *p, const char *text, double *ret_value, stru
 			error, -EINVAL, "not-a-value",
 			k->type == PARAM_BOOL ? "Say on or off."
 					      : "Give a decimal number, with its unit if you like.",
-			"%s: \"%.40s\" is no %s value", p->name, text, param_type_name(k->type));
+			"%s: \"%.40s\" is no %s value", p->name, text, param_type_names[k->type]);
 	}
 	if (*end && strcmp(end, k->unit) != 0) {
 		char hint[64];
@@ -635,7 +604,7 @@ int param_check_set(const struct param *p, double value, bool force, struct sc_e
 	}
 	if (!isfinite(value) || (k->type != PARAM_FLOAT && value != floor(value))) {
 		return sc_fail(error, -EINVAL, "not-a-value", "Give a number.",
-			       "%s takes %s values", p->name, param_type_name(k->type));
+			       "%s takes %s values", p->name, param_type_names[k->type]);
 	}
 	if (k->scale == 1 && value != floor(value)) {
 		return sc_fail(error, -EINVAL, "not-a-value", "Give a whole number.",

@@ -46,10 +46,9 @@ enum param_quality {
 	PARAM_BAD,   /* the floor refused to read it, or the value is impossible */
 };
 
-const char *param_type_name(enum param_type type);	    /* "float", "int", "bool", "enum" */
-const char *param_access_name(enum param_access access);    /* "ro", "rw", "action" */
-const char *param_danger_name(enum param_danger danger);    /* "safe", "careful", "dangerous" */
-const char *param_quality_name(enum param_quality quality); /* "never", "good", "stale", "bad" */
+/* What they are called; each list ends with NULL. */
+extern const char *const param_type_names[],
+	*const param_access_names[], *const param_danger_names[], *const param_quality_names[];
 
 /* An entry of the dictionary. Limits and tolerance are in `unit`; value = raw x scale. */
 struct param_kind {
@@ -167,7 +166,7 @@ void param_put_raw(struct param *p, int32_t raw, int64_t utc_ns, uint64_t mono_n
 /* The telemetry's value of its register. */
 void param_put_telemetry(struct param *p, const struct tdm_telemetry *telemetry, int64_t utc_ns,
 			 uint64_t mono_ns);
-void param_put_bad(struct param *p, uint64_t mono_ns); /* it cannot be had; the last value stays */
+void param_put_bad(struct param *p); /* it cannot be had; the last value, its age and level stay */
 void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns);
 /* Whether its setpoint is known, from a reading that is not stale. */
 bool param_setpoint_good(const struct param *p, uint64_t mono_ns);

@@ -27,14 +27,17 @@ struct params {
 	unsigned count;
 };
 
+struct param_file;
+/* At each new section: sets f->kind, which its keys are for (NULL: they are skipped), or complains. `section` is the
+ * name, `line` where it begins. */
+typedef void (*param_begin_fn)(struct param_file *f, const char *section, int line);
+
 /* A file of sections being read. The first error is kept: in `result`, its text in `error`. */
 struct param_file {
 	const char *path;
 	struct params *params;
 	struct sc_error *error;
-	/* At each new section: sets `kind`, which its keys are for (NULL: they are skipped), or complains. `section` is
-	 * the name, `line` where it begins. */
-	void (*begin)(struct param_file *f, const char *section, int line);
+	param_begin_fn begin;
 	bool site; /* hardware keys are refused */
 
 	FILE *file;
@@ -52,15 +55,14 @@ struct param_file {
 
 /* ---- load.c ---- */
 
-/* Names of the enums; each list ends with NULL. */
-extern const char *const param_type_names[], *const param_access_names[],
-						     *const param_danger_names[];
-
 /* Read `path` into p->kinds, checked. */
 int param_load_kinds(const char *path, struct params *p, struct sc_error *error);
-/* Open and parse a file: path, params, error, begin and site are set. Returns f->result; -errno and no `file`: it
- * cannot be opened. */
-int param_file_read(struct param_file *f);
+/* Read the sections of the dictionary, or of a file of the `site`; *ret_count: how many. */
+int param_file_read(struct params *p, const char *path, bool site, param_begin_fn begin,
+		    unsigned *ret_count, struct sc_error *error);
+int param_no_memory(struct sc_error *error); /* -ENOMEM */
+/* That a file or directory cannot be opened, for the reason `r`. Returns it. */
+int param_file_unreadable(const char *path, bool site, int r, struct sc_error *error);
 /* "PATH:LINE: ..." Returns f->result. */
 int param_file_complain(struct param_file *f, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

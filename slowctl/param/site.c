@@ -35,7 +35,7 @@ static struct param_kind *own_kind(struct param_file *f, struct param *param)
 	}
 	own = malloc(sizeof(*own));
 	if (!own) {
-		f->result = sc_fail(f->error, -ENOMEM, "memory", "", "out of memory");
+		f->result = param_no_memory(f->error);
 		return NULL;
 	}
 	own->kind = *param->kind;
@@ -75,31 +75,6 @@ static void begin_param(struct param_file *f, const char *section, int line)
 	}
 }
 
-static int read_once(struct params *p, const char *path, bool of_kinds, unsigned *count,
-		     struct sc_error *error)
-{
-	struct param_file *f = calloc(1, sizeof(*f));
-	int r;
-
-	if (!f) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
-	}
-	f->path = path;
-	f->params = p;
-	f->error = error;
-	f->begin = of_kinds ? begin_kind : begin_param;
-	f->site = true;
-	r = param_file_read(f);
-	if (!f->file) {
-		sc_fail(error, r, "dictionary",
-			"Make it readable, or correct [slowctl] site_dictionary.",
-			"site dictionary %s: %s", path, strerror(-r));
-	}
-	*count += of_kinds ? f->count : 0;
-	free(f);
-	return r;
-}
-
 static int is_conf(const struct dirent *d)
 {
 	const char *end = strrchr(d->d_name, '.');
@@ -107,48 +82,44 @@ static int is_conf(const struct dirent *d)
 	return d->d_name[0] != '.' && end && strcmp(end, ".conf") == 0;
 }
 
-/* All files of a directory: kinds of all before parameters of any. */
-static int read_directory(struct params *p, const char *path, unsigned *count,
-			  struct sc_error *error)
+/* The n-th file of the site: `path` itself, or the entry of that directory. */
+static int read_file(struct params *p, const char *path, const struct dirent *entry,
+		     param_begin_fn begin, unsigned *ret_count, struct sc_error *error)
 {
-	struct dirent **names = NULL;
-	int n = scandir(path, &names, is_conf, alphasort), r = 0;
+	char file[PATH_MAX];
 
-	if (n < 0) {
-		r = -errno;
-		return sc_fail(error, r, "dictionary",
-			       "Make it readable, or correct [slowctl] site_dictionary.",
-			       "site dictionary %s: %s", path, strerror(-r));
-	}
-	for (unsigned pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < n && r == 0; i++) {
-			char file[PATH_MAX];
-
-			snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
-			r = read_once(p, file, pass == 0, count, error);
-		}
-	}
-	for (int i = 0; i < n; i++) {
-		free(names[i]);
-	}
-	free(names);
-	return r;
+	snprintf(file, sizeof(file), "%s%s%s", path, entry ? "/" : "", entry ? entry->d_name : "");
+	return param_file_read(p, file, true, begin, ret_count, error);
 }
 
 int params_override(struct params *p, const char *path, unsigned *ret_count, struct sc_error *error)
 {
-	unsigned count = 0;
+	static const param_begin_fn passes[] = {begin_kind, begin_param};
+	struct dirent **entries = NULL;
+	unsigned sections = 0;
 	struct stat st;
-	int r;
+	bool directory = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	int n = directory ? scandir(path, &entries, is_conf, alphasort) : 1, r = 0;
 
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		r = read_directory(p, path, &count, error);
-	} else {
-		r = read_once(p, path, true, &count, error);
-		r = r ? r : read_once(p, path, false, &count, error);
+	if (n < 0) {
+		return param_file_unreadable(path, true, -errno, error);
 	}
+	/* Kinds of all files before parameters of any. */
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < n && r == 0; i++) {
+			unsigned count = 0;
+
+			r = read_file(p, path, directory ? entries[i] : NULL, passes[pass], &count,
+				      error);
+			sections += pass == 0 ? count : 0;
+		}
+	}
+	for (int i = 0; directory && i < n; i++) {
+		free(entries[i]);
+	}
+	free(entries);
 	if (r == 0 && ret_count) {
-		*ret_count = count;
+		*ret_count = sections;
 	}
 	return r;
 }

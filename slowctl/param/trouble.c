@@ -41,28 +41,22 @@ struct sc_trouble journal_trouble(int result)
 
 struct sc_trouble fcm_trouble(uint8_t status)
 {
-	static const struct sc_trouble mismatch = {
-		"for a reason this program does not know",
-		"The parameter dictionary and the FCM's firmware do not agree: tell "
-		"the maintainer."};
+	static const char mismatch[] = "The parameter dictionary and the FCM's firmware do not "
+				       "agree: tell the maintainer.";
+	static const struct sc_trouble known[] = {
+		[WORD_BAD_REG] = {"it knows no such register", mismatch},
+		[WORD_READ_ONLY] = {"the register is read-only", mismatch},
+		[WORD_BAD_VALUE] = {"the value is outside the hardware's range",
+				    "Choose a value inside the range; tell the maintainer that "
+				    "the dictionary's range is wrong."},
+		[WORD_REFUSED] = {"not possible now",
+				  "Is the module powered, is it tripped? fcmctl get shows "
+				  "its power and trip; then set it again."},
+		[WORD_BUSY] = {"it is busy", "Try again."},
+	};
 
-	switch (status) {
-	case WORD_BAD_REG:
-		return (struct sc_trouble){"it knows no such register", mismatch.action};
-	case WORD_READ_ONLY:
-		return (struct sc_trouble){"the register is read-only", mismatch.action};
-	case WORD_BAD_VALUE:
-		return (struct sc_trouble){
-			"the value is outside the hardware's range",
-			"Choose a value inside the range; tell the maintainer that "
-			"the dictionary's range is wrong."};
-	case WORD_REFUSED:
-		return (struct sc_trouble){"not possible now",
-					   "Is the module powered, is it tripped? fcmctl get shows "
-					   "its power and trip; then set it again."};
-	case WORD_BUSY:
-		return (struct sc_trouble){"it is busy", "Try again."};
-	default:
-		return mismatch;
+	if (status < sizeof(known) / sizeof(known[0]) && known[status].what) {
+		return known[status];
 	}
+	return (struct sc_trouble){"for a reason this program does not know", mismatch};
 }

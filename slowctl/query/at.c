@@ -98,9 +98,8 @@ static double number_of(const json_t *object, const char *key)
 static json_t *setpoint_of(const json_t *sample, const json_t *author)
 {
 	double sampled = number_of(sample, "sampled"), executed = number_of(author, "executed");
-	json_t *set =
-		json_object_get(isfinite(executed) && !(sampled >= executed) ? author : sample,
-				isfinite(executed) && !(sampled >= executed) ? "new" : "setpoint");
+	bool since = isfinite(executed) && !(sampled >= executed);
+	json_t *set = json_object_get(since ? author : sample, since ? "new" : "setpoint");
 
 	return set ? json_incref(set) : json_null();
 }
@@ -124,17 +123,14 @@ static const char *set_by(const json_t *setpoint, const json_t *author, const js
 /* Of how many samples the value is the mean; null: it is one. */
 static json_t *sum_of(const json_t *sample)
 {
-	static const char *const keys[] = {"span_s", "samples", "min", "max"};
-	json_t *sum;
+	json_t *span_s = json_object_get(sample, "span_s");
 
-	if (!json_is_integer(json_object_get(sample, "span_s"))) {
+	if (!json_is_integer(span_s)) {
 		return json_null();
 	}
-	sum = json_object();
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		json_object_set(sum, keys[i], json_object_get(sample, keys[i]));
-	}
-	return sum;
+	return json_pack("{s:O,s:O,s:O,s:O}", "span_s", span_s, "samples",
+			 json_object_get(sample, "samples"), "min", json_object_get(sample, "min"),
+			 "max", json_object_get(sample, "max"));
 }
 
 int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
@@ -156,8 +152,7 @@ int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **
 
 static int at_object(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
 {
-	json_t *sample = NULL, *author = NULL, *open = NULL, *value, *sampled, *under_way;
-	json_t *setpoint;
+	json_t *sample = NULL, *author = NULL, *open = NULL, *setpoint;
 	const char *by;
 	double age_s;
 	int r = query_row(q, &sample, SAMPLE_SQL, "si", name, time_ns);
@@ -166,20 +161,18 @@ static int at_object(struct query *q, const char *name, int64_t time_ns, json_t 
 	r = r == 0 ? query_row(q, &open, OPEN_SQL, "si", name, time_ns) : r;
 	if (r == 0) {
 		age_s = number_of(sample, "age_s");
-		value = json_object_get(sample, "value");
-		sampled = json_object_get(sample, "sampled");
-		under_way = json_object_get(open, "command");
 		setpoint = setpoint_of(sample, author);
 		by = set_by(setpoint, author, open);
-		*ret_json = json_pack("{s:O?,s:O?,s:o,s:s,s:o,s:o,s:s?,s:O?,s:O?}", "value", value,
-				      "sampled", sampled, "age_s",
-				      isfinite(age_s) ? json_real(age_s) : json_null(), "quality",
+		*ret_json = json_pack("{s:O?,s:O?,s:O?,s:s,s:o,s:o,s:s?,s:O?,s:O?}", "value",
+				      json_object_get(sample, "value"), "sampled",
+				      json_object_get(sample, "sampled"), "age_s",
+				      json_object_get(sample, "age_s"), "quality",
 				      !isfinite(age_s)	? "never"
 				      : age_s > FRESH_S ? "stale"
 							: "good",
 				      "mean_of", sum_of(sample), "setpoint", setpoint, "set_by", by,
 				      "author", by && strcmp(by, "command") == 0 ? author : NULL,
-				      "open", under_way);
+				      "open", json_object_get(open, "command"));
 		r = *ret_json ? 0 : query_no_memory(q);
 	}
 	json_decref(sample);
@@ -188,31 +181,34 @@ static int at_object(struct query *q, const char *name, int64_t time_ns, json_t 
 	return r;
 }
 
-int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret_json)
+static int add_at(struct query *q, const char *name, int64_t time_ns, json_t *parameters)
 {
-	json_t *parameters = json_array(), *head = NULL, *at = NULL;
+	json_t *head = NULL, *at = NULL;
+	int r = query_head(q, name, &head);
+
+	r = r == 0 ? at_object(q, name, time_ns, &at) : r;
+	if (r == 0 &&
+	    (json_object_update(head, at) < 0 || json_array_append(parameters, head) < 0)) {
+		r = query_no_memory(q);
+	}
+	json_decref(head);
+	json_decref(at);
+	return r;
+}
+
+int query_at(struct query *q, const struct query_filter *f, json_t **ret_json)
+{
+	json_t *parameters = json_array();
 	const json_t *name;
 	size_t n;
 	int r = 0;
 
-	json_array_foreach (names, n, name) {
-		if (r == 0) {
-			r = query_head(q, json_string_value(name), &head);
-		}
-		if (r == 0) {
-			r = at_object(q, json_string_value(name), time_ns, &at);
-		}
-		if (r == 0 &&
-		    (json_object_update(head, at) < 0 || json_array_append(parameters, head) < 0)) {
-			r = query_no_memory(q);
-		}
-		json_decref(head);
-		json_decref(at);
-		head = at = NULL;
+	json_array_foreach (f->names, n, name) {
+		r = r == 0 ? add_at(q, json_string_value(name), f->at_ns, parameters) : r;
 	}
 	return query_answer(
 		q, r,
-		json_pack("{s:f,s:o}", "time", (double)time_ns / 1e9, "parameters", parameters),
+		json_pack("{s:f,s:o}", "time", (double)f->at_ns / 1e9, "parameters", parameters),
 		ret_json);
 }
 
@@ -237,53 +233,44 @@ static int deadband_of(struct query *q, const char *name, double *ret_deadband)
 	return r;
 }
 
-static int add_if_different(struct query *q, const char *name, json_t *from, json_t *to,
+static int add_if_different(struct query *q, const char *name, const struct query_filter *f,
 			    json_t *differences)
 {
-	json_t *head = NULL;
+	json_t *head = NULL, *from = NULL, *to = NULL;
 	double deadband;
-	int r = deadband_of(q, name, &deadband);
+	int r = at_object(q, name, f->from_ns, &from);
 
-	if (r < 0 || (same(number_of(from, "value"), number_of(to, "value"), deadband) &&
-		      same(number_of(from, "setpoint"), number_of(to, "setpoint"), 1e-9))) {
-		return r;
-	}
-	r = query_head(q, name, &head);
-	if (r == 0 &&
-	    (json_object_set(head, "from", from) < 0 || json_object_set(head, "to", to) < 0 ||
-	     json_array_append(differences, head) < 0)) {
-		r = query_no_memory(q);
+	r = r == 0 ? at_object(q, name, f->to_ns, &to) : r;
+	r = r == 0 ? deadband_of(q, name, &deadband) : r;
+	if (r == 0 && !(same(number_of(from, "value"), number_of(to, "value"), deadband) &&
+			same(number_of(from, "setpoint"), number_of(to, "setpoint"), 1e-9))) {
+		r = query_head(q, name, &head);
+		if (r == 0 && (json_object_set(head, "from", from) < 0 ||
+			       json_object_set(head, "to", to) < 0 ||
+			       json_array_append(differences, head) < 0)) {
+			r = query_no_memory(q);
+		}
 	}
 	json_decref(head);
+	json_decref(from);
+	json_decref(to);
 	return r;
 }
 
-int query_diff(struct query *q, const json_t *names, int64_t from_ns, int64_t to_ns,
-	       json_t **ret_json)
+int query_diff(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	json_t *differences = json_array(), *from = NULL, *to = NULL;
+	json_t *differences = json_array();
 	const json_t *name;
 	size_t n;
 	int r = 0;
 
-	json_array_foreach (names, n, name) {
-		if (r == 0) {
-			r = at_object(q, json_string_value(name), from_ns, &from);
-		}
-		if (r == 0) {
-			r = at_object(q, json_string_value(name), to_ns, &to);
-		}
-		if (r == 0) {
-			r = add_if_different(q, json_string_value(name), from, to, differences);
-		}
-		json_decref(from);
-		json_decref(to);
-		from = to = NULL;
+	json_array_foreach (f->names, n, name) {
+		r = r == 0 ? add_if_different(q, json_string_value(name), f, differences) : r;
 	}
 	return query_answer(q, r,
-			    json_pack("{s:f,s:f,s:I,s:o}", "from", (double)from_ns / 1e9, "to",
-				      (double)to_ns / 1e9, "compared",
-				      (json_int_t)json_array_size(names), "differences",
+			    json_pack("{s:f,s:f,s:I,s:o}", "from", (double)f->from_ns / 1e9, "to",
+				      (double)f->to_ns / 1e9, "compared",
+				      (json_int_t)json_array_size(f->names), "differences",
 				      differences),
 			    ret_json);
 }

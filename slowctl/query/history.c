@@ -11,30 +11,28 @@
  * the indexes, so that the length of history and journal does not matter. */
 static int full_name(struct query *q, const char *name, char *full, size_t size)
 {
-	sqlite3_stmt *s;
-	int found = 0;
-	int r = query_prepare(
-		q, &s,
-		QUERY_KNOWN_NAMES
-		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1)",
+	json_t *row = NULL;
+	json_int_t found;
+	int r = query_row(
+		q, &row,
+		"SELECT count(*) AS found, max(n) AS name FROM (" QUERY_KNOWN_NAMES
+		" WHERE n = ?1 OR (n LIKE 'tower%' AND substr(n, instr(n, '.') + 1) = ?1))",
 		"s", name);
 
 	if (r < 0) {
 		return r;
 	}
-	while ((r = query_step(q, s)) > 0) {
-		snprintf(full, size, "%s", (const char *)sqlite3_column_text(s, 0));
-		found++;
-	}
-	sqlite3_finalize(s);
-	if (r == 0 && found != 1) {
-		r = found ? -ENOTUNIQ : -ENOENT;
+	found = json_integer_value(json_object_get(row, "found"));
+	if (found == 1) {
+		snprintf(full, size, "%s", json_string_value(json_object_get(row, "name")));
+	} else {
 		snprintf(q->error, sizeof(q->error),
 			 found ? "%.80s is in several towers: say which"
 			       : "%.80s was never recorded",
 			 name);
 	}
-	return r;
+	json_decref(row);
+	return found == 1 ? 0 : found ? -ENOTUNIQ : -ENOENT;
 }
 
 /* Whether the dictionary has such a kind of parameter, whatever its floor. */
@@ -64,18 +62,17 @@ static int history_before(struct query *q, const char *name, int64_t since_ns, u
 	return query_standing(q, name, since_ns, ret_before);
 }
 
-int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
-		  unsigned limit, json_t **ret_json)
+int query_history(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	json_t *head = NULL, *before = NULL, *rows;
 	char full[PARAM_NAME_MAX];
-	int r = full_name(q, name, full, sizeof(full));
+	unsigned limit = f->limit ? f->limit : 1000;
+	int64_t until_ns = f->until_ns ? f->until_ns : INT64_MAX;
+	int r = full_name(q, f->name, full, sizeof(full));
 
-	if (r == -ENOENT && kind_known(q, name)) {
+	if (r == -ENOENT && kind_known(q, f->name)) {
 		r = -ENODATA;
 	}
-	limit = limit ? limit : 1000;
-	until_ns = until_ns ? until_ns : INT64_MAX;
 	r = r == 0 ? query_head(q, full, &head) : r;
 	r = query_add_rows(q, r, head, "rows",
 			   "SELECT time AS [time:t], value, setpoint, until AS [until:t?],"
@@ -87,15 +84,15 @@ int query_history(struct query *q, const char *name, int64_t since_ns, int64_t u
 			   " SELECT time, mean, setpoint, until, low, high, samples, span"
 			   " FROM sample_sum WHERE parameter = ?1 AND time > ?5 AND time < ?3"
 			   " AND until >= ?2 ORDER BY time DESC LIMIT ?4) ORDER BY time",
-			   "siiii", full, since_ns, until_ns, (int64_t)limit,
-			   since_ns - SUM_MAX_NS);
+			   "siiii", full, f->since_ns, until_ns, (int64_t)limit,
+			   f->since_ns - SUM_MAX_NS);
 	rows = json_object_get(head, "rows");
-	r = r == 0 ? history_before(q, full, since_ns, limit, rows, &before) : r;
+	r = r == 0 ? history_before(q, full, f->since_ns, limit, rows, &before) : r;
 	r = r == 0 && json_object_set_new(head, "before", before) < 0 ? query_no_memory(q) : r;
 	r = query_add_rows(q, r, head, "sets",
 			   "SELECT * FROM (" QUERY_COMMAND JOURNAL_BY_PARAMETER
 			   " WHERE parameter = ?1 AND time >= ?2 AND time < ?3 ORDER BY id DESC"
 			   " LIMIT ?4) ORDER BY command",
-			   "siii", full, since_ns, until_ns, (int64_t)limit);
+			   "siii", full, f->since_ns, until_ns, (int64_t)limit);
 	return query_answer(q, r, head, ret_json);
 }

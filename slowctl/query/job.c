@@ -11,18 +11,18 @@
 #define JOBS_DEFAULT  20u
 #define CLIENT_ID_MAX 96
 
-int query_job(struct query *q, const char *job, const char *after, json_t **ret_json)
+int query_job(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	char from[80], to[80];
-	json_t *json = json_pack("{s:s}", "job", job);
+	json_t *json = json_pack("{s:s}", "job", f->job);
 	int r;
 
-	snprintf(from, sizeof(from), "%.70s.", job);
-	snprintf(to, sizeof(to), "%.70s/", job); /* '/' is the next one behind '.' */
+	snprintf(from, sizeof(from), "%.70s.", f->job);
+	snprintf(to, sizeof(to), "%.70s/", f->job); /* '/' is the next one behind '.' */
 	r = query_add_rows(q, 0, json, "commands",
 			   QUERY_COMMAND "command WHERE client_id > ?1 AND client_id < ?2"
 					 " ORDER BY client_id LIMIT ?3",
-			   "ssi", after && *after ? after : from, to, (int64_t)JOB_PAGE);
+			   "ssi", f->after && *f->after ? f->after : from, to, (int64_t)JOB_PAGE);
 	json_object_set_new(
 		json, "more",
 		json_boolean(json_array_size(json_object_get(json, "commands")) == JOB_PAGE));
@@ -81,13 +81,13 @@ static bool cut_to_job(char *id)
 	return dot - id < 2 || strcmp(dot - 2, "-b") != 0;
 }
 
-int query_jobs(struct query *q, unsigned limit, json_t **ret_json)
+int query_jobs(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	json_t *jobs = json_array();
 	char id[CLIENT_ID_MAX], below[CLIENT_ID_MAX + 1] = ":"; /* behind '9' */
+	unsigned limit = f->limit ? f->limit : JOBS_DEFAULT;
 	int r = 0;
 
-	limit = limit ? limit : JOBS_DEFAULT;
 	while (json_array_size(jobs) < limit && (r = last_id(q, below, id, sizeof(id))) > 0) {
 		json_t *job = NULL;
 

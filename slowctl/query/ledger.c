@@ -29,16 +29,20 @@
 /* A loss is written with the time when it last grew, `frames` after it began; frames are 125 us apart. */
 #define LOSS_BEGUN_OF(frames) BEGUN("tai_ns", "time - " frames " * 125000")
 
-/* The sums of a table first: SQLite takes far longer for those over the rows of both. */
-#define LINK_PART(table, seconds, span, open)                                                      \
-	"SELECT link, tower, floor, sum(" seconds ") AS seconds, max(" span ") AS span,"           \
-	" sum(" open ") AS open, sum(partial) AS partial, sum(restarts) AS restarts,"              \
-	" sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down,"                    \
-	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc,"            \
-	" sum(alignment) AS alignment, sum(time_fault) AS time_fault,"                             \
-	" min(" LEDGER_LINK_RIGHT ") AS balanced FROM " table WHERE_LINK                           \
-	" GROUP BY link, tower, floor"
 /* clang-format off */
+#define LINK_SUMS \
+	" sum(partial) AS partial, sum(restarts) AS restarts, sum(cells) AS cells, sum(good) AS good," \
+	" sum(link_down) AS link_down, sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full," \
+	" sum(crc) AS crc, sum(alignment) AS alignment, sum(time_fault) AS time_fault,"
+#define STREAM_SUMS \
+	" sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown," \
+	" sum(pool) AS pool, sum(no_time) AS no_time, sum(offered) AS offered, sum(acked) AS acked,"
+
+/* The sums of a table first: SQLite takes far longer for those over the rows of both. */
+#define LINK_PART(table, seconds, span, open) \
+	"SELECT link, tower, floor, sum(" seconds ") AS seconds, max(" span ") AS span," \
+	" sum(" open ") AS open," LINK_SUMS " min(" LEDGER_LINK_RIGHT ") AS balanced" \
+	" FROM " table WHERE_LINK " GROUP BY link, tower, floor"
 #define LINK_TOTALS_SQL \
 	"SELECT link, tower, floor, sum(seconds) AS seconds, max(span) AS span, sum(open) AS open," \
 	" sum(partial) AS partial, sum(restarts) AS restarts, sum(cells) AS cells," \
@@ -61,14 +65,11 @@
 		") UNION ALL SELECT * FROM (" LINK_ROWS("ledger_link_sum", "seconds", "1",         \
 							"begun") tail ")"
 
-#define STREAM_PART(table, seconds, span, open, flight, right)                                     \
-	"SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown,"        \
-	" sum(pool) AS pool, sum(no_time) AS no_time, link, stream, grp, sum(" seconds             \
-	") AS seconds, max(" span ") AS"                                                           \
-	" span, sum(" open ") AS open, sum(offered) AS offered, sum(acked) AS acked,"              \
-	" sum(" flight ") AS in_flight, min(" right ") AS balanced FROM " table WHERE_LINK         \
-	" GROUP BY link, stream, grp"
 /* clang-format off */
+#define STREAM_PART(table, seconds, span, open, flight, right) \
+	"SELECT link, stream, grp," STREAM_SUMS " sum(" seconds ") AS seconds, max(" span ") AS span," \
+	" sum(" open ") AS open, sum(" flight ") AS in_flight, min(" right ") AS balanced" \
+	" FROM " table WHERE_LINK " GROUP BY link, stream, grp"
 #define STREAM_TOTALS_SQL \
 	"SELECT link, stream, grp AS [group], sum(seconds) AS seconds, max(span) AS span," \
 	" sum(open) AS open, sum(offered) AS offered, sum(acked) AS acknowledged," \
@@ -191,21 +192,16 @@ static const char wrong_streams[] =
 	" " OF_EITHER("tai_ns", "tai_ns", "ledger_link", OF_LINK) " AS tai_ns," \
 	" " OF_EITHER(LEDGER_LINK_BEGUN, "begun", "ledger_link", OF_LINK) " AS by_clock" \
 	" FROM (SELECT session, dma_epoch, link, min(second) AS second, sum(seconds) AS seconds," \
-	" tower, floor, sum(cells) AS cells, sum(good) AS good, sum(link_down) AS link_down," \
-	" sum(board_fifo) AS board_fifo, sum(ring_full) AS ring_full, sum(crc) AS crc," \
-	" sum(alignment) AS alignment, sum(time_fault) AS time_fault, sum(partial) AS partial," \
-	" sum(restarts) AS restarts, min(closed) AS closed, max(time) AS time," \
+	" tower, floor," LINK_SUMS " min(closed) AS closed, max(time) AS time," \
 	" min(balanced) AS balanced, sum(off) AS off" \
 	" FROM (" LINK_ROWS_SQL("") ") GROUP BY " BY_LINK ") g"
 #define STREAM_SPANS \
 	"SELECT *," \
 	" " OF_FIRST("tai_ns", "ledger_stream_sum", OF_STREAM) " AS own_tai," \
 	" " OF_EITHER(LEDGER_STREAM_BEGUN, "begun", "ledger_stream", OF_STREAM) " AS by_clock" \
-	" FROM (SELECT sum(no_member) AS no_member, sum(slow) AS slow, sum(shutdown) AS shutdown," \
-	" sum(pool) AS pool, sum(no_time) AS no_time, session, dma_epoch, link, stream, grp," \
-	" min(second) AS second, sum(seconds) AS seconds, sum(offered) AS offered," \
-	" sum(acked) AS acked, sum(in_flight) AS in_flight, min(closed) AS closed," \
-	" max(time) AS time, min(balanced) AS balanced, sum(off) AS off" \
+	" FROM (SELECT session, dma_epoch, link, stream, grp, min(second) AS second," \
+	" sum(seconds) AS seconds," STREAM_SUMS " sum(in_flight) AS in_flight," \
+	" min(closed) AS closed, max(time) AS time, min(balanced) AS balanced, sum(off) AS off" \
 	" FROM (" STREAM_ROWS_SQL("") ") GROUP BY " BY_STREAM ") g"
 /* clang-format on */
 
@@ -276,14 +272,14 @@ static int unbalanced(struct query *q, struct scope scope, bool none, json_t *ob
 	return add(q, r, object, "unbalanced", &scope, wrong_streams);
 }
 
-int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json)
+int query_ledger(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	struct scope scope = {
-		.since_ns = what->since_ns,
-		.until_ns = what->until_ns ? what->until_ns : INT64_MAX,
-		.link = what->link,
-		.limit = what->limit ? what->limit : 200,
-		.by_ns = what->by_s == 60 || what->by_s == 3600 ? what->by_s * 1000000000ll : 0,
+		.since_ns = f->since_ns,
+		.until_ns = f->until_ns ? f->until_ns : INT64_MAX,
+		.link = f->link,
+		.limit = f->limit ? f->limit : 200,
+		.by_ns = f->by_s == 60 || f->by_s == 3600 ? f->by_s * 1000000000ll : 0,
 	};
 	json_t *json = json_object();
 	bool balanced = false;

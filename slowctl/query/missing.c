@@ -180,12 +180,11 @@ static int tell(struct query *q, const struct missing *m, json_t *object)
 		sum += m->gap[i].ended - m->gap[i].begun;
 		json_array_append_new(array, gap_json(&m->gap[i]));
 	}
-	if (json_object_set_new(object, "missing", array) < 0 ||
-	    json_object_set_new(object, "missing_s", json_real((double)sum / 1e9)) < 0 ||
-	    json_object_set_new(object, "begins",
-				m->begins > m->since && m->begins < m->until
-					? json_real((double)m->begins / 1e9)
-					: json_null()) < 0) {
+	if (json_object_update_new(object, json_pack("{s:o,s:f,s:o}", "missing", array, "missing_s",
+						     (double)sum / 1e9, "begins",
+						     m->begins > m->since && m->begins < m->until
+							     ? json_real((double)m->begins / 1e9)
+							     : json_null())) < 0) {
 		return query_no_memory(q);
 	}
 	return 0;

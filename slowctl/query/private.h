@@ -41,6 +41,9 @@ int query_row(struct query *q, json_t **ret_json, const char *sql, const char *t
  * the answer has failed, nothing is asked. 0, `r`, or negative errno. */
 int query_add_rows(struct query *q, int r, json_t *object, const char *key, const char *sql,
 		   const char *types, ...);
+/* {KEY:[rows]}, the newest `limit` (0: 100; ?2) since since_ns (?1). */
+int query_list(struct query *q, const char *key, const char *sql, int64_t since_ns, unsigned limit,
+	       json_t **ret_json);
 /* The end of an answer: *ret_json is `object`, which is released where `r` < 0 or a part of it is missing. `r`. */
 int query_answer(struct query *q, int r, json_t *object, json_t **ret_json);
 /* Into `object`: missing, missing_s, begins, as query_ledger() tells them. Negative errno. */

@@ -15,8 +15,7 @@
 #include "schemas/rows.h"
 #include "slowctl/param/kind_key.h"
 #include "slowctl/param/param.h"
-#include "slowctl/query/sql_guard.h"
-#include "slowctl/query/sql_schema.h"
+#include "slowctl/query/sql_file.h"
 
 #define BUSY_MS 1000
 /* Of SQLite's machine, between two looks at the clock. A look costs less than one of them in a hundred; a row
@@ -47,6 +46,25 @@ static int make_uri(const char *path, const char *options, char *uri, size_t siz
 	return 0;
 }
 
+/* `otherwise`: what the rest of SQLite's errors mean. */
+static int errno_of(int rc, int otherwise)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_NOTADB:
+	case SQLITE_CORRUPT:
+		return -EUCLEAN;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return -EBUSY;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	default:
+		return otherwise;
+	}
+}
+
 static int open_as(struct query *q, const char *path, const char *options)
 {
 	char uri[3 * PATH_SIZE];
@@ -66,19 +84,7 @@ static int open_as(struct query *q, const char *path, const char *options)
 		/* Opening is lazy: only a read tells. */
 		rc = sqlite3_exec(q->db, "SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
 	}
-	switch (rc & 0xff) {
-	case SQLITE_OK:
-		return 0;
-	case SQLITE_NOTADB:
-	case SQLITE_CORRUPT:
-		return -EUCLEAN;
-	case SQLITE_BUSY:
-		return -EBUSY;
-	case SQLITE_NOMEM:
-		return -ENOMEM;
-	default:
-		return -EACCES;
-	}
+	return errno_of(rc, -EACCES);
 }
 
 /*
@@ -112,21 +118,9 @@ static void on_name_matches(sqlite3_context *context, int count, sqlite3_value *
 				   param_name_matches((const char *)pattern, (const char *)name));
 }
 
-static int add_functions(sqlite3 *db)
-{
-	int rc = sqlite3_create_function(db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
-					 NULL, NULL);
-
-	if (rc == SQLITE_OK) {
-		rc = kind_key_register(db);
-	}
-	return rc == SQLITE_OK ? 0 : -ENOMEM;
-}
-
 static int check_schema(struct query *q, const char *path, struct sc_error *error)
 {
 	struct sql_schema is = {.version = 0};
-	int r;
 
 	if (sql_schema_read(q->db, &is) != SQLITE_OK || is.empty) {
 		return sc_fail(error, -EUCLEAN, "database", "Is it the right file?",
@@ -139,8 +133,12 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 			       path, is.version, ROWS_SCHEMA);
 	}
 	q->version = is.version;
-	r = add_functions(q->db);
-	return r < 0 ? sc_fail(error, r, "memory", "", "out of memory") : 0;
+	if (sqlite3_create_function(q->db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
+				    NULL, NULL) != SQLITE_OK ||
+	    kind_key_register(q->db) != SQLITE_OK) {
+		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	}
+	return 0;
 }
 
 static int open_fail(int r, const char *path, struct query *q, struct sc_error *error)
@@ -170,11 +168,7 @@ int query_open(const char *path, struct query **ret_query, struct sc_error *erro
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
 	r = open_best(q, path);
-	if (r < 0) {
-		open_fail(r, path, q, error);
-	} else {
-		r = check_schema(q, path, error);
-	}
+	r = r < 0 ? open_fail(r, path, q, error) : check_schema(q, path, error);
 	if (r < 0) {
 		query_close(q);
 		return r;
@@ -206,11 +200,6 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static uint64_t mono_ns(void)
-{
-	return (uint64_t)clock_ns(CLOCK_MONOTONIC);
-}
-
 int64_t query_utc_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
@@ -220,13 +209,13 @@ static int past_deadline(void *context)
 {
 	const struct query *q = context;
 
-	return q->deadline_ns && mono_ns() > q->deadline_ns;
+	return q->deadline_ns && (uint64_t)clock_ns(CLOCK_MONOTONIC) > q->deadline_ns;
 }
 
 void query_limit(struct query *q, unsigned limit_ms)
 {
 	q->limit_ms = limit_ms;
-	q->deadline_ns = limit_ms ? mono_ns() + limit_ms * 1000000ull : 0;
+	q->deadline_ns = limit_ms ? (uint64_t)clock_ns(CLOCK_MONOTONIC) + limit_ms * 1000000ull : 0;
 	sqlite3_progress_handler(q->db, LOOK_STEPS, limit_ms ? past_deadline : NULL, q);
 	sqlite3_busy_timeout(q->db, limit_ms && limit_ms < BUSY_MS ? (int)limit_ms : BUSY_MS);
 }
@@ -235,22 +224,12 @@ void query_limit(struct query *q, unsigned limit_ms)
 
 static int query_fail(struct query *q, int rc)
 {
-	snprintf(q->error, sizeof(q->error), "%s", sqlite3_errmsg(q->db));
-	switch (rc & 0xff) {
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-		return -EBUSY;
-	case SQLITE_NOMEM:
-		return -ENOMEM;
-	case SQLITE_INTERRUPT:
+	if ((rc & 0xff) == SQLITE_INTERRUPT) {
 		snprintf(q->error, sizeof(q->error), "not answered within %u ms", q->limit_ms);
 		return -ETIME;
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-		return -EUCLEAN;
-	default:
-		return -EIO;
 	}
+	snprintf(q->error, sizeof(q->error), "%s", sqlite3_errmsg(q->db));
+	return errno_of(rc, -EIO);
 }
 
 int query_no_memory(struct query *q)
@@ -438,6 +417,16 @@ int query_add_rows(struct query *q, int r, json_t *object, const char *key, cons
 	return r;
 }
 
+int query_list(struct query *q, const char *key, const char *sql, int64_t since_ns, unsigned limit,
+	       json_t **ret_json)
+{
+	json_t *json = json_object();
+	int r = query_add_rows(q, 0, json, key, sql, "ii", since_ns,
+			       (int64_t)(limit ? limit : 100));
+
+	return query_answer(q, r, json, ret_json);
+}
+
 int query_answer(struct query *q, int r, json_t *object, json_t **ret_json)
 {
 	r = r == 0 && !object ? query_no_memory(q) : r;
@@ -472,42 +461,27 @@ int query_commands(struct query *q, const struct query_filter *f, json_t **ret_j
 	return query_answer(q, r, json, ret_json);
 }
 
-/* Its statement, compiled when first asked for. Whoever has stepped it resets it, or it holds its snapshot. */
-static int command_now_statement(struct query *q, uint64_t id)
-{
-	int rc, r = q->command_now ? 0
-				   : query_prepare(q, &q->command_now,
-						   QUERY_COMMAND "command WHERE id = ?1", "");
-
-	if (r < 0) {
-		return r;
-	}
-	rc = sqlite3_bind_int64(q->command_now, 1, (int64_t)id);
-	return rc == SQLITE_OK ? 0 : query_fail(q, rc);
-}
-
 static int no_such_command(struct query *q)
 {
 	snprintf(q->error, sizeof(q->error), "no such command");
 	return -ENOENT;
 }
 
+/* Its statement is compiled when first asked for. Once stepped it is reset, or it would hold its snapshot. */
 int query_command_now(struct query *q, uint64_t id, json_t **ret_json)
 {
 	json_t *command = NULL;
-	int r = command_now_statement(q, id);
+	int r = q->command_now ? 0
+			       : query_prepare(q, &q->command_now,
+					       QUERY_COMMAND "command WHERE id = ?1", "");
 
-	if (r < 0) {
-		return r;
+	if (r == 0) {
+		r = sqlite3_bind_int64(q->command_now, 1, (int64_t)id);
+		r = r == SQLITE_OK ? query_step(q, q->command_now) : query_fail(q, r);
+		command = r > 0 ? query_object(q->command_now) : NULL;
+		r = r > 0 ? 0 : r == 0 ? no_such_command(q) : r;
+		sqlite3_reset(q->command_now);
 	}
-	r = query_step(q, q->command_now);
-	if (r > 0) {
-		command = query_object(q->command_now);
-		r = 0;
-	} else if (r == 0) {
-		r = no_such_command(q);
-	}
-	sqlite3_reset(q->command_now);
 	return query_answer(q, r, command, ret_json);
 }
 
@@ -521,15 +495,15 @@ int query_client(struct query *q, const char *client_id, json_t **ret_json)
 	return query_answer(q, r, command, ret_json);
 }
 
-int query_command(struct query *q, uint64_t id, json_t **ret_json)
+int query_command(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	json_t *command = NULL;
-	int r = query_command_now(q, id, &command);
+	int r = query_command_now(q, f->command, &command);
 
 	r = query_add_rows(q, r, command, "transitions",
 			   "SELECT time AS [time:t], state, frame, detail FROM command_life"
 			   " WHERE command = ?1 ORDER BY number",
-			   "i", (int64_t)id);
+			   "i", (int64_t)f->command);
 	return query_answer(q, r, command, ret_json);
 }
 

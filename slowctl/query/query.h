@@ -36,70 +36,71 @@ void query_limit(struct query *q, unsigned limit_ms);
 
 #define QUERY_ALL (-1)
 
+/* What is asked for; 0, NULL: not given. Each query says what it uses. */
 struct query_filter {
-	unsigned limit; /* 0: 100 */
+	unsigned limit; /* rows */
 	int64_t since_ns;
-	const char *parameter; /* shell pattern on the name, the tower may be left out; NULL: all */
-	const char *state;     /* "DONE", ..., "open" (not ended); NULL: all */
-	const char *who;       /* NULL: all */
-	int tower, floor;      /* 0: all */
+	int64_t until_ns;
+	int64_t at_ns, from_ns, to_ns;
+	const char *name; /* of a parameter; the tower may be left out where that is unambiguous */
+	const json_t *names;   /* full names of parameters */
+	const char *parameter; /* shell pattern on the name, the tower may be left out */
+	const char *state;     /* "DONE", ..., "open" (not ended) */
+	const char *who;
+	int tower, floor;
+	uint64_t command;
+	const char *job, *after;
+	int link; /* 0..3, of the ledger also QUERY_ALL */
+	unsigned
+		by_s; /* of the ledger: 60, 3600: rows of links and streams by minute or hour; else as kept */
 };
-/* Newest first. {commands:[Command]} */
-int query_commands(struct query *q, const struct query_filter *filter, json_t **ret_json);
+/* By limit (0: 100), since_ns, parameter, state, who, tower, floor. Newest first. {commands:[Command]} */
+int query_commands(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* The command with that client id; -ENOENT. */
 int query_client(struct query *q, const char *client_id, json_t **ret_json);
 /* The command in its present state; -ENOENT. */
 int query_command_now(struct query *q, uint64_t id, json_t **ret_json);
-/* Command with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
-int query_command(struct query *q, uint64_t id, json_t **ret_json);
+/* `command` with transitions:[{time, state, frame, detail}], oldest first; -ENOENT. */
+int query_command(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* {snapshots:[{name, time, who, note, pattern, parameters, unknown}]}, newest first. */
 int query_snapshots(struct query *q, unsigned limit, json_t **ret_json);
 /* One of them, with `id` and values:[{parameter, value}] by name; -ENOENT. */
 int query_snapshot(struct query *q, const char *name, json_t **ret_json);
-/* The commands of a job (client ids JOB.N...), by client id, at most 1000 from behind client id `after` (NULL: the
+/* The commands of `job` (client ids JOB.N...), by client id, at most 250 from behind client id `after` (NULL: the
  * first) on: {job, commands:[Command], more}. */
-int query_job(struct query *q, const char *job, const char *after, json_t **ret_json);
+int query_job(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* The last jobs, those that began last first, at most `limit` (0: 20): {jobs:[{job, time, who, reason, ended|null,
  * commands, open, back (commands of its roll-back), states:{STATE: commands}}]}. Names of jobs begin with the year. */
-int query_jobs(struct query *q, unsigned limit, json_t **ret_json);
-/* Oldest first, the newest `limit` (0: 1000) before until_ns (0: all). {name, unit|null, words:[..]|null,
+int query_jobs(struct query *q, const struct query_filter *f, json_t **ret_json);
+/* The parameter `name`. Oldest first, the newest `limit` (0: 1000) before until_ns (0: all). {name, unit|null, words:[..]|null,
  * before:{time, value, setpoint}|null (what stood at since_ns, not stale then, where no row says
  * it), rows:[{time, value, setpoint}] (and of old samples, rolled up, value is their mean: {..,
  * until (time of the last of them), min, max, samples, span_s (60, 3600)}), sets:[Command] (that
- * asked for another value in that time)}. words[n] is what value n means. The tower may be left out
- * where that is unambiguous: -ENOTUNIQ; never sampled nor set: -ENODATA of a kind that the
+ * asked for another value in that time)}. words[n] is what value n means. -ENOTUNIQ: say the tower; never sampled nor set: -ENODATA of a kind that the
  * dictionary has, else -ENOENT. */
-int query_history(struct query *q, const char *name, int64_t since_ns, int64_t until_ns,
-		  unsigned limit, json_t **ret_json);
+int query_history(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* Full names of all parameters that have samples or were set, and match one of the patterns (an array of texts;
  * NULL or empty: all), in order. -ENOENT: nothing matches one of them. */
 int query_names(struct query *q, const json_t *patterns, json_t **ret_names);
 /*
- * What the parameters of these full names were at time_ns: {time, parameters:[{name, unit|null, words|null, value,
+ * What the parameters `names` were at at_ns: {time, parameters:[{name, unit|null, words|null, value,
  * sampled, age_s, quality, setpoint, mean_of, set_by, author, open}]}. value is that of the last
- * sample before (taken at `sampled`, age_s before time_ns), null and quality "never" when there is
+ * sample before (taken at `sampled`, age_s before at_ns), null and quality "never" when there is
  * none. An unchanged value is kept every 10 minutes: behind 15 the quality is "stale". mean_of:
  * {span_s, samples, min, max} where old samples were rolled up and value is their mean (`sampled`
- * the last of them, or time_ns when it is among them), else null. setpoint: as the sample has it,
+ * the last of them, or at_ns when it is among them), else null. setpoint: as the sample has it,
  * or what was executed since. author: {command, who, origin, reason, op, new, state (as it ended),
  * time (asked), executed} of the last command that the floor had executed by then; set_by:
  * "command" (author), "fcm" where the set register read since holds what that command did not set
  * (a module without power has HV 0), author is null then; null: none in the journal; open: number
  * of one under way then, or null.
  */
-int query_at(struct query *q, const json_t *names, int64_t time_ns, json_t **ret_json);
-/* {from, to, compared, differences:[{name, unit, words, from:{value, ... as above}, to:{..}}]}: those whose set
+int query_at(struct query *q, const struct query_filter *f, json_t **ret_json);
+/* Of `names`, between from_ns and to_ns: {from, to, compared, differences:[{name, unit, words, from:{value, ... as above}, to:{..}}]}: those whose set
  * point differs, or whose value by more than the dictionary's deadband. */
-int query_diff(struct query *q, const json_t *names, int64_t from_ns, int64_t to_ns,
-	       json_t **ret_json);
-struct query_account {
-	int64_t since_ns, until_ns; /* until_ns 0: now */
-	int link;		    /* 0..3 or QUERY_ALL */
-	unsigned limit;		    /* 0: 200 */
-	unsigned by_s; /* 60, 3600: rows of links and streams by minute or hour; else as kept */
-};
+int query_diff(struct query *q, const struct query_filter *f, json_t **ret_json);
 /*
- * The ledger of the rows whose time is from since_ns on and before until_ns.
+ * The ledger of the rows of `link` whose time is from since_ns on and before until_ns (0: now); limit 0: 200.
  * {balanced, totals:{links:[{link, tower, floor, seconds, span, open, partial, restarts, cells, good, lost,
  *   "link-down", ..., balanced}], streams:[{link, stream, group, seconds, span, open, offered, acknowledged,
  *   in_flight, lost, dropped:{...}, balanced}]},
@@ -120,16 +121,13 @@ struct query_account {
  * since_ns (but not before the ledger's first row, `begins`, null when that is earlier) to until_ns that no row
  * accounts for, a gap of less than 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
  */
-int query_ledger(struct query *q, const struct query_account *what, json_t **ret_json);
-/* {reference:{...}|null, rows:[..], events:[..]} of one link, the newest `limit` of each (0: 600). */
-int query_phase_history(struct query *q, int link, int64_t since_ns, unsigned limit,
-			json_t **ret_json);
-int query_runs(struct query *q, unsigned limit,
-	       json_t **ret_json); /* {current, runs:[..]}, newest first */
-/* {events:[..]}, newest first. */
-int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
-/* {events:[..]}, newest first. */
-int query_clock_history(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json);
+int query_ledger(struct query *q, const struct query_filter *f, json_t **ret_json);
+/* {reference:{...}|null, rows:[..], events:[..]} of one link since since_ns, the newest `limit` of each (0: 600). */
+int query_phase_history(struct query *q, const struct query_filter *f, json_t **ret_json);
+/* The last `limit` (0: 100) of each, newest first: {current, runs:[..]} and, since since_ns, {events:[..]} twice. */
+int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json);
+int query_events(struct query *q, const struct query_filter *f, json_t **ret_json);
+int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* {station:{key:value, ...}, schema, program_schema, last_write} schema: of the file, when it was
  * opened; program_schema: the newest that this program supports; last_write: time of the newest row
  * anywhere, null: none. */

@@ -37,51 +37,40 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(y->name, x->name);
 }
 
-static int find(const char *directory, struct found **ret_found, size_t *ret_n)
+static int not_hidden(const struct dirent *e)
 {
-	struct found *found = NULL;
-	size_t n = 0, size = 0;
-	struct dirent *e;
+	return e->d_name[0] != '.';
+}
+
+/* The directories in it, newest first. How many, or negative errno. */
+static int find(const char *directory, struct found **ret_found)
+{
+	struct dirent **names = NULL;
+	struct found *found;
+	char path[2 * PATH_MAX];
 	struct stat st;
-	int r = 0;
-	DIR *d = opendir(directory);
+	int n = 0, all = scandir(directory, &names, not_hidden, NULL);
 
-	if (!d && errno != ENOENT) {
-		return -errno;
+	if (all < 0) {
+		return errno == ENOENT ? 0 : -errno;
 	}
-	while (d && r == 0 && (e = readdir(d))) {
-		if (e->d_name[0] == '.' ||
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISDIR(st.st_mode)) {
-			continue;
-		}
-		if (n == size) {
-			size_t more = size ? size * 2 : 64;
-			struct found *grown = realloc(found, more * sizeof(*found));
-
-			r = grown ? 0 : -ENOMEM;
-			found = grown ? grown : found;
-			size = grown ? more : size;
-		}
-		if (r == 0) {
-			memccpy(found[n].name, e->d_name, 0, sizeof(found[n].name));
+	found = calloc((size_t)all + 1, sizeof(*found));
+	for (int i = 0; i < all; i++) {
+		snprintf(path, sizeof(path), "%s/%s", directory, names[i]->d_name);
+		if (found && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+			memccpy(found[n].name, names[i]->d_name, 0, sizeof(found[n].name));
 			found[n++].changed_ns =
 				st.st_mtim.tv_sec * 1000000000ll + st.st_mtim.tv_nsec;
 		}
+		free(names[i]);
 	}
-	if (d) {
-		closedir(d);
+	free(names);
+	if (!found) {
+		return -ENOMEM;
 	}
-	if (r < 0) {
-		free(found);
-		return r;
-	}
-	if (n > 0) {
-		qsort(found, n, sizeof(*found), newest_first);
-	}
+	qsort(found, (size_t)n, sizeof(*found), newest_first);
 	*ret_found = found;
-	*ret_n = n;
-	return 0;
+	return n;
 }
 
 /* `fd`: the recording's directory, closed here. */
@@ -139,18 +128,15 @@ static json_t *entry_of(const char *directory, const char *name)
 int recordings_list(const char *directory, unsigned limit, json_t **ret_list)
 {
 	struct found *found = NULL;
-	size_t n = 0;
-	json_t *list;
-	int r = find(directory, &found, &n);
+	int n = find(directory, &found);
 
-	if (r < 0) {
-		return r;
+	if (n < 0) {
+		return n;
 	}
-	list = json_array();
-	for (size_t i = 0; i < n && (limit == 0 || i < limit); i++) {
-		json_array_append_new(list, entry_of(directory, found[i].name));
+	*ret_list = json_array();
+	for (int i = 0; i < n && (limit == 0 || (unsigned)i < limit); i++) {
+		json_array_append_new(*ret_list, entry_of(directory, found[i].name));
 	}
 	free(found);
-	*ret_list = list;
 	return 0;
 }

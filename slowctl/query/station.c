@@ -6,78 +6,69 @@
 
 #include "schemas/rows.h"
 
-static int64_t limit_or(unsigned limit, unsigned otherwise)
+int query_phase_history(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	return limit ? limit : otherwise;
-}
-
-int query_phase_history(struct query *q, int link, int64_t since_ns, unsigned limit,
-			json_t **ret_json)
-{
+	int64_t link = f->link, limit = f->limit ? f->limit : 600;
 	json_t *json, *reference = NULL;
 	int r = query_row(q, &reference,
 			  "SELECT phase_ps, rtt_frames, rtt_bytes, rtt_bits, time AS [time:t], who,"
 			  " reason FROM phase_reference WHERE link = ?1",
-			  "i", (int64_t)link);
+			  "i", link);
 
-	json = json_pack("{s:i,s:o*}", "link", link, "reference", reference);
+	json = json_pack("{s:i,s:o*}", "link", f->link, "reference", reference);
 	r = query_add_rows(q, r, json, "rows",
 			   "SELECT * FROM (SELECT time AS [time:t], mean_ps, sigma_ps, min_ps,"
 			   " max_ps, samples, rtt_frames, rtt_bytes, rtt_bits FROM phase_row"
 			   " WHERE link = ?1 AND time >= ?2 ORDER BY time DESC LIMIT ?3)"
 			   " ORDER BY [time:t]",
-			   "iii", (int64_t)link, since_ns, limit_or(limit, 600));
+			   "iii", link, f->since_ns, limit);
 	r = query_add_rows(
 		q, r, json, "events",
 		"SELECT * FROM (SELECT time AS [time:t], verdict, slip, difference_ps,"
 		" mean_ps, sigma_ps, samples, who, reason FROM phase_event"
 		" WHERE link = ?1 AND time >= ?2 ORDER BY time DESC, rowid DESC LIMIT ?3)"
 		" ORDER BY [time:t]",
-		"iii", (int64_t)link, since_ns, limit_or(limit, 600));
+		"iii", link, f->since_ns, limit);
 	return query_answer(q, r, json, ret_json);
 }
 
-int query_runs(struct query *q, unsigned limit, json_t **ret_json)
+int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	json_t *json = json_object();
 	const json_t *last;
 	json_int_t current = 0;
-	int r = query_add_rows(q, 0, json, "runs",
-			       "SELECT number, note, who, begun AS [begun:t], ended AS [ended:t],"
-			       " nullif(begun_slice, 0) AS begun_slice,"
-			       " nullif(ended_slice, 0) AS ended_slice"
-			       " FROM run ORDER BY number DESC LIMIT ?1",
-			       "i", limit_or(limit, 100));
+	int r = query_list(q, "runs",
+			   "SELECT number, note, who, begun AS [begun:t], ended AS [ended:t],"
+			   " nullif(begun_slice, 0) AS begun_slice,"
+			   " nullif(ended_slice, 0) AS ended_slice"
+			   " FROM run ORDER BY number DESC LIMIT ?2",
+			   0, f->limit, ret_json);
 
-	last = json_array_get(json_object_get(json, "runs"), 0);
+	if (r < 0) {
+		return r;
+	}
+	last = json_array_get(json_object_get(*ret_json, "runs"), 0);
 	if (last && json_is_null(json_object_get(last, "ended"))) {
 		current = json_integer_value(json_object_get(last, "number"));
 	}
-	json_object_set_new(json, "current", json_integer(current));
-	return query_answer(q, r, json, ret_json);
+	json_object_set_new(*ret_json, "current", json_integer(current));
+	return 0;
 }
 
-int query_events(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json)
+int query_events(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	json_t *json = json_object();
-	int r = query_add_rows(q, 0, json, "events",
-			       "SELECT time AS [time:t], severity, code, object, text, action"
-			       " FROM event WHERE time >= ?1 ORDER BY time DESC, id DESC LIMIT ?2",
-			       "ii", since_ns, limit_or(limit, 100));
-
-	return query_answer(q, r, json, ret_json);
+	return query_list(q, "events",
+			  "SELECT time AS [time:t], severity, code, object, text, action"
+			  " FROM event WHERE time >= ?1 ORDER BY time DESC, id DESC LIMIT ?2",
+			  f->since_ns, f->limit, ret_json);
 }
 
-int query_clock_history(struct query *q, int64_t since_ns, unsigned limit, json_t **ret_json)
+int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	json_t *json = json_object();
-	int r = query_add_rows(
-		q, 0, json, "events",
+	return query_list(
+		q, "events",
 		"SELECT time AS [time:t], state, source, uncertainty_ns, time_epoch, reason"
 		" FROM clock_event WHERE time >= ?1 ORDER BY time DESC, rowid DESC LIMIT ?2",
-		"ii", since_ns, limit_or(limit, 100));
-
-	return query_answer(q, r, json, ret_json);
+		f->since_ns, f->limit, ret_json);
 }
 
 static int station_values(struct query *q, json_t *object)

@@ -51,37 +51,33 @@ static void refused(struct safe_row *row, const struct sc_error *error)
 	snprintf(row->hint, sizeof(row->hint), "%s", error->hint);
 }
 
+/* What the commands of all modules have in common. */
+struct order {
+	struct engine *e;
+	struct engine_now now;
+	struct engine_request q;
+	bool dry; /* it is only checked whether the engine would take them */
+};
+
 /* The row is settled if it is refused. */
-static void submit(struct engine *e, struct safe_row *row, struct safe_part *part, uint64_t after,
-		   struct engine_request q, struct engine_now now)
+static void submit(const struct order *o, struct safe_row *row, struct safe_part *part,
+		   uint64_t after)
 {
+	struct engine_request q = o->q;
 	struct sc_error error = {0};
 	int r;
 
 	q.parameter = part->param->name;
 	q.value = part->param->kind->safest;
 	q.after = after;
-	r = engine_submit(e, &q, now, &part->command, &error);
-	part->taken = r == 0;
+	r = (o->dry ? engine_check : engine_submit)(o->e, &q, o->now, &part->command, &error);
+	part->taken = r == 0 && !o->dry;
 	if (r < 0) {
 		refused(row, &error);
+	}
+	if (!part->taken) {
 		part->command = 0; /* the journal does not have its number yet */
 	}
-}
-
-/* The same without doing it. */
-static int check(struct engine *e, struct safe_row *row, const struct param *p,
-		 struct engine_now now)
-{
-	const struct engine_request q = {.parameter = p->name, .value = p->kind->safest};
-	struct sc_error error = {0};
-	uint64_t id;
-	int r = engine_check(e, &q, now, &id, &error);
-
-	if (r < 0) {
-		refused(row, &error);
-	}
-	return r;
 }
 
 /* A module known to be off takes no HV, not even 0; that it is off is shown by switching it off once more. */
@@ -91,23 +87,21 @@ static bool known_off(const struct safe_row *row, struct engine_now now)
 	       param_quality(row->power.param, now.mono_ns) == PARAM_GOOD;
 }
 
-static void submit_all(struct safe *s, struct engine *e, const struct engine_request *q,
-		       struct engine_now now)
+static void submit_all(struct safe *s, const struct order *o)
 {
 	for (unsigned n = 0; n < s->count; n++) { /* all loads first: their words leave first */
 		struct safe_row *row = &s->rows[n];
 
-		row->down = known_off(row, now);
+		row->down = known_off(row, o->now);
 		if (!row->down) {
-			submit(e, row, &row->load, 0, *q, now);
+			submit(o, row, &row->load, 0);
 		}
 	}
 	for (unsigned n = 0; n < s->count; n++) {
 		struct safe_row *row = &s->rows[n];
 
 		if (!row->settled) {
-			submit(e, row, &row->power, row->load.taken ? row->load.command : 0, *q,
-			       now);
+			submit(o, row, &row->power, row->load.command);
 		}
 	}
 }
@@ -136,45 +130,30 @@ static int gather(struct params *params, const char *pattern, struct safe **ret_
 	return 0;
 }
 
-int safe_try(struct engine *e, struct params *params, const char *pattern, struct engine_now now,
-	     struct safe **ret_safe, struct sc_error *error)
-{
-	struct safe *s = NULL;
-	int r = gather(params, pattern, &s, error);
-
-	for (unsigned n = 0; s && n < s->count; n++) {
-		struct safe_row *row = &s->rows[n];
-
-		row->down = known_off(row, now);
-		if (row->down || check(e, row, row->load.param, now) == 0) {
-			check(e, row, row->power.param, now);
-		}
-	}
-	if (s) {
-		*ret_safe = s;
-	}
-	return r;
-}
-
 int safe_begin(struct engine *e, struct params *params, const char *pattern,
 	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
 	       struct sc_error *error)
 {
+	struct order o = {.e = e, .now = now, .dry = !who};
 	struct safe *s = NULL;
-	struct engine_request q = {
-		.who = who->who, .origin = who->origin, .uid = who->uid, .pid = who->pid};
 	char reason[ROW_REASON_MAX];
 	int r = gather(params, pattern, &s, error);
 
 	if (!s) {
 		return r;
 	}
-	s->number = engine_next_id(e, now);
-	snprintf(reason, sizeof(reason), "safe %llu%s%s", (unsigned long long)s->number,
-		 who->reason && who->reason[0] ? ": " : "", who->reason ? who->reason : "");
-	q.reason = reason;
-	q.job = s->number;
-	submit_all(s, e, &q, now);
+	if (who) {
+		s->number = engine_next_id(e, now);
+		snprintf(reason, sizeof(reason), "safe %llu%s%s", (unsigned long long)s->number,
+			 who->reason && who->reason[0] ? ": " : "", who->reason ? who->reason : "");
+		o.q = (struct engine_request){.who = who->who,
+					      .origin = who->origin,
+					      .uid = who->uid,
+					      .pid = who->pid,
+					      .reason = reason,
+					      .job = s->number};
+	}
+	submit_all(s, &o);
 	*ret_safe = s;
 	return 0;
 }

@@ -38,15 +38,12 @@ struct safe;
 
 /*
  * Begin it for all modules whose load or power matches the pattern (of params_match(); NULL: all).
- * From `who` only name, origin, uid, pid and reason are used. -ENOENT no such module,
- * -ENOMEM. A module whose commands were refused is a row that has settled.
+ * From `who` only name, origin, uid, pid and reason are used; NULL: a dry run, nothing is sent. -ENOENT no such
+ * module, -ENOMEM. A module whose commands were, or would be, refused is a row that has settled.
  */
 int safe_begin(struct engine *e, struct params *params, const char *pattern,
 	       const struct engine_request *who, struct engine_now now, struct safe **ret_safe,
 	       struct sc_error *error);
-/* A dry run: nothing is sent; the rows that would be refused are settled. */
-int safe_try(struct engine *e, struct params *params, const char *pattern, struct engine_now now,
-	     struct safe **ret_safe, struct sc_error *error);
 void safe_destroy(struct safe *s);
 
 /* The progress of any command. True: it was one of these, and a row has changed. */

@@ -60,7 +60,7 @@ static void try_list(const uint8_t *data, size_t size)
 	memset(&list, 0xa5, sizeof(list));
 	again = list;
 	put(data, size, "");
-	r = access_list_read(path, &list, complain, &mistakes);
+	r = access_list_read(geteuid(), path, &list, complain, &mistakes);
 	must(r == (mistakes ? -EINVAL : 0));
 	if (r < 0) {
 		must(memcmp(&list, &again, sizeof(list)) == 0);
@@ -72,7 +72,7 @@ static void try_list(const uint8_t *data, size_t size)
 		must(access_key_check(list.key[n].key) == 0);
 	}
 	put(data, size, "\n# a comment\n");
-	r = access_list_read(path, &again, complain, &mistakes);
+	r = access_list_read(geteuid(), path, &again, complain, &mistakes);
 	must(r == 0 && again.count == list.count);
 	must(memcmp(list.key, again.key, list.count * sizeof(list.key[0])) == 0);
 }
@@ -96,7 +96,7 @@ static void try_secret(const uint8_t *data, size_t size)
 	int r;
 
 	put(data, size, "");
-	r = keyfile_read(path, secret, public, &error);
+	r = keyfile_read(geteuid(), path, secret, public, &error);
 	if (r < 0) {
 		must(error.message[0] && strcmp(secret, "?") == 0);
 		must_not_tell(data, size, error.message);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "slowctl/access/keyfile.h"
 #include "slowctl/fcmctl/show/value.h"
@@ -41,7 +42,7 @@ static int check_key(struct ctl *ctl, const char *file)
 				"the daemon's allow list",
 				"this daemon encrypts its data");
 	}
-	if (keyfile_read(file, secret, public, &error) < 0) {
+	if (keyfile_read(geteuid(), file, secret, public, &error) < 0) {
 		return ctl_fail(ctl, CTL_NOT, error.code, error.hint, "%s", error.message);
 	}
 	explicit_bzero(secret, sizeof(secret));

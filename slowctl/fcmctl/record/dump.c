@@ -137,20 +137,12 @@ static void on_verdict(void *context, const struct tdm_verdict *v)
 		put_packet(d, v, cell_of(d, v->count));
 	} else if (d->what == FRAMES) {
 		record_show_frame(&d->to, &at, v, cell_of(d, v->count));
-	} else if (whole.frame != NULL) {
-		if (show_parts[d->what] != NULL) {
-			show_parts[d->what](&d->to, &at, &whole);
-		}
+	} else if (whole.frame != NULL && show_parts[d->what] != NULL) {
+		show_parts[d->what](&d->to, &at, &whole);
 	}
 }
 
 /* ---------------------------------------------------------------- records */
-
-/* Every cell that is lost has a line. */
-static bool shows_lost(const struct dump *d)
-{
-	return d->what == FRAMES && d->pcap == NULL;
-}
 
 /* A gap of any length, a piece at a time, until enough is shown. */
 static void push_gap(struct dump *d, uint64_t count, uint64_t frames, enum tdm_loss loss)
@@ -172,7 +164,8 @@ static void push_gap(struct dump *d, uint64_t count, uint64_t frames, enum tdm_l
 		tdm_deframe_gap(d->l->deframe, n, count, loss, on_verdict, d);
 		count += n;
 		frames -= n;
-		if (!shows_lost(d)) { /* what a gap cuts its first piece has cut */
+		/* Only frames have a line for each cell that is lost; else the first piece has cut all that a gap cuts. */
+		if (d->what != FRAMES || d->pcap != NULL) {
 			d->l->left -= frames < d->l->left ? frames : d->l->left;
 			return;
 		}
@@ -302,26 +295,22 @@ static void dump_segment(struct dump *d, const struct recording *r,
 {
 	const char *path = segment->path, *slash = strrchr(path, '/');
 	int err = recording_open_segment(&d->file, r, segment);
+	const bool opened = err == 0;
 
 	d->name = slash != NULL ? slash + 1 : path;
-	if (err == 0 && d->file.walk.segment.link >= RECORDING_LINKS) {
-		recording_close(&d->file);
-		err = -EBADMSG;
+	if (opened) {
+		err = d->file.walk.segment.link < RECORDING_LINKS ? take_up(d) : -EBADMSG;
 	}
 	if (err == 0) {
-		err = take_up(d);
-		if (err < 0) {
-			recording_close(&d->file);
-		}
-	}
-	if (err < 0) {
+		walk_segment(d);
+		d->l->segment = d->file.walk.segment;
+	} else {
 		ctl_remark("%s: %s", path, open_fault(err));
 		d->bad = true;
-		return;
 	}
-	walk_segment(d);
-	d->l->segment = d->file.walk.segment;
-	recording_close(&d->file);
+	if (opened) {
+		recording_close(&d->file);
+	}
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -334,15 +323,16 @@ static void render_pcap(struct writer *w, const json_t *result)
 
 static int end_pcap(struct dump *d, const char *path)
 {
-	json_t *result = json_pack("{s:s,s:s,s:I}", "what", "pcap", "file", path, "packets",
-				   (json_int_t)record_pcap_packets(d->pcap));
-	int err = record_pcap_destroy(d->pcap);
+	const uint64_t packets = record_pcap_packets(d->pcap);
+	const int err = record_pcap_destroy(d->pcap);
+	json_t *result;
 
 	if (err < 0) {
-		json_decref(result);
 		return ctl_fail(d->ctl, CTL_NOT, "failed", "is its disk full?",
 				"%s could not be written: %s", path, strerror(-err));
 	}
+	result = json_pack("{s:s,s:s,s:I}", "what", "pcap", "file", path, "packets",
+			   (json_int_t)packets);
 	writer_result(d->ctl->out, result, render_pcap);
 	json_decref(result);
 	return CTL_DONE;

@@ -362,14 +362,14 @@ static void show_module(const struct record_sink *to, const struct record_place 
 void record_show_slots(const struct record_sink *to, const struct record_place *at,
 		       const struct tdm_verdict *v)
 {
+	struct tdm_hydro_slot s;
+
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
 		if (v->header.slot_valid & TDM_VALID_MODULE(m)) {
 			show_module(to, at, v->frame, m);
 		}
 	}
 	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
-		struct tdm_hydro_slot s;
-
 		if (v->header.slot_valid & TDM_VALID_HYDROPHONE(h)) {
 			tdm_hydro_slot_get(v->frame, h, &s);
 			pass(to,

@@ -28,52 +28,29 @@ static const char *size_text(const json_t *value, char *buf, size_t size)
 	return buf;
 }
 
-static const char *links_text(const json_t *links, char *buf, size_t size)
-{
-	size_t used = 0;
-	size_t i;
-	const json_t *link;
-
-	snprintf(buf, size, "-");
-	json_array_foreach (links, i, link) {
-		if (used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%lld",
-						 i > 0 ? "," : "",
-						 (long long)json_integer_value(link));
-		}
-	}
-	return buf;
-}
-
 static void render_start(struct writer *w, const json_t *result)
 {
-	char links[32];
-	char until[40];
-
-	writer_text(w, WRITER_GOOD, "recording %s", value_string(result, "name", "?"));
-	writer_line(w, WRITER_PLAIN, " of links %s goes to %s/%s",
-		    links_text(value_at(result, "links"), links, sizeof(links)),
-		    value_string(result, "directory", "?"), value_string(result, "name", "?"));
-	if (json_is_number(value_at(result, "until"))) {
-		writer_text(
-			w, WRITER_PLAIN, "until %s UTC",
-			value_text(value_at(result, "until"), VALUE_TIME, until, sizeof(until)));
-	} else {
-		writer_text(w, WRITER_PLAIN, "until fcmctl record stop");
-	}
+	value_say(w, WRITER_GOOD, result, "recording {name|?}");
+	value_say(w, WRITER_PLAIN, result, " of links {links} goes to {directory|?}/{name|?}");
 	writer_newline(w);
+	value_line(w, WRITER_PLAIN, result,
+		   json_is_number(value_at(result, "until")) ? "until {until:time} UTC"
+							     : "until fcmctl record stop");
 }
 
 static void render_stop(struct writer *w, const json_t *result)
 {
 	char bytes[32];
+	char text[256];
 
 	writer_paragraph(
-		w, 0, WRITER_PLAIN,
-		"recording %s has ended: %s%lld frames, %s; %lld cells without data, %lld let go",
-		value_string(result, "name", "?"),
-		value_true(result, "resumed") ? "since the daemon's start " : "",
-		value_integer(result, "frames", 0),
+		w, 0, WRITER_PLAIN, "%s, %s; %lld cells without data, %lld let go",
+		value_fill(result,
+			   value_true(result, "resumed")
+				   ? "recording {name|?} has ended: since the daemon's start "
+				     "{frames|0} frames"
+				   : "recording {name|?} has ended: {frames|0} frames",
+			   text, sizeof(text)),
 		size_text(value_at(result, "bytes"), bytes, sizeof(bytes)),
 		value_integer(result, "gap_frames", 0), value_integer(result, "let_go_frames", 0));
 }
@@ -83,13 +60,11 @@ static void end_cell(struct writer *w, const json_t *r, const char *active)
 {
 	const char *name = value_string(r, "name", "");
 	const char *trouble = value_string(r, "trouble", "");
-	char ended[40];
 
 	if (*trouble != '\0') {
 		writer_cell(w, WRITER_BAD, "%s", trouble);
 	} else if (json_is_number(value_at(r, "ended"))) {
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    value_text(value_at(r, "ended"), VALUE_TIME, ended, sizeof(ended)));
+		value_cell(w, r, "ended", VALUE_TIME);
 	} else if (active != NULL && strcmp(active, name) == 0) {
 		writer_cell(w, WRITER_GOOD, "goes on");
 	} else {
@@ -129,8 +104,7 @@ static void render_list(struct writer *w, const json_t *result)
 
 		value_cell(w, r, "name", VALUE_PLAIN);
 		value_cell(w, r, "kind", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    links_text(value_at(r, "links"), text, sizeof(text)));
+		value_cell(w, r, "links", VALUE_PLAIN);
 		writer_cell(w, WRITER_PLAIN, "%s",
 			    size_text(value_at(r, "bytes"), text, sizeof(text)));
 		value_cell(w, r, "segments", VALUE_COUNT);
@@ -195,44 +169,37 @@ void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 	}
 }
 
-/* `place`: directory, and the one that is active; stolen. */
-static int list_files(struct ctl *ctl, json_t *place, unsigned limit)
-{
-	const char *path = value_string(place, "directory", "");
-	char action[PATH_MAX];
-	json_t *list = NULL;
-	int err = recordings_list(path, limit, &list);
-
-	if (err != 0) {
-		ctl_fail(ctl, CTL_NOT, "failed",
-			 err == -EACCES ? ctl_access_action(path, action, sizeof(action))
-					: "is its disk mounted, and working?",
-			 "%s: %s", path, strerror(-err));
-		json_decref(place);
-		return CTL_NOT;
-	}
-	json_object_set_new(place, "recordings", list);
-	writer_result(ctl->out, place, render_list);
-	json_decref(place);
-	return CTL_DONE;
-}
-
 /* The daemon says where they are; how many and how large is between us and the disk. */
 static int list_records(struct ctl *ctl, const struct ctl_args *args)
 {
 	const unsigned limit = ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20;
-	char path[PATH_MAX];
-	json_t *place = NULL;
-	int code;
+	char path[PATH_MAX], action[PATH_MAX];
+	json_t *place = NULL, *list = NULL;
+	int code = CTL_DONE, err;
 
 	if (ctl_is_away(ctl_connect(ctl))) {
 		ctl_recordings_place(ctl, path, sizeof(path));
 		ctl_remark("the daemon is not running; this is from the files in %s", path);
 		place = json_pack("{s:s,s:n}", "directory", path, "active");
-		return list_files(ctl, place, limit);
+	} else {
+		code = ctl_ask(ctl, "record.list", NULL, &place);
 	}
-	code = ctl_ask(ctl, "record.list", NULL, &place);
-	return code == CTL_DONE ? list_files(ctl, place, limit) : code;
+	if (code != CTL_DONE) {
+		return code;
+	}
+	snprintf(path, sizeof(path), "%s", value_string(place, "directory", ""));
+	err = recordings_list(path, limit, &list);
+	if (err == 0) {
+		json_object_set_new(place, "recordings", list);
+		writer_result(ctl->out, place, render_list);
+	} else {
+		code = ctl_fail(ctl, CTL_NOT, "failed",
+				err == -EACCES ? ctl_access_action(path, action, sizeof(action))
+					       : "is its disk mounted, and working?",
+				"%s: %s", path, strerror(-err));
+	}
+	json_decref(place);
+	return code;
 }
 
 const struct ctl_command ctl_record_commands[] = {

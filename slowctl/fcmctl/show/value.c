@@ -101,6 +101,24 @@ static void number_text(double number, enum value_form form, char *buf, size_t s
 	}
 }
 
+/* Of texts or whole numbers: "0,2". */
+static void array_text(const json_t *array, char *buf, size_t size)
+{
+	size_t used = 0, i;
+	const json_t *member;
+
+	json_array_foreach (array, i, member) {
+		const char *text = json_string_value(member);
+		char number[24];
+
+		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(member));
+		if (used < size) {
+			used += (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? "," : "",
+						 text != NULL ? text : number);
+		}
+	}
+}
+
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size)
 {
 	if (json_is_integer(value) &&
@@ -114,6 +132,8 @@ const char *value_text(const json_t *value, enum value_form form, char *buf, siz
 		snprintf(buf, size, "%s", json_is_true(value) ? "on" : "off");
 	} else if (json_is_boolean(value)) {
 		snprintf(buf, size, "%s", json_is_true(value) ? "yes" : "no");
+	} else if (json_array_size(value) > 0) {
+		array_text(value, buf, size);
 	} else {
 		snprintf(buf, size, "-");
 	}

@@ -24,7 +24,7 @@ const char *value_string(const json_t *object, const char *path, const char *oth
 bool value_true(const json_t *object, const char *path);
 
 enum value_form {
-	VALUE_PLAIN,	 /* text, number (as few digits as it needs), yes/no */
+	VALUE_PLAIN,	 /* text, number (as few digits as it needs), yes/no, "0,2" of an array */
 	VALUE_COUNT,	 /* whole number */
 	VALUE_TIME,	 /* UTC s -> 2026-11-20 15:12:03 */
 	VALUE_TIME_MS,	 /* ... .123 */

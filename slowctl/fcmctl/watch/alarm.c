@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "slowctl/fcmctl/core/client.h"
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
@@ -19,33 +18,46 @@ bool ctl_alarm_paused(const json_t *alarm)
 				  strcmp(value_string(alarm, "severity", "red"), "red") != 0);
 }
 
-/* " (it covers the warning only)" */
-static const char *uncovered(const json_t *alarm)
-{
-	return ctl_alarm_paused(alarm) ? "" : " (of the warning; as an alarm it counts)";
-}
-
 const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size)
 {
-	const char *seen = value_string(alarm, "acknowledged.text", "");
-	char until[32];
-	size_t used = 0;
+	char seen[240] = "", paused[320] = "";
 
-	*buf = '\0';
 	if (json_is_object(value_at(alarm, "acknowledged"))) {
-		used = (size_t)snprintf(buf, size, "acknowledged by %s%s%s",
-					value_string(alarm, "acknowledged.who", "?"),
-					*seen != '\0' ? ": " : "", seen);
+		value_fill(alarm,
+			   *value_string(alarm, "acknowledged.text", "") != '\0'
+				   ? "acknowledged by {acknowledged.who|?}: {acknowledged.text}"
+				   : "acknowledged by {acknowledged.who|?}",
+			   seen, sizeof(seen));
 	}
-	if (json_is_object(value_at(alarm, "paused")) && used < size) {
-		snprintf(
-			buf + used, size - used, "%spaused until %s UTC by %s: %s%s",
-			used > 0 ? "; " : "",
-			ctl_time_text(value_number(alarm, "paused.until"), 0, until, sizeof(until)),
-			value_string(alarm, "paused.who", "?"),
-			value_string(alarm, "paused.text", ""), uncovered(alarm));
+	if (json_is_object(value_at(alarm, "paused"))) {
+		value_fill(alarm,
+			   ctl_alarm_paused(alarm)
+				   ? "paused until {paused.until:time} UTC by {paused.who|?}: "
+				     "{paused.text|}"
+				   : "paused until {paused.until:time} UTC by {paused.who|?}: "
+				     "{paused.text|} (of the warning; as an alarm it counts)",
+			   paused, sizeof(paused));
 	}
+	snprintf(buf, size, "%s%s%s", seen, *seen != '\0' && *paused != '\0' ? "; " : "", paused);
 	return buf;
+}
+
+void ctl_alarm_advise(struct writer *w, const json_t *alarm, size_t indent)
+{
+	bool raised = strcmp(value_string(alarm, "standing", "raised"), "raised") == 0;
+	const char *text = value_string(alarm, "text", "");
+	const char *action = value_string(alarm, "action", "");
+	char dealt[400];
+
+	if (*ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0') {
+		writer_paragraph(w, indent, WRITER_DIM, "%s", dealt);
+	}
+	if (*text != '\0') {
+		writer_paragraph(w, indent, WRITER_PLAIN, "%s%s", raised ? "" : "last: ", text);
+	}
+	if (*action != '\0') {
+		writer_paragraph(w, indent, WRITER_PLAIN, "-> %s", action);
+	}
 }
 
 static const char *state_words(const json_t *alarm)
@@ -64,40 +76,26 @@ static const char *state_words(const json_t *alarm)
 static void render_alarm(struct writer *w, const json_t *alarm)
 {
 	const char *severity = value_string(alarm, "severity", "?");
-	bool paused = ctl_alarm_paused(alarm);
 	long long count = value_integer(alarm, "count", 0);
-	char when[40];
-	char dealt[400];
 
-	writer_text(w, paused ? WRITER_DIM : value_style(severity), "%-9s", severity);
-	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
+	writer_text(w, ctl_alarm_paused(alarm) ? WRITER_DIM : value_style(severity), "%-9s",
+		    severity);
+	value_say(w, WRITER_BOLD, alarm, "{name|?}");
 	writer_text(w, value_true(alarm, "new") ? WRITER_BOLD : WRITER_PLAIN, "  %s",
 		    state_words(alarm));
 	if (json_is_number(value_at(alarm, "since"))) {
-		writer_text(w, WRITER_DIM, "  since %s UTC",
-			    value_text(value_at(alarm, "since"), VALUE_TIME, when, sizeof(when)));
+		value_say(w, WRITER_DIM, alarm, "  since {since:time} UTC");
 	}
 	if (count > 1) {
 		writer_text(w, WRITER_DIM, ", began %lld times", count);
 	}
 	writer_newline(w);
-	if (*ctl_alarm_dealt(alarm, dealt, sizeof(dealt)) != '\0') {
-		writer_paragraph(w, 9, WRITER_DIM, "%s", dealt);
-	}
-	if (*value_string(alarm, "text", "") != '\0') {
-		writer_paragraph(w, 9, WRITER_PLAIN, "%s%s",
-				 strcmp(value_string(alarm, "standing", "raised"), "raised") == 0
-					 ? ""
-					 : "last: ",
-				 value_string(alarm, "text", ""));
-	}
-	if (*value_string(alarm, "action", "") != '\0') {
-		writer_paragraph(w, 9, WRITER_PLAIN, "-> %s", value_string(alarm, "action", ""));
-	}
+	ctl_alarm_advise(w, alarm, 9);
 }
 
-static void render_all(struct writer *w, const json_t *alarms)
+static void render_list(struct writer *w, const json_t *result)
 {
+	const json_t *alarms = value_at(result, "alarms");
 	size_t i;
 	const json_t *alarm;
 
@@ -107,11 +105,6 @@ static void render_all(struct writer *w, const json_t *alarms)
 	if (json_array_size(alarms) == 0) {
 		writer_line(w, WRITER_GOOD, "no alarm is active, none is paused");
 	}
-}
-
-static void render_list(struct writer *w, const json_t *result)
-{
-	render_all(w, value_at(result, "alarms"));
 }
 
 /* --- to change --- */
@@ -157,17 +150,15 @@ static void render_change(struct writer *w, const json_t *news)
 	const json_t *alarm = value_at(news, "alarm");
 	const char *change = value_string(news, "change", "?");
 	const char *severity = value_string(alarm, "severity", "?");
-	char when[40];
 	char dealt[400];
 
 	if (strcmp(change, "snapshot") == 0) {
-		render_all(w, value_at(news, "alarms"));
+		render_list(w, news);
 		return;
 	}
-	writer_text(w, WRITER_DIM, "%s  ",
-		    value_text(value_at(news, "time"), VALUE_TIME, when, sizeof(when)));
+	value_say(w, WRITER_DIM, news, "{time:time}  ");
 	writer_text(w, value_style(severity), "%-13s", change);
-	writer_text(w, WRITER_BOLD, "%s", value_string(alarm, "name", "?"));
+	value_say(w, WRITER_BOLD, alarm, "{name|?}");
 	ctl_alarm_dealt(alarm, dealt, sizeof(dealt));
 	writer_paragraph(w, 11, WRITER_PLAIN, "  %s%s%s%s%s",
 			 strcmp(change, "over") == 0 ? "last: " : "",
@@ -203,12 +194,6 @@ static int watch_once(struct ctl *ctl, json_t **ret_answer)
 	return err;
 }
 
-/* The daemon has sent us away: it ends, or it has too many that watch. */
-static bool sent_away(const json_t *answer)
-{
-	return strcmp(value_string(answer, "error.code", ""), "unknown") != 0;
-}
-
 static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const struct timespec pause = {.tv_sec = 1};
@@ -224,7 +209,8 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 	ctl_catch_interrupt();
 	while (!ctl_interrupted() && writer_flush(ctl->out) == 0) {
 		err = watch_once(ctl, &answer);
-		if (err == 0 && sent_away(answer)) {
+		/* The daemon has sent us away: it ends, or it has too many that watch. */
+		if (err == 0 && strcmp(value_string(answer, "error.code", ""), "unknown") != 0) {
 			code = ctl_fail(ctl, CTL_NOT, value_string(answer, "error.code", "?"),
 					value_string(answer, "error.hint", ""), "alarm watch: %s",
 					value_string(answer, "error.message", "?"));

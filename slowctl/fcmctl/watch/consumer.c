@@ -6,9 +6,7 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/value.h"
 
-static void render_members(struct writer *w, const json_t *members)
-{
-	static const struct value_column columns[] = {{"member", "{member}"},
+static const struct value_column members_columns[] = {{"member", "{member}"},
 						      {"group", "{group}"},
 						      {"state", "{state}", VALUE_BY_WORD},
 						      {">in flight", "{in_flight}"},
@@ -20,74 +18,29 @@ static void render_members(struct writer *w, const json_t *members)
 						      {"from", "{address}"},
 						      {0}};
 
-	value_table(w, members, columns, "no member has joined");
-}
+static const struct value_column delivered_columns[] = {{"member", "{member}"},
+							{">blocks", "{delivered}"},
+							{">bytes", "{delivered_bytes:rate}"},
+							{">bytes/s", "{bytes_per_s:rate}"},
+							{0}};
 
-static void render_delivered(struct writer *w, const json_t *members)
-{
-	static const struct value_column columns[] = {{"member", "{member}"},
-						      {">blocks", "{delivered}"},
-						      {">bytes", "{delivered_bytes:rate}"},
-						      {">bytes/s", "{bytes_per_s:rate}"},
-						      {0}};
+static const struct value_column groups_columns[] = {
+	{"group", "{group}"},	       {">members", "{members}"},
+	{">offered", "{offered}"},     {">acknowledged", "{acknowledged}"},
+	{">in flight", "{in_flight}"}, {">waiting", "{waiting}"},
+	{">lag", "{oldest_s:age}"},    {">dropped", "{dropped:lost}", VALUE_WARN},
+	{"why", "{dropped:losses}"},   {0}};
 
-	value_table(w, members, columns, "no member has joined");
-}
-
-/* The names of the streams as one text, for the table. A new reference. */
-static json_t *with_streams(const json_t *groups)
-{
-	json_t *copy = json_deep_copy(groups);
-	json_t *group;
-	size_t i;
-
-	json_array_foreach (copy, i, group) {
-		char text[64] = "";
-		size_t n, used = 0;
-		const json_t *stream;
-
-		json_array_foreach (value_at(group, "streams"), n, stream) {
-			const char *name = json_string_value(stream);
-
-			if (name != NULL && used < sizeof(text)) {
-				used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
-							 used > 0 ? "," : "", name);
-			}
-		}
-		json_object_set_new(group, "streams", json_string(text));
-	}
-	return copy;
-}
-
-static void render_groups(struct writer *w, const json_t *groups)
-{
-	static const struct value_column columns[] = {
-		{"group", "{group}"},	       {">members", "{members}"},
-		{">offered", "{offered}"},     {">acknowledged", "{acknowledged}"},
-		{">in flight", "{in_flight}"}, {">waiting", "{waiting}"},
-		{">lag", "{oldest_s:age}"},    {">dropped", "{dropped:lost}", VALUE_WARN},
-		{"why", "{dropped:losses}"},   {0}};
-
-	value_table(w, groups, columns, "no groups are configured");
-}
-
-static void render_memory(struct writer *w, const json_t *groups)
-{
-	static const struct value_column columns[] = {{"group", "{group}"},
-						      {"policy", "{policy}"},
-						      {">held", "{held_bytes:rate}"},
-						      {">budget", "{budget_bytes:rate}"},
-						      {">blocks/s", "{blocks_per_s:rate}"},
-						      {">bytes/s", "{bytes_per_s:rate}"},
-						      {">beyond", "{beyond_limit}", VALUE_WARN},
-						      {">cut off", "{disconnected}"},
-						      {"streams", "{streams}"},
-						      {0}};
-	json_t *named = with_streams(groups);
-
-	value_table(w, named, columns, "no groups are configured");
-	json_decref(named);
-}
+static const struct value_column memory_columns[] = {{"group", "{group}"},
+						     {"policy", "{policy}"},
+						     {">held", "{held_bytes:rate}"},
+						     {">budget", "{budget_bytes:rate}"},
+						     {">blocks/s", "{blocks_per_s:rate}"},
+						     {">bytes/s", "{bytes_per_s:rate}"},
+						     {">beyond", "{beyond_limit}", VALUE_WARN},
+						     {">cut off", "{disconnected}"},
+						     {"streams", "{streams}"},
+						     {0}};
 
 static void render_last_drop(struct writer *w, const json_t *group)
 {
@@ -105,23 +58,20 @@ static void render_last_drop(struct writer *w, const json_t *group)
 	}
 }
 
-/* The cells of a port: of one of its readers, or of the floor that has none. */
-static void render_port(struct writer *w, const json_t *port, bool reader)
+static void reader_cell(struct writer *w, const json_t *port)
 {
-	static const char *const cells[] = {"{:floor}",
-					    "{port}",
-					    "{address|no reader}",
-					    "{bytes:rate}",
-					    "{hits}",
-					    "{behind_bytes:rate}",
-					    "{behind_frames:count}"};
+	const char *reader = value_string(port, "address", NULL);
+
+	writer_cell(w, reader != NULL ? WRITER_PLAIN : WRITER_BAD, "%s",
+		    reader != NULL ? reader : "no reader");
+}
+
+static void connected_cell(struct writer *w, const json_t *port)
+{
+	bool reader = json_is_string(value_at(port, "address"));
 	bool dropped = json_is_object(value_at(port, "dropped"));
 	char text[96];
 
-	for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++) {
-		writer_cell(w, !reader && i == 2 ? WRITER_BAD : WRITER_PLAIN, "%s",
-			    value_fill(port, cells[i], text, sizeof(text)));
-	}
 	writer_cell(w,
 		    dropped  ? WRITER_BAD
 		    : reader ? WRITER_GOOD
@@ -134,45 +84,52 @@ static void render_port(struct writer *w, const json_t *port, bool reader)
 			       text, sizeof(text)));
 }
 
-/* A floor without a reader has a row, too. */
-static void render_floor(struct writer *w, const json_t *floor, const json_t *readers)
+/* The readers by floor; a floor that none reads has a row, too. A new reference. */
+static json_t *ports_of(const json_t *feed)
 {
-	long long link = value_integer(floor, "link", -1);
-	bool read = false;
-	size_t i;
-	const json_t *r;
+	json_t *ports = json_array();
+	json_t *floor, *reader;
+	size_t i, n;
 
-	json_array_foreach (readers, i, r) {
-		if (value_integer(r, "link", -1) == link) {
-			render_port(w, r, true);
-			read |= !json_is_object(value_at(r, "dropped"));
+	json_array_foreach (value_at(feed, "floors"), i, floor) {
+		bool read = false;
+
+		json_array_foreach (value_at(feed, "readers"), n, reader) {
+			if (value_integer(reader, "link", -1) == value_integer(floor, "link", -1)) {
+				json_array_append(ports, reader);
+				read |= !json_is_object(value_at(reader, "dropped"));
+			}
+		}
+		if (!read) {
+			json_array_append(ports, floor);
 		}
 	}
-	if (!read) {
-		render_port(w, floor, false);
-	}
+	return ports;
 }
 
 static void render_feed(struct writer *w, const json_t *feed)
 {
-	static const char *const columns[] = {"floor", ">port",	  "reader",  ">bytes",
-					      ">hits", ">behind", ">frames", "connected (UTC)"};
-	size_t i;
-	const json_t *floor;
+	static const struct value_column columns[] = {{"floor", "{:floor}"},
+						      {">port", "{port}"},
+						      {"reader", .cell = reader_cell},
+						      {">bytes", "{bytes:rate}"},
+						      {">hits", "{hits}"},
+						      {">behind", "{behind_bytes:rate}"},
+						      {">frames", "{behind_frames:count}"},
+						      {"connected (UTC)", .cell = connected_cell},
+						      {0}};
+	json_t *ports = ports_of(feed);
 	char text[160];
 
-	if (!json_is_object(feed)) {
-		return;
+	if (json_is_object(feed)) {
+		writer_newline(w);
+		writer_heading(
+			w, "Readers of the TriDAS feed at %s, in bytes; behind: bytes and frames",
+			value_fill(feed, "{address} (dropped {dropped}, refused {refused} so far)",
+				   text, sizeof(text)));
+		value_table(w, ports, columns, "no floor has a port");
 	}
-	writer_newline(w);
-	writer_heading(w, "Readers of the TriDAS feed at %s, in bytes; behind: bytes and frames",
-		       value_fill(feed, "{address} (dropped {dropped}, refused {refused} so far)",
-				  text, sizeof(text)));
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(feed, "floors"), i, floor) {
-		render_floor(w, floor, value_at(feed, "readers"));
-	}
-	writer_table_end(w, "no floor has a port");
+	json_decref(ports);
 }
 
 static void render_doors(struct writer *w, const json_t *doors)
@@ -210,24 +167,26 @@ static void render_doors(struct writer *w, const json_t *doors)
 
 static void render_list(struct writer *w, const json_t *result)
 {
+	const json_t *groups = value_at(result, "groups");
+	const json_t *members = value_at(result, "members");
 	size_t i;
 	const json_t *group;
 
 	writer_heading(w, "Groups (in blocks, since the daemon started)");
-	render_groups(w, value_at(result, "groups"));
-	json_array_foreach (value_at(result, "groups"), i, group) {
+	value_table(w, groups, groups_columns, "no groups are configured");
+	json_array_foreach (groups, i, group) {
 		render_last_drop(w, group);
 	}
 	writer_newline(w);
 	writer_heading(w, "Policies, memory (held and budget, in bytes), rates");
-	render_memory(w, value_at(result, "groups"));
+	value_table(w, groups, memory_columns, "no groups are configured");
 	writer_newline(w);
 	writer_heading(w, "Members");
-	render_members(w, value_at(result, "members"));
-	if (json_array_size(value_at(result, "members")) > 0) {
+	value_table(w, members, members_columns, "no member has joined");
+	if (json_array_size(members) > 0) {
 		writer_newline(w);
 		writer_heading(w, "Delivered to members");
-		render_delivered(w, value_at(result, "members"));
+		value_table(w, members, delivered_columns, "no member has joined");
 	}
 	render_feed(w, value_at(result, "feed"));
 	render_doors(w, value_at(result, "doors"));

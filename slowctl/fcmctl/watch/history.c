@@ -90,29 +90,18 @@ static void render_table(struct writer *w, const json_t *result)
 
 /* ------------------------------------------------------------------ CSV */
 
-/* "" of what is not known. */
-static const char *csv_value(const json_t *row, const char *key, char *buf, size_t size)
-{
-	const json_t *value = value_at(row, key);
-
-	return value_text(value, VALUE_PLAIN, buf, size)[0] == '-' && !json_is_number(value) ? ""
-											     : buf;
-}
-
-/* 2026-11-20T15:12:03.250000Z: what spreadsheets and pandas read as a time. */
+/* 2026-11-20T15:12:03.250Z: what spreadsheets and pandas read as a time; "" of what is not known. */
 static const char *csv_time(const json_t *row, const char *key, char *buf, size_t size)
 {
 	double time = value_number(row, key);
-	size_t length;
+	char text[32];
 
 	if (!isfinite(time)) {
 		return "";
 	}
-	ctl_time_text(time, 3, buf, size - 1);
-	buf[strcspn(buf, " ")] = 'T';
-	length = strlen(buf);
-	buf[length] = 'Z';
-	buf[length + 1] = '\0';
+	ctl_time_text(time, 3, text, sizeof(text));
+	text[strcspn(text, " ")] = 'T';
+	snprintf(buf, size, "%sZ", text);
 	return buf;
 }
 
@@ -127,21 +116,21 @@ static void render_csv(struct writer *w, const json_t *result)
 	json_array_foreach (rows, i, row) {
 		char time[40];
 		char until[40];
-		char text[5][40];
+		char set[64];
+		char rest[128];
+		char value[64];
 		char word[64] = "";
 
 		if (json_array_size(words) > 0) {
 			value_word(value_at(row, "value"), words, word, sizeof(word));
 		}
-		writer_line(w, WRITER_PLAIN, "%s,%s,%s,%s,%s,%s,%s,%s,%s",
+		writer_line(w, WRITER_PLAIN, "%s,%s,%s,%s,%s,%s,%s",
 			    csv_time(row, "time", time, sizeof(time)),
-			    csv_value(row, "value", text[0], sizeof(text[0])),
+			    value_fill(row, "{value|}", value, sizeof(value)),
 			    value_string(result, "unit", ""), word,
-			    csv_value(row, "setpoint", text[1], sizeof(text[1])),
+			    value_fill(row, "{setpoint|}", set, sizeof(set)),
 			    csv_time(row, "until", until, sizeof(until)),
-			    csv_value(row, "min", text[2], sizeof(text[2])),
-			    csv_value(row, "max", text[3], sizeof(text[3])),
-			    csv_value(row, "samples", text[4], sizeof(text[4])));
+			    value_fill(row, "{min|},{max|},{samples|}", rest, sizeof(rest)));
 	}
 	json_decref(rows);
 }

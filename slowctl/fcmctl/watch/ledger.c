@@ -122,36 +122,20 @@ static void render_missing(struct writer *w, const json_t *result)
 	char span[48];
 
 	json_array_foreach (value_at(result, "missing"), i, gap) {
-		size_t n;
-		const json_t *link;
-
 		writer_text(w, WRITER_WARN, "  missing");
 		value_say(w, WRITER_PLAIN, gap, "  {begun:time} to {ended:time}");
-		writer_text(w, WRITER_PLAIN, " (%s), link",
+		writer_text(w, WRITER_PLAIN, " (%s)",
 			    ctl_span_text(value_number(gap, "ended") - value_number(gap, "begun"),
 					  span, sizeof(span)));
-		json_array_foreach (value_at(gap, "links"), n, link) {
-			writer_text(w, WRITER_PLAIN, "%s%lld", n > 0 ? "," : " ",
-				    (long long)json_integer_value(link));
-		}
-		writer_newline(w);
+		value_line(w, WRITER_PLAIN, gap, ", link {links}");
 	}
-	if (json_array_size(value_at(result, "missing")) > 0) {
+	if (is_incomplete(result)) {
 		writer_line(w, WRITER_DIM,
 			    "  (no row: the daemon was not running, or the board was gone)");
 	}
 	if (json_is_number(value_at(result, "begins"))) {
 		value_line(w, WRITER_DIM, result, "  the ledger begins at {begins:time}");
 	}
-}
-
-static void render_incomplete(struct writer *w, const json_t *result)
-{
-	char span[48];
-
-	writer_text(w, WRITER_BAD, "INCOMPLETE");
-	writer_text(w, WRITER_PLAIN, "  the ledger balances, but has no rows for %s of this time",
-		    ctl_span_text(value_number(result, "missing_s"), span, sizeof(span)));
 }
 
 /* A row of a link whose cells have not one verdict each, or of a group whose frames have not one outcome. */
@@ -176,29 +160,22 @@ static void render_off(struct writer *w, const json_t *row)
 
 #define OFF_SHOWN 8u
 
-static void render_unbalance(struct writer *w, const json_t *result)
+static void render_unbalance(struct writer *w, const json_t *rows)
 {
-	const json_t *rows = value_at(result, "unbalanced");
 	size_t i;
 	const json_t *row;
 
 	writer_text(w, WRITER_BAD, "DOES NOT BALANCE");
-	writer_text(w, WRITER_PLAIN,
+	writer_line(w, WRITER_PLAIN,
 		    "  frames are missing from the account: keep the database, tell the "
 		    "maintainer");
 	json_array_foreach (rows, i, row) {
-		if (i == 0) {
-			writer_newline(w);
-		}
 		if (i < OFF_SHOWN) {
 			render_off(w, row);
 		}
 	}
 	if (i > OFF_SHOWN) {
-		writer_text(w, WRITER_PLAIN, "  and %zu rows more", i - OFF_SHOWN);
-	}
-	if (i == 0 || i > OFF_SHOWN) {
-		writer_newline(w);
+		writer_line(w, WRITER_PLAIN, "  and %zu rows more", i - OFF_SHOWN);
 	}
 }
 
@@ -206,18 +183,18 @@ static void render_verdict(struct writer *w, const json_t *result)
 {
 	if (json_array_size(value_at(result, "links")) == 0) {
 		writer_text(w, WRITER_BAD, "EMPTY");
-		writer_text(w, WRITER_PLAIN, "  nothing is accounted for in this time");
-	} else if (value_true(result, "balanced") && is_incomplete(result)) {
-		render_incomplete(w, result);
-	} else if (value_true(result, "balanced")) {
-		writer_text(w, WRITER_GOOD, "BALANCED");
-		writer_text(w, WRITER_PLAIN, "  every frame is accounted for");
+		writer_line(w, WRITER_PLAIN, "  nothing is accounted for in this time");
+	} else if (!value_true(result, "balanced")) {
+		render_unbalance(w, value_at(result, "unbalanced"));
+	} else if (is_incomplete(result)) {
+		writer_text(w, WRITER_BAD, "INCOMPLETE");
+		value_line(w, WRITER_PLAIN, result,
+			   "  the ledger balances, but has no rows for {missing_s:age} of this "
+			   "time");
 	} else {
-		render_unbalance(w, result);
-		render_missing(w, result);
-		return;
+		writer_text(w, WRITER_GOOD, "BALANCED");
+		writer_line(w, WRITER_PLAIN, "  every frame is accounted for");
 	}
-	writer_newline(w);
 	render_missing(w, result);
 }
 
@@ -234,9 +211,11 @@ static void render_span(struct writer *w, const json_t *result)
 		span = of > span ? of : span;
 	}
 	if (span > 1) {
+		const char *unit = span > 60 ? "hour" : "minute";
+
 		writer_line(w, WRITER_DIM,
-			    "  the oldest part is kept by the %s: whole %ss of UTC are shown",
-			    span > 60 ? "hour" : "minute", span > 60 ? "hour" : "minute");
+			    "  the oldest part is kept by the %s: whole %ss of UTC are shown", unit,
+			    unit);
 	}
 }
 
@@ -316,8 +295,7 @@ static void render_unbalanced(struct writer *w, const json_t *rows)
 
 static void render(struct writer *w, const json_t *result, bool rows)
 {
-	const json_t *sums = rows ? NULL : value_at(result, "totals");
-	const json_t *of = sums != NULL ? sums : result;
+	const json_t *of = rows ? result : value_at(result, "totals");
 	const json_t *unbalanced = value_at(result, "unbalanced");
 
 	render_verdict(w, result);
@@ -325,11 +303,11 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	writer_newline(w);
 	render_hops(w, value_at(result, "hops"));
 	writer_heading(w, "Links: cells = good + lost by name");
-	render_link_rows(w, value_at(of, "links"), sums == NULL);
+	render_link_rows(w, value_at(of, "links"), rows);
 	writer_newline(w);
 	writer_heading(w,
 		       "Consumers, frames of blocks: offered = acknowledged + in flight + dropped");
-	render_stream_rows(w, value_at(of, "streams"), sums == NULL);
+	render_stream_rows(w, value_at(of, "streams"), rows);
 	writer_newline(w);
 	writer_heading(
 		w, "Losses by name and range of frames (of a link's losses: the board's count)");
@@ -339,7 +317,7 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	}
 	if (any_unlabelled(value_at(result, "losses")) ||
 	    any_unlabelled(value_at(result, "hops")) ||
-	    (sums == NULL && any_unlabelled(value_at(result, "links")))) {
+	    (rows && any_unlabelled(value_at(result, "links")))) {
 		writer_newline(w);
 		writer_line(w, WRITER_DIM,
 			    "* by the system clock: the board's second had no label");

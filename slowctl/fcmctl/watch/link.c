@@ -29,26 +29,19 @@ static void render_list(struct writer *w, const json_t *result)
 }
 
 /* Every member of an object that is a plain value. */
-static void render_members(struct writer *w, const json_t *object)
+static void render_object(struct writer *w, const char *heading, const json_t *object)
 {
 	const char *name;
 	json_t *value;
-	char text[256];
 
-	json_object_foreach ((json_t *)(uintptr_t)object, name, value) {
-		if (!json_is_object(value) && !json_is_array(value)) {
-			writer_pair(w, name, WRITER_PLAIN, "%s",
-				    value_text(value, VALUE_PLAIN, text, sizeof(text)));
-		}
-	}
-}
-
-static void render_object(struct writer *w, const char *heading, const json_t *object)
-{
 	if (json_object_size(object) > 0) {
 		writer_newline(w);
 		writer_heading(w, "%s", heading);
-		render_members(w, object);
+	}
+	json_object_foreach ((json_t *)(uintptr_t)object, name, value) {
+		if (!json_is_object(value) && !json_is_array(value)) {
+			value_pair(w, name, WRITER_PLAIN, value, "{}");
+		}
 	}
 }
 
@@ -127,7 +120,6 @@ static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 		.look = "phase show",
 	};
 	json_t *result = NULL;
-	const char *verdict;
 	int link;
 	int code = ctl_link_number(ctl, args->word[0], &link);
 
@@ -139,7 +131,8 @@ static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 	request.args = json_pack("{s:i}", "link", link);
 	code = ctl_change(ctl, args, &request, render_relock, &result);
 	if (result != NULL) {
-		verdict = value_string(result, "verdict", "");
+		const char *verdict = value_string(result, "verdict", "");
+
 		code = strcmp(verdict, "PASS") == 0 || strcmp(verdict, "first") == 0 ? CTL_DONE
 										     : CTL_NOT;
 	}

@@ -101,37 +101,27 @@ static void render_show(struct writer *w, const json_t *result)
 	}
 }
 
-static void render_events(struct writer *w, const json_t *events)
-{
-	static const struct value_column columns[] = {
-		{"time (UTC)", "{time:time}"}, {"verdict", "{verdict}", VALUE_BY_WORD},
-		{">slip", "{slip:count}"},     {">moved ps", "{difference_ps:+ps}"},
-		{">mean ps", "{mean_ps:ps}"},  {"who", "{who}"},
-		{"reason", "{reason}"},	       {0}};
+static const struct value_column event_columns[] = {
+	{"time (UTC)", "{time:time}"}, {"verdict", "{verdict}", VALUE_BY_WORD},
+	{">slip", "{slip:count}"},     {">moved ps", "{difference_ps:+ps}"},
+	{">mean ps", "{mean_ps:ps}"},  {"who", "{who}"},
+	{"reason", "{reason}"},	       {0}};
 
-	value_table(w, events, columns, "no verdicts in this time");
-}
-
-static void render_rows(struct writer *w, const json_t *rows)
-{
-	static const struct value_column columns[] = {{"time (UTC)", "{time:time}"},
-						      {">mean ps", "{mean_ps:ps}"},
-						      {">sigma ps", "{sigma_ps:ps}"},
-						      {">min ps", "{min_ps:+ps}"},
-						      {">max ps", "{max_ps:+ps}"},
-						      {">samples", "{samples:count}"},
-						      {0}};
-
-	value_table(w, rows, columns, "no samples in this time");
-}
+static const struct value_column second_columns[] = {{"time (UTC)", "{time:time}"},
+						     {">mean ps", "{mean_ps:ps}"},
+						     {">sigma ps", "{sigma_ps:ps}"},
+						     {">min ps", "{min_ps:+ps}"},
+						     {">max ps", "{max_ps:+ps}"},
+						     {">samples", "{samples:count}"},
+						     {0}};
 
 static void render_history(struct writer *w, const json_t *result)
 {
 	writer_heading(w, "Link %lld: verdicts", value_integer(result, "link", -1));
-	render_events(w, value_at(result, "events"));
+	value_table(w, value_at(result, "events"), event_columns, "no verdicts in this time");
 	writer_newline(w);
 	writer_heading(w, "Seconds (min and max against the mean)");
-	render_rows(w, value_at(result, "rows"));
+	value_table(w, value_at(result, "rows"), second_columns, "no samples in this time");
 }
 
 static void render_accept(struct writer *w, const json_t *result)
@@ -141,18 +131,13 @@ static void render_accept(struct writer *w, const json_t *result)
 		   "{rtt_bytes} bytes, {rtt_bits} bits");
 }
 
-static void render_trials(struct writer *w, const json_t *trials)
-{
-	static const struct value_column columns[] = {{">trial", "{trial:count}"},
-						      {"time (UTC)", "{time:time}"},
-						      {"verdict", "{verdict}", VALUE_BY_WORD},
-						      {">slip", "{slip:count}"},
-						      {">moved ps", "{difference_ps:+ps}"},
-						      {">mean ps", "{mean_ps:ps}"},
-						      {0}};
-
-	value_table(w, trials, columns, "no trials");
-}
+static const struct value_column trial_columns[] = {{">trial", "{trial:count}"},
+						    {"time (UTC)", "{time:time}"},
+						    {"verdict", "{verdict}", VALUE_BY_WORD},
+						    {">slip", "{slip:count}"},
+						    {">moved ps", "{difference_ps:+ps}"},
+						    {">mean ps", "{mean_ps:ps}"},
+						    {0}};
 
 /* A trial without a lock in time has no verdict of the phase: it counts as failed. */
 static bool soak_is_well(const json_t *result)
@@ -167,7 +152,7 @@ static void render_soak(struct writer *w, const json_t *result)
 	bool well = soak_is_well(result);
 
 	writer_heading(w, "Phase soak of link %lld", value_integer(result, "link", -1));
-	render_trials(w, value_at(result, "trials"));
+	value_table(w, value_at(result, "trials"), trial_columns, "no trials");
 	writer_newline(w);
 	writer_line(w, well ? WRITER_GOOD : WRITER_BAD,
 		    "%zu trial%s: %lld passed, %lld slipped, %lld jumped, %lld failed", trials,

@@ -14,6 +14,8 @@ void ctl_status_render_away(struct writer *w, const json_t *result);
 bool ctl_alarm_paused(const json_t *alarm);
 /* "acknowledged by anna: ...; paused until ... by ...: ...", "" without either. Returns buf. */
 const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
+/* How it was dealt with, what is the matter and what to do, a paragraph each behind `indent` blanks. */
+void ctl_alarm_advise(struct writer *w, const json_t *alarm, size_t indent);
 /* Recent events, for top and event list. */
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */

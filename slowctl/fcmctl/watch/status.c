@@ -44,13 +44,12 @@ static void put_line(struct writer *w, const char *name, const json_t *object, c
 static void render_reason(struct writer *w, const json_t *reason, double now)
 {
 	const char *severity = value_string(reason, "severity", "red");
-	bool paused = ctl_alarm_paused(reason);
-	char dealt[400];
 	double since = value_number(reason, "since");
 	char when[32];
 	char span[32];
 
-	writer_text(w, paused ? WRITER_DIM : value_style(severity), "  %-9s", severity);
+	writer_text(w, ctl_alarm_paused(reason) ? WRITER_DIM : value_style(severity), "  %-9s",
+		    severity);
 	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
 	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
 	if (isfinite(since)) {
@@ -59,13 +58,7 @@ static void render_reason(struct writer *w, const json_t *reason, double now)
 			    ctl_span_text(now - since, span, sizeof(span)));
 	}
 	writer_newline(w);
-	if (*ctl_alarm_dealt(reason, dealt, sizeof(dealt)) != '\0') {
-		writer_paragraph(w, 11, WRITER_DIM, "%s", dealt);
-	}
-	writer_paragraph(w, 11, WRITER_PLAIN, "%s", value_string(reason, "text", ""));
-	if (*value_string(reason, "action", "") != '\0') {
-		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(reason, "action", ""));
-	}
+	ctl_alarm_advise(w, reason, 11);
 }
 
 /* ", 1 acknowledged" */
@@ -175,60 +168,63 @@ static void render_store(struct writer *w, const json_t *s)
 	put_line(w, "commands", s, "{commands.open} open, {commands.unknown} unknown");
 }
 
-static void render_data(struct writer *w, const json_t *data)
+/* Where the data are, control on the network where it is there, and as whom the daemon knows us, and so what we may. */
+static void render_access(struct writer *w, const json_t *s)
 {
-	if (json_is_object(data)) {
-		put_line(w, "data", data,
-			 *value_string(data, "public_key", "")
-				 ? "consumers at {reserved|?}, monitors at {monitors|no address}; "
-				   "encrypted, its key {public_key}"
-				 : "consumers at {reserved|?}, monitors at {monitors|no address}");
+	const struct {
+		const char *name, *of, *text;
+	} lines[] = {
+		{"data", "data",
+		 *value_string(s, "data.public_key", "") != '\0'
+			 ? "consumers at {data.reserved|?}, monitors at {data.monitors|no "
+			   "address}; "
+			   "encrypted, its key {data.public_key}"
+			 : "consumers at {data.reserved|?}, monitors at {data.monitors|no "
+			   "address}"},
+		{"network", "control.network",
+		 "control at {control.network.endpoint|?}: {control.network.keys} keys, "
+		 "{control.network.connections} connected; refused: {control.network.refused} "
+		 "connections, {control.refused_role} requests by role, "
+		 "{control.network.refused_rate} by rate; {control.network.bad_messages} bad "
+		 "messages"},
+		{"you", "you",
+		 value_true(s, "control.roles")
+			 ? "{you.who|?}, {you.role|?}"
+			 : "{you.who|?}, {you.role|?} as all who may use the control socket (no "
+			   "expert_group, no reader_group)"},
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (json_is_object(value_at(s, lines[i].of))) {
+			put_line(w, lines[i].name, s, lines[i].text);
+		}
 	}
 }
 
-/* Only where control is on the network. */
-static void render_network(struct writer *w, const json_t *s)
+/* `more` behind `text`; what does not fit is cut. */
+static void append(char *text, size_t size, const char *more)
 {
-	if (json_is_object(value_at(s, "control.network"))) {
-		put_line(w, "network", value_at(s, "control"),
-			 "control at {network.endpoint|?}: {network.keys} keys, "
-			 "{network.connections} connected; refused: {network.refused} connections, "
-			 "{refused_role} requests by role, {network.refused_rate} by rate; "
-			 "{network.bad_messages} bad messages");
-	}
-}
+	size_t used = strlen(text);
 
-/* As whom the daemon knows us, and so what we may. */
-static void render_you(struct writer *w, const json_t *s)
-{
-	if (json_is_object(value_at(s, "you"))) {
-		put_line(
-			w, "you", s,
-			value_true(s, "control.roles")
-				? "{you.who|?}, {you.role|?}"
-				: "{you.who|?}, {you.role|?} as all who may use the control socket "
-				  "(no expert_group, no reader_group)");
-	}
+	snprintf(text + used, size - used, "%s", more);
 }
 
 /* Floors whose silence timer is `timer`: "tower1.floor1 (120 s), tower1.floor2 (60 s)"; returns how many. */
 static size_t timers_text(const json_t *floors, const char *timer, char *text, size_t size)
 {
-	size_t count = 0, used = 0, i;
+	size_t count = 0, i;
 	const json_t *floor;
 
 	*text = '\0';
 	json_array_foreach (floors, i, floor) {
-		long long time_s = value_integer(floor, "time_s", -1);
-		char name[48];
+		bool timed = strcmp(timer, "on") == 0 && value_integer(floor, "time_s", -1) >= 0;
+		char name[64];
 
-		if (strcmp(value_string(floor, "timer", ""), timer) != 0 || used >= size) {
-			continue;
-		}
-		used += (size_t)snprintf(text + used, size - used, "%s%s", count++ > 0 ? ", " : "",
-					 value_floor(floor, name, sizeof(name)));
-		if (strcmp(timer, "on") == 0 && time_s >= 0 && used < size) {
-			used += (size_t)snprintf(text + used, size - used, " (%lld s)", time_s);
+		if (strcmp(value_string(floor, "timer", ""), timer) == 0) {
+			append(text, size, count++ > 0 ? ", " : "");
+			append(text, size,
+			       value_fill(floor, timed ? "{:floor} ({time_s} s)" : "{:floor}", name,
+					  sizeof(name)));
 		}
 	}
 	return count;
@@ -240,30 +236,29 @@ static void render_silence(struct writer *w, const json_t *floors)
 	static const struct {
 		const char *timer, *words;
 		bool stays; /* the HV stays up */
-	} kinds[] = {{"on", "on", false},
-		     {"off", "off", true},
-		     {"none", "not in the FCM", true},
-		     {"unknown", "unknown", false}};
+	} kinds[] = {{"on", "on: ", false},
+		     {"off", "off: ", true},
+		     {"none", "not in the FCM: ", true},
+		     {"unknown", "unknown: ", false}};
 	bool stays = false;
 	char text[800] = "";
-	size_t used = 0;
 
 	if (json_array_size(floors) == 0) {
 		return;
 	}
-	begin_line(w, "silence");
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
 		char names[320];
 		size_t count = timers_text(floors, kinds[n].timer, names, sizeof(names));
 		bool all = count == json_array_size(floors) && n > 0;
 
-		if (count > 0 && used < sizeof(text)) {
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s: %s",
-						 used > 0 ? "; " : "timer ", kinds[n].words,
-						 all ? "all floors" : names);
+		if (count > 0) {
+			append(text, sizeof(text), *text != '\0' ? "; " : "timer ");
+			append(text, sizeof(text), kinds[n].words);
+			append(text, sizeof(text), all ? "all floors" : names);
 			stays = stays || kinds[n].stays;
 		}
 	}
+	begin_line(w, "silence");
 	writer_paragraph(w, 10, WRITER_PLAIN, "%s%s", text,
 			 stays ? "; without it the HV stays as it is when the shore falls silent"
 			       : "");
@@ -334,9 +329,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_run(w, value_at(s, "run"));
 	render_recording(w, value_at(s, "recording"));
 	render_store(w, s);
-	render_data(w, value_at(s, "data"));
-	render_network(w, s);
-	render_you(w, s);
+	render_access(w, s);
 	render_silence(w, value_at(s, "silence"));
 	writer_newline(w);
 	render_links(w, s);
@@ -348,32 +341,29 @@ void ctl_status_render(struct writer *w, const json_t *s)
 
 static void render_known_hops(struct writer *w, const json_t *hops)
 {
-	bool some = json_array_size(hops) > 0;
+	size_t count = json_array_size(hops);
 	char text[512] = "";
-	size_t used = 0;
-	size_t i;
-	const json_t *hop;
 
 	begin_line(w, "lost");
 	writer_line(w, WRITER_PLAIN, "%s",
-		    some		  ? "in the 10 minutes before, frames:"
+		    count > 0		  ? "in the 10 minutes before, frames:"
 		    : json_is_array(hops) ? "nothing in the 10 minutes before"
 					  : "-");
-	json_array_foreach (hops, i, hop) {
-		const char *group = value_string(hop, "group", NULL);
+	for (size_t i = 0; i < count && i < HOPS_SHOWN; i++) {
+		const json_t *hop = json_array_get(hops, i);
+		bool group = json_is_string(value_at(hop, "group"));
+		char one[128];
 
-		if (i == HOPS_SHOWN || used >= sizeof(text)) {
-			break;
-		}
-		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, "%s%lld %s of link %lld%s%s",
-			i > 0 ? ", " : "", value_integer(hop, "frames", 0),
-			value_string(hop, "code", "?"), value_integer(hop, "link", -1),
-			group != NULL ? " for group " : "", group != NULL ? group : "");
+		append(text, sizeof(text), i > 0 ? ", " : "");
+		append(text, sizeof(text),
+		       value_fill(hop,
+				  group ? "{frames} {code|?} of link {link} for group {group}"
+					: "{frames} {code|?} of link {link}",
+				  one, sizeof(one)));
 	}
-	if (some) {
+	if (count > 0) {
 		writer_paragraph(w, 10, WRITER_WARN, "%s%s", text,
-				 i < json_array_size(hops) ? ", ..." : "");
+				 count > HOPS_SHOWN ? ", ..." : "");
 	}
 }
 
@@ -393,8 +383,8 @@ static void render_known(struct writer *w, const json_t *known)
 	}
 	begin_line(w, "state");
 	json_array_foreach (value_at(known, "states"), i, state) {
-		writer_text(w, WRITER_PLAIN, "%s%s %s", i > 0 ? ", " : "",
-			    value_string(state, "name", "?"), value_string(state, "state", "?"));
+		writer_text(w, WRITER_PLAIN, "%s", i > 0 ? ", " : "");
+		value_say(w, WRITER_PLAIN, state, "{name|?} {state|?}");
 	}
 	writer_line(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
 	if (open != 0) {

@@ -9,10 +9,10 @@
 #include <errno.h>
 #include <locale.h>
 #include <ncurses.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/client.h"
@@ -311,14 +311,6 @@ static int plain_round(struct ctl *ctl, bool first)
 	return code;
 }
 
-static void pause_for(double seconds)
-{
-	struct timespec t = {.tv_sec = (time_t)seconds,
-			     .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-
-	(void)nanosleep(&t, NULL); /* a signal ends it, and is looked at next */
-}
-
 static int one_after_the_other(struct ctl *ctl, double interval, double rounds)
 {
 	int code = CTL_DONE;
@@ -326,7 +318,7 @@ static int one_after_the_other(struct ctl *ctl, double interval, double rounds)
 	ctl_catch_interrupt();
 	for (double n = 0; n < rounds && !ctl_interrupted(); n++) {
 		if (n > 0) {
-			pause_for(interval);
+			(void)poll(NULL, 0, (int)(interval * 1e3)); /* a signal ends it */
 			if (ctl_interrupted()) {
 				break;
 			}

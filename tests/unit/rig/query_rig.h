@@ -22,7 +22,7 @@ static inline struct query *query_rig_open(const struct store_rig *r)
 static inline int query_account_of(struct query *q, int64_t since_ns, int link, unsigned limit,
 				   json_t **ret_json)
 {
-	struct query_account what = {.since_ns = since_ns, .link = link, .limit = limit};
+	struct query_filter what = {.since_ns = since_ns, .link = link, .limit = limit};
 
 	return query_ledger(q, &what, ret_json);
 }

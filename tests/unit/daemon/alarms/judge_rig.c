@@ -160,7 +160,7 @@ static void step(struct judge_rig *r)
 	judge_tick(r->judge, &r->v);
 	alarms_tick(judge_alarms(r->judge), (struct engine_now){r->v.now_ns, r->v.utc_ns});
 	for (struct alarm *e; (e = alarms_changed(judge_alarms(r->judge)));) {
-		alarms_taken(judge_alarms(r->judge), e);
+		alarms_taken(e);
 	}
 }
 

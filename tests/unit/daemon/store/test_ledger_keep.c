@@ -201,7 +201,8 @@ static void forget_labels(json_t *rows)
 
 static json_t *ask(const struct store_rig *r, int64_t since, int64_t until, int link, unsigned by_s)
 {
-	struct query_account what = {since, until, link, 300, by_s};
+	struct query_filter what = {
+		.since_ns = since, .until_ns = until, .link = link, .limit = 300, .by_s = by_s};
 	struct query *q = NULL;
 	json_t *json = NULL, *totals;
 

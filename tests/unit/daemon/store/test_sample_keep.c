@@ -119,13 +119,14 @@ static void keep(struct keep_rig *k, unsigned full, unsigned minutes, unsigned d
 /* All samples are there once: in which row, with which set point, of which mean. */
 static void check_rows(const struct keep_rig *k, unsigned span_s)
 {
+	struct query_filter f = {.name = HV, .until_ns = k->from + DAY, .limit = 100000};
 	struct query *q = query_rig_open(&k->store);
 	json_t *json = NULL;
 	const json_t *row;
 	unsigned next = 0;
 	size_t n;
 
-	assert_int_equal(query_history(q, HV, 0, k->from + DAY, 100000, &json), 0);
+	assert_int_equal(query_history(q, &f, &json), 0);
 	json_array_foreach (json_object_get(json, "rows"), n, row) {
 		unsigned samples = (unsigned)json_number_at(row, "samples"), end = next + samples;
 		double low = INFINITY, high = -INFINITY, sum = 0;
@@ -156,8 +157,9 @@ static void check_rows(const struct keep_rig *k, unsigned span_s)
 static json_t *at(struct query *q, const char *name, int64_t time_ns)
 {
 	json_t *names = json_pack("[s]", name), *json = NULL, *one;
+	struct query_filter f = {.names = names, .at_ns = time_ns};
 
-	assert_int_equal(query_at(q, names, time_ns, &json), 0);
+	assert_int_equal(query_at(q, &f, &json), 0);
 	one = json_incref(json_array_get(json_object_get(json, "parameters"), 0));
 	json_decref(json);
 	json_decref(names);

@@ -70,7 +70,7 @@ static void complain(void *context, const char *text)
 static int read_list(struct access_list *list)
 {
 	mistakes = 0;
-	return access_list_read(path, list, complain, &mistakes);
+	return access_list_read(geteuid(), path, list, complain, &mistakes);
 }
 
 static int read_text(const char *text, struct access_list *list)
@@ -210,14 +210,14 @@ static void test_replaceable(void **state)
 	(void)state;
 	assert_int_equal(keyfile_make(path, "daq", public, &error), 0);
 	assert_int_equal(chmod(directory, 0770), 0);
-	assert_int_equal(keyfile_read(path, secret, public, &error), -EACCES);
+	assert_int_equal(keyfile_read(geteuid(), path, secret, public, &error), -EACCES);
 	assert_non_null(strstr(error.hint, "chmod go-w /tmp/test_access."));
 	assert_int_equal(read_list(&unused), -EINVAL);
 	assert_non_null(strstr(said[0], "put another file in its place"));
 	assert_int_equal(chmod(directory, 0700), 0);
 	snprintf(link, sizeof(link), "%s.link", path);
 	assert_int_equal(symlink(path, link), 0);
-	assert_int_equal(keyfile_read(link, secret, public, &error), -ELOOP);
+	assert_int_equal(keyfile_read(geteuid(), link, secret, public, &error), -ELOOP);
 	unlink(link);
 }
 
@@ -249,21 +249,21 @@ static void test_keyfile(void **state)
 	umask(022);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
-	assert_int_equal(keyfile_read(path, secret, again, &error), 0);
+	assert_int_equal(keyfile_read(geteuid(), path, secret, again, &error), 0);
 	assert_string_equal(public, again);
 	assert_int_equal(keyfile_make(path, "daq", again, &error), -EEXIST);
-	assert_int_equal(keyfile_read(path, secret, again, &error), 0);
+	assert_int_equal(keyfile_read(geteuid(), path, secret, again, &error), 0);
 	assert_string_equal(public, again);
 	assert_int_equal(chmod(path, 0640), 0);
-	assert_int_equal(keyfile_read(path, secret, again, &error), -EACCES);
+	assert_int_equal(keyfile_read(geteuid(), path, secret, again, &error), -EACCES);
 	assert_non_null(strstr(error.message, "mode 640"));
 	assert_null(strstr(error.message, secret));
 	unlink(path);
-	assert_int_equal(keyfile_read(path, secret, again, &error), -ENOENT);
+	assert_int_equal(keyfile_read(geteuid(), path, secret, again, &error), -ENOENT);
 	assert_non_null(strstr(error.hint, "fcmctl key server"));
 	put("secret 123\n", 11);
 	assert_int_equal(chmod(path, 0600), 0);
-	assert_int_equal(keyfile_read(path, secret, again, &error), -EINVAL);
+	assert_int_equal(keyfile_read(geteuid(), path, secret, again, &error), -EINVAL);
 	assert_non_null(strstr(error.message, "no line \"secret KEY\""));
 	assert_int_equal(keyfile_make("/nowhere/file", "daq", again, &error), -ENOENT);
 }

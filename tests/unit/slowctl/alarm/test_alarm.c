@@ -82,7 +82,7 @@ static enum alarm_change changed(void)
 	enum alarm_change change = e ? e->change : ALARM_SAME;
 
 	if (e) {
-		alarms_taken(a, e);
+		alarms_taken(e);
 	}
 	assert_null(alarms_changed(a));
 	return change;
@@ -406,7 +406,7 @@ static void test_room(void **state)
 	assert_int_equal(stand, ALARMS_MAX);
 	alarms_over(a, "object7", "alarm", now());
 	for (struct alarm *e; (e = alarms_changed(a));) {
-		alarms_taken(a, e);
+		alarms_taken(e);
 	}
 	assert_int_equal(pause_for(60), 0);
 }

@@ -513,7 +513,7 @@ static void test_alarm_unknown(void **state)
 	rig_run(r, 12000);
 	stale = reasons_of(r, "stale");
 	assert_non_null(strstr(stale.found.text, "1 value is stale; "));
-	param_put_bad(p, r->now.mono_ns);
+	param_put_bad(p);
 	assert_string_equal(reasons_of(r, "stale").found.text, stale.found.text);
 	w = reasons_of(r, "alarm");
 	assert_int_equal(w.count, 1);

@@ -100,7 +100,7 @@ static void test_not_known(void **state)
 	refused(r, HV, 1301, "is not known");
 	done(r, HV, 0, false);
 	assert_int_equal(params_find(r->params, POWER, &power, NULL), 0);
-	param_put_bad(power, r->now.mono_ns);
+	param_put_bad(power);
 	refused(r, HV, 1301, "is not known (bad)");
 	rig_destroy(r);
 }

@@ -399,7 +399,7 @@ static void test_quality(void **state)
 	assert_int_equal(param_quality(hv, 6 * S), PARAM_GOOD);
 	assert_true(hv->value == 1400.1);
 	assert_int_equal(param_quality(hv, 5 * S + 16 * S), PARAM_STALE); /* 3 x 5 s */
-	param_put_bad(hv, 6 * S);
+	param_put_bad(hv);
 	assert_int_equal(param_quality(hv, 6 * S), PARAM_BAD);
 	assert_true(hv->value == 1400.1);
 	param_put(hv, NAN, 78, 7 * S);
@@ -410,7 +410,7 @@ static void test_quality(void **state)
 	/* stale: nobody has seen that it is over */
 	assert_int_equal(param_level(trip, 70 * S), LEVEL_ALARM);
 	/* bad: nor can anybody */
-	param_put_bad(trip, 71 * S);
+	param_put_bad(trip);
 	assert_int_equal(param_level(trip, 71 * S), LEVEL_ALARM);
 	param_put_raw(trip, 0, 80, 72 * S);
 	assert_int_equal(param_level(trip, 72 * S), LEVEL_NORMAL);

@@ -154,13 +154,13 @@ static void test_commands(void **state)
 	assert_true(json_is_null(json_at(json_array_get(json_at(json, "commands"), 0), "ended")));
 	json_decref(json);
 
-	assert_int_equal(query_command(q, 1, &json), 0);
+	assert_int_equal(query_command(q, &(struct query_filter){.command = 1}, &json), 0);
 	t = json_at(json, "transitions");
 	assert_int_equal(json_array_size(t), 3);
 	assert_string_equal(json_text_at(json_array_get(t, 0), "state"), "QUEUED");
 	assert_true(json_number_at(json_array_get(t, 1), "frame") == 12345);
 	json_decref(json);
-	assert_int_equal(query_command(q, 99, &json), -ENOENT);
+	assert_int_equal(query_command(q, &(struct query_filter){.command = 99}, &json), -ENOENT);
 	query_close(q);
 }
 
@@ -241,7 +241,9 @@ static void test_words(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const json_t *words;
 
-		assert_int_equal(query_history(q, cases[i].parameter, 0, 0, 0, &json), 0);
+		assert_int_equal(
+			query_history(q, &(struct query_filter){.name = cases[i].parameter}, &json),
+			0);
 		words = json_at(json, "words");
 		assert_int_equal(json_array_size(words), cases[i].count);
 		if (cases[i].unit) {
@@ -255,8 +257,12 @@ static void test_words(void **state)
 		}
 		json_decref(json);
 	}
-	assert_int_equal(query_history(q, "floor3.fcm.uptime", 0, 0, 0, &json), -ENODATA);
-	assert_int_equal(query_history(q, "floor3.fcm.uptme", 0, 0, 0, &json), -ENOENT);
+	assert_int_equal(
+		query_history(q, &(struct query_filter){.name = "floor3.fcm.uptime"}, &json),
+		-ENODATA);
+	assert_int_equal(
+		query_history(q, &(struct query_filter){.name = "floor3.fcm.uptme"}, &json),
+		-ENOENT);
 	query_close(q);
 }
 
@@ -265,7 +271,10 @@ static void test_history(void **state)
 	struct query *q = query_rig_open(*state);
 	json_t *json = NULL, *rows;
 
-	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 5, &json), 0);
+	assert_int_equal(query_history(q,
+				       &(struct query_filter){.name = "floor3.om2.hv", .limit = 5},
+				       &json),
+			 0);
 	assert_string_equal(json_text_at(json, "name"), "tower1.floor3.om2.hv");
 	assert_string_equal(json_text_at(json, "unit"), "V");
 	rows = json_at(json, "rows");
@@ -274,11 +283,12 @@ static void test_history(void **state)
 	assert_true(json_number_at(json_array_get(rows, 4), "value") == 1419);
 	assert_int_equal(json_array_size(json_at(json, "sets")), 2);
 	json_decref(json);
-	assert_int_equal(query_history(q, "clock.state", 0, 0, 0, &json), 0);
+	assert_int_equal(query_history(q, &(struct query_filter){.name = "clock.state"}, &json), 0);
 	assert_true(json_is_null(json_at(json, "unit")));
 	assert_true(json_is_null(json_at(json_array_get(json_at(json, "rows"), 0), "setpoint")));
 	json_decref(json);
-	assert_int_equal(query_history(q, "floor3.om2", 0, 0, 0, &json), -ENOENT);
+	assert_int_equal(query_history(q, &(struct query_filter){.name = "floor3.om2"}, &json),
+			 -ENOENT);
 	assert_true(query_error(q)[0]);
 	query_close(q);
 }
@@ -298,8 +308,10 @@ static void test_ambiguous(void **state)
 	store_submit(r->s, &row, 0, 0);
 	store_rig_flush(r);
 	q = query_rig_open(r);
-	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 0, &json), -ENOTUNIQ);
-	assert_int_equal(query_history(q, "tower2.floor3.om2.hv", 0, 0, 0, &json), 0);
+	assert_int_equal(query_history(q, &(struct query_filter){.name = "floor3.om2.hv"}, &json),
+			 -ENOTUNIQ);
+	assert_int_equal(
+		query_history(q, &(struct query_filter){.name = "tower2.floor3.om2.hv"}, &json), 0);
 	json_decref(json);
 	query_close(q);
 }
@@ -601,27 +613,29 @@ static void test_command_again(void **state)
 
 static void test_station(void **state)
 {
+	const struct query_filter all = {0};
 	struct query *q = query_rig_open(*state);
 	json_t *json = NULL;
 
-	assert_int_equal(query_phase_history(q, 1, 0, 3, &json), 0);
+	assert_int_equal(
+		query_phase_history(q, &(struct query_filter){.link = 1, .limit = 3}, &json), 0);
 	assert_int_equal(json_array_size(json_at(json, "rows")), 3);
 	assert_string_equal(json_text_at(json_array_get(json_at(json, "events"), 0), "verdict"),
 			    "SLIP");
 	assert_string_equal(json_text_at(json_at(json, "reference"), "who"), "expert");
 	json_decref(json);
-	assert_int_equal(query_phase_history(q, 0, 0, 0, &json), 0);
+	assert_int_equal(query_phase_history(q, &all, &json), 0);
 	assert_true(json_is_null(json_at(json, "reference")));
 	json_decref(json);
-	assert_int_equal(query_runs(q, 0, &json), 0);
+	assert_int_equal(query_runs(q, &all, &json), 0);
 	assert_true(json_number_at(json, "current") == 5);
 	json_decref(json);
-	assert_int_equal(query_events(q, 0, 0, &json), 0);
+	assert_int_equal(query_events(q, &all, &json), 0);
 	assert_int_equal(json_array_size(json_at(json, "events")), 2);
 	assert_string_equal(json_text_at(json_array_get(json_at(json, "events"), 1), "action"),
 			    "clear it");
 	json_decref(json);
-	assert_int_equal(query_clock_history(q, 0, 0, &json), 0);
+	assert_int_equal(query_clock_history(q, &all, &json), 0);
 	assert_string_equal(json_text_at(json_array_get(json_at(json, "events"), 0), "source"),
 			    "gpsd");
 	json_decref(json);
@@ -729,7 +743,7 @@ static void test_after_kill(void **state)
 		struct query *q = query_rig_open(r);
 		json_t *json = NULL;
 
-		assert_int_equal(query_events(q, 0, 1, &json), 0);
+		assert_int_equal(query_events(q, &(struct query_filter){.limit = 1}, &json), 0);
 		assert_string_equal(
 			json_text_at(json_array_get(json_at(json, "events"), 0), "text"),
 			"the last word");
@@ -749,7 +763,11 @@ static void test_beside_writer(void **state)
 	for (int i = 0; i < 50; i++) {
 		store_put_event(r->s, "info", "n", "x", "y", NULL, RIG_UTC + 100 + i);
 		store_rig_flush(r);
-		assert_int_equal(query_events(q, RIG_UTC + 100, 1000, &json), 0);
+		assert_int_equal(query_events(q,
+					      &(struct query_filter){.since_ns = RIG_UTC + 100,
+								     .limit = 1000},
+					      &json),
+				 0);
 		assert_int_equal(json_array_size(json_at(json, "events")), i + 1);
 		json_decref(json);
 	}

@@ -88,8 +88,9 @@ static int teardown(void **state)
 static json_t *at(struct query *q, const char *name, double seconds)
 {
 	json_t *names = json_pack("[s]", name), *json = NULL, *one;
+	struct query_filter f = {.names = names, .at_ns = RIG_UTC + (int64_t)(seconds * 1e9)};
 
-	assert_int_equal(query_at(q, names, RIG_UTC + (int64_t)(seconds * 1e9), &json), 0);
+	assert_int_equal(query_at(q, &f, &json), 0);
 	assert_true(json_number_value(json_object_get(json, "time")) == 1795000000 + seconds);
 	one = json_incref(json_array_get(json_object_get(json, "parameters"), 0));
 	assert_string_equal(json_string_value(json_object_get(one, "name")), name);
@@ -195,12 +196,13 @@ static void test_before(void **state)
 	struct query *q = query_rig_open(*state);
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct query_filter f = {.name = HV,
+					 .since_ns = RIG_UTC + (int64_t)(cases[i].since * 1e9),
+					 .limit = cases[i].limit};
 		json_t *json = NULL;
 		const json_t *before;
 
-		assert_int_equal(query_history(q, HV, RIG_UTC + (int64_t)(cases[i].since * 1e9), 0,
-					       cases[i].limit, &json),
-				 0);
+		assert_int_equal(query_history(q, &f, &json), 0);
 		before = json_object_get(json, "before");
 		print_message("since %g\n", cases[i].since);
 		assert_int_equal(json_array_size(json_object_get(json, "rows")), cases[i].rows);
@@ -280,14 +282,15 @@ static void test_diff(void **state)
 
 	assert_int_equal(query_names(q, NULL, &names), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct query_filter f = {.names = names,
+					 .from_ns = RIG_UTC + (int64_t)(cases[i].from * 1e9),
+					 .to_ns = RIG_UTC + (int64_t)(cases[i].to * 1e9)};
 		json_t *json = NULL;
 		const json_t *one;
 		char text[200] = "";
 		size_t n;
 
-		assert_int_equal(query_diff(q, names, RIG_UTC + (int64_t)(cases[i].from * 1e9),
-					    RIG_UTC + (int64_t)(cases[i].to * 1e9), &json),
-				 0);
+		assert_int_equal(query_diff(q, &f, &json), 0);
 		assert_int_equal(json_integer_value(json_object_get(json, "compared")), 3);
 		json_array_foreach (json_object_get(json, "differences"), n, one) {
 			strcat(strcat(text, json_string_value(json_object_get(one, "name"))), " ");

@@ -49,7 +49,7 @@ static void test_jobs(void **state)
 	}
 	store_rig_flush(&r);
 	assert_int_equal(query_open(r.path, &q, &error), 0);
-	assert_int_equal(query_jobs(q, 0, &json), 0);
+	assert_int_equal(query_jobs(q, &(struct query_filter){0}, &json), 0);
 	assert_int_equal(json_array_size(json_at(json, "jobs")), 3);
 	for (unsigned n = 0; n < 3; n++) {
 		job = json_array_get(json_at(json, "jobs"), n);
@@ -62,13 +62,15 @@ static void test_jobs(void **state)
 	assert_int_equal(json_number_at(json_at(job, "states"), "DONE"), 2);
 	assert_int_equal(json_number_at(json_at(job, "states"), "REFUSED"), 1);
 	json_decref(json);
-	assert_int_equal(query_jobs(q, 2, &json), 0);
+	assert_int_equal(query_jobs(q, &(struct query_filter){.limit = 2}, &json), 0);
 	assert_int_equal(json_array_size(json_at(json, "jobs")), 2);
 	json_decref(json);
-	assert_int_equal(query_job(q, wanted[1], NULL, &json), 0); /* without its roll-back */
+	/* Without its roll-back. */
+	assert_int_equal(query_job(q, &(struct query_filter){.job = wanted[1]}, &json), 0);
 	assert_int_equal(json_array_size(json_at(json, "commands")), 1);
 	json_decref(json);
-	assert_int_equal(query_job(q, wanted[2], "", &json), 0);
+	assert_int_equal(query_job(q, &(struct query_filter){.job = wanted[2], .after = ""}, &json),
+			 0);
 	assert_int_equal(json_array_size(json_at(json, "commands")), 3);
 	assert_string_equal(json_text_at(json_array_get(json_at(json, "commands"), 0), "unit"),
 			    "V");

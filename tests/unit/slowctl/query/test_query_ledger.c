@@ -324,10 +324,11 @@ static void check_answers(const struct store_rig *r)
 	assert_true(fabs(json_number_value(json_object_get(row, "begun")) - 1795000000 - 299) <
 		    1e-3);
 	json_decref(json);
-	assert_int_equal(query_history(q, "floor3.om2.hv", 0, 0, 0, &json), 0);
+	assert_int_equal(query_history(q, &(struct query_filter){.name = "floor3.om2.hv"}, &json),
+			 0);
 	assert_int_equal(json_array_size(json_object_get(json, "rows")), 0);
 	json_decref(json);
-	assert_int_equal(query_command(q, 7, &json), 0);
+	assert_int_equal(query_command(q, &(struct query_filter){.command = 7}, &json), 0);
 	row = json_object_get(json, "transitions");
 	assert_int_equal(json_array_size(row), 3);
 	assert_string_equal(json_string_value(json_object_get(json_array_get(row, 0), "state")),
@@ -373,10 +374,10 @@ static void test_file_of_today(void **state)
 
 static json_t *ask(const struct store_rig *r, int64_t since_s, int64_t until_s, unsigned by_s)
 {
-	struct query_account what = {.since_ns = RIG_UTC + since_s * 1000000000,
-				     .until_ns = RIG_UTC + until_s * 1000000000,
-				     .link = QUERY_ALL,
-				     .by_s = by_s};
+	struct query_filter what = {.since_ns = RIG_UTC + since_s * 1000000000,
+				    .until_ns = RIG_UTC + until_s * 1000000000,
+				    .link = QUERY_ALL,
+				    .by_s = by_s};
 	struct query *q = NULL;
 	json_t *json = NULL;
 

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the schema's version from a database file. `application_id` marks FCM-Server's files
- * (ROWS_APPLICATION), `user_version` counts the migrations in schemas/sql/.
+ * The first looks at a database file. It is not trusted: another program may have written it, and its schema (views,
+ * triggers, checks) is code that SQLite runs. `application_id` marks FCM-Server's files (ROWS_APPLICATION),
+ * `user_version` counts the migrations in schemas/sql/.
  */
-#ifndef SLOWCTL_QUERY_SQL_SCHEMA_H
-#define SLOWCTL_QUERY_SQL_SCHEMA_H
+#ifndef SLOWCTL_QUERY_SQL_FILE_H
+#define SLOWCTL_QUERY_SQL_FILE_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Before the first statement on `db`: its schema may call only SQLite's functions without side effects, and no SQL
+ * can change the schema's own text or SQLite's internal tables. One of SQLITE_*.
+ */
+static inline int sql_guard(sqlite3 *db)
+{
+	int rc = sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+
+	return rc == SQLITE_OK ? sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0)
+			       : rc;
+}
 
 struct sql_schema {
 	uint32_t application_id;
