@@ -21,8 +21,7 @@
  * frame period. A registered buffer stays the client's memory: the host reads and writes it with
  * process_vm_readv(2) and process_vm_writev(2), which the client allows it (PR_SET_PTRACER).
  */
-#ifndef NANET3_SOCKET_H
-#define NANET3_SOCKET_H
+#pragma once
 
 #include "driver/nanet3.h"
 
@@ -43,5 +42,3 @@ struct nanet3_sock_map {
 };
 #define NANET3_SOCK_MAP _IOWR('N', 0x40, struct nanet3_sock_map)
 #define NANET3_SOCK_MAX 1024u /* bytes of a packet, head included */
-
-#endif

@@ -4,8 +4,7 @@
  * word on the wire, what it means. `fcm-server --operations` prints them; control.schema.json and control.md have them
  * from there.
  */
-#ifndef SCHEMAS_ERROR_DETAIL_H
-#define SCHEMAS_ERROR_DETAIL_H
+#pragma once
 
 #include <string.h>
 
@@ -79,5 +78,3 @@ static inline enum error_detail error_detail_of(const char *word)
 	}
 	return (enum error_detail)n;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * SQL that finds the journal's commands without reading all of them; for the writer (daemon/) and
  * the readers (slowctl/).
  */
-#ifndef SCHEMAS_JOURNAL_SQL_H
-#define SCHEMAS_JOURNAL_SQL_H
+#pragma once
 
 /* While a daemon has never read the journal, its commands have numbers from here on
  * (ENGINE_OWN_IDS). */
@@ -20,5 +19,3 @@
 #define JOURNAL_BY_PARAMETER                                                                       \
 	"(SELECT * FROM command WHERE ended IS NOT NULL"                                           \
 	" UNION ALL SELECT * FROM command WHERE " JOURNAL_OPEN ")"
-
-#endif

@@ -3,8 +3,7 @@
  * The meaning of the ledger's columns together, as SQL over a row of ledger_link, ledger_stream or
  * one of their sums: for who writes them (daemon/) and who reads them (slowctl/).
  */
-#ifndef SCHEMAS_LEDGER_SQL_H
-#define SCHEMAS_LEDGER_SQL_H
+#pragma once
 
 /* Cells with a verdict. */
 #define LEDGER_LINK_SUM "(good + link_down + board_fifo + ring_full + crc + alignment + time_fault)"
@@ -17,5 +16,3 @@
 /* When a second began by the system clock, UTC ns: its row is written when it has ended. */
 #define LEDGER_LINK_BEGUN   "(time - cells * 125000)"
 #define LEDGER_STREAM_BEGUN "(time - 1000000000)"
-
-#endif

@@ -7,8 +7,7 @@
  * A row owns its texts (an arena inside it), so it can be copied and kept. All times are UTC ns since
  * 1970. schemas/sql/ explains the columns.
  */
-#ifndef SCHEMAS_ROWS_H
-#define SCHEMAS_ROWS_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -194,5 +193,3 @@ static inline void row_fill(struct row *r, enum row_id id, const struct row_in *
 #define row_make(r, id, ...)                                                                       \
 	row_fill(r, id, (const struct row_in[]){__VA_ARGS__},                                      \
 		 sizeof((const struct row_in[]){__VA_ARGS__}) / sizeof(struct row_in))
-
-#endif

@@ -33,8 +33,7 @@
  * No allocation after init, no I/O. Frames that straddle two pushes are copied to the deframer's
  * carry store and stay valid for `keep` further frames; all others point into the caller's bytes.
  */
-#ifndef TDM_DEFRAME_H
-#define TDM_DEFRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -122,5 +121,3 @@ void tdm_deframe_gap(struct tdm_deframe *d, uint64_t cells, uint64_t count, enum
 		     tdm_emit_fn emit, void *context);
 
 void tdm_deframe_stats(const struct tdm_deframe *d, struct tdm_deframe_stats *ret_stats);
-
-#endif

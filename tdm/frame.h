@@ -8,8 +8,7 @@
  * Pure functions: no I/O, no allocation, no logging, no state. Frames are plain byte arrays in the
  * ring; a view points into them and is valid as long as they are.
  */
-#ifndef TDM_FRAME_H
-#define TDM_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -205,5 +204,3 @@ void tdm_timing_put(uint8_t *frame, const struct tdm_timing *timing);
 uint32_t tdm_crc32c(const void *bytes, size_t length);
 /* CRC-16/T10-DIF: polynomial 0x8BB7, start 0, no reflection ("123456789" -> 0xD0DB). */
 uint16_t tdm_crc16(const void *bytes, size_t length);
-
-#endif

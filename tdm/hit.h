@@ -10,8 +10,7 @@
  * fills Seconds, Days and Years (hit_stamp), nothing else. All of them together are the floor's label,
  * which lags true time by the one-way delay of the cable: no stamp has that delay in it.
  */
-#ifndef TDM_HIT_H
-#define TDM_HIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -130,5 +129,3 @@ static inline void hit_walk_stamp(uint8_t *p, uint64_t time, uint64_t stamp_bits
 {
 	le64_put(p + HIT_TIME, (time & HIT_WALK_BORN) | stamp_bits);
 }
-
-#endif

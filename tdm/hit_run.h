@@ -4,8 +4,7 @@
  * same as hit.h does hit by hit. It determines half of the cost of demultiplexing
  * (tests/bench/README.md).
  */
-#ifndef TDM_HIT_RUN_H
-#define TDM_HIT_RUN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct hit_run {
  * stamped, and the results are invalid.
  */
 bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits);
-
-#endif

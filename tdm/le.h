@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Explicit little-endian readers and writers of unaligned bytes. Everything on the fibre and in our
  * messages is read through these. */
-#ifndef TDM_LE_H
-#define TDM_LE_H
+#pragma once
 
 #include <endian.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ static inline void le64_put(uint8_t *p, uint64_t v)
 	v = htole64(v);
 	memcpy(p, &v, sizeof(v));
 }
-
-#endif

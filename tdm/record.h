@@ -6,8 +6,7 @@
  *
  * Headers are written and read as they lie in memory (little-endian).
  */
-#ifndef TDM_RECORD_H
-#define TDM_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ int tdm_walk_begin(struct record_walk *walk, record_read_fn *read, void *context
  * After an end it may be asked again: a segment that is being written grows.
  */
 int tdm_walk_next(struct record_walk *walk, struct fcm_record_header *ret_header, void *data);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Files are read by pread(2), not mapped: one that becomes shorter meanwhile ends early and does no harm.
  */
-#ifndef TDM_RECORDING_H
-#define TDM_RECORDING_H
+#pragma once
 
 #include <dirent.h>
 #include <limits.h>
@@ -84,5 +83,3 @@ struct fcm_record_label recording_label(const uint8_t *data);
 bool recording_tai_ns(const struct fcm_record_label *label, uint64_t count, int64_t *ret_tai_ns);
 /* UTC since 1970 of a TAI time; *ret_leap: it lies in 23:59:60, whose number is the one before plus one. */
 int64_t recording_utc_ns(const struct fcm_record_label *label, int64_t tai_ns, bool *ret_leap);
-
-#endif

@@ -28,8 +28,7 @@
  * stays on. An FCM without the timer answers its registers with WORD_BAD_REG, as any that it does
  * not have.
  */
-#ifndef TDM_REGISTERS_H
-#define TDM_REGISTERS_H
+#pragma once
 
 #include "tdm/word.h" /* WORD_MODULE_FCM */
 
@@ -117,5 +116,3 @@
 #define REG_FCM_ACTION_POWER_CYCLE 2u /* value = module 0..7: off for 0.2 s, then on */
 
 /* clang-format on */
-
-#endif

@@ -16,8 +16,7 @@
  * sequence whose outcome it keeps: a journal that does not know what others have sent continues
  * behind it.
  */
-#ifndef TDM_WORD_H
-#define TDM_WORD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -56,5 +55,3 @@ struct word {
 void word_pack(const struct word *w, uint8_t bytes[TDM_WORD_BYTES]);
 /* -EBADMSG on a wrong CRC, -ENODATA for an empty place; ret untouched. */
 int word_unpack(const uint8_t bytes[TDM_WORD_BYTES], struct word *ret_w);
-
-#endif

@@ -4,8 +4,7 @@
  * code and object. A reason with a hold has to be seen for so long before it begins, and to be away for
  * so long before it is over: what comes for a tenth of a second and goes again is none. Pure.
  */
-#ifndef DAEMON_ALARMS_DEBOUNCE_H
-#define DAEMON_ALARMS_DEBOUNCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ bool debounce_told(const struct debounce *t, const char *code, const char *objec
 struct debounce_reason *debounce_over(struct debounce *t, const struct debounce_reason *after,
 				      uint64_t now_ns);
 void debounce_forget(struct debounce_reason *e);
-
-#endif

@@ -17,8 +17,7 @@
  *  - each frame and hit is charged to one incident, each dark module to the one that came first.
  *  - memory is bounded: cleared incidents are forgotten first; what has no room is counted.
  */
-#ifndef DAEMON_ALARMS_INCIDENT_H
-#define DAEMON_ALARMS_INCIDENT_H
+#pragma once
 
 #include "daemon/alarms/observation.h"
 #include "slowctl/alarm/alarm.h"
@@ -107,5 +106,3 @@ unsigned incidents_left_out(const struct incidents *s);
 const char *incidents_word(const struct incidents *s);
 /* "link2/link-dark: no light (explains 2 more)". Returns text. */
 const char *incidents_headline(struct incidents *s, char *text, size_t size);
-
-#endif

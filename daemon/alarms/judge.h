@@ -7,8 +7,7 @@
  *                                |                                        \--> incidents (one cause, what it explains)
  *                                \--> ops: an event begins, is over; a black box for this link
  */
-#ifndef DAEMON_ALARMS_JUDGE_H
-#define DAEMON_ALARMS_JUDGE_H
+#pragma once
 
 #include "daemon/alarms/incident.h"
 #include "daemon/alarms/view.h"
@@ -64,5 +63,3 @@ void judge_dropped(struct judge *j, unsigned group, uint64_t first, uint64_t nex
  * `restarted`: the ring began later than the daemon, and an episode that is going on ends by itself. */
 void judge_account(struct judge *j, unsigned link, const uint64_t cells[TDM_LOSSES],
 		   uint32_t dma_epoch, uint64_t count, bool restarted);
-
-#endif

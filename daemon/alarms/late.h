@@ -3,8 +3,7 @@
  * Why a regular tick came late: the machine did not let us run, the board kept us waiting for an answer,
  * or we were busy with something else. Only the first is the machine's doing. Pure.
  */
-#ifndef DAEMON_ALARMS_LATE_H
-#define DAEMON_ALARMS_LATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -37,5 +36,3 @@ static inline enum late late_judge(const struct late_tick *before, const struct 
 	*ret_ns = board > cpu ? board : cpu;
 	return board > cpu ? LATE_BOARD : LATE_BUSY;
 }
-
-#endif

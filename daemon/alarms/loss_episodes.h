@@ -4,8 +4,7 @@
  * "it is over: so many of each, in so many seconds". A burst is over when nothing more was lost for some
  * seconds; when bursts follow each other fast, they are one until a minute is quiet. Pure.
  */
-#ifndef DAEMON_ALARMS_LOSS_EPISODES_H
-#define DAEMON_ALARMS_LOSS_EPISODES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -71,5 +70,3 @@ enum loss_episodes_news loss_episodes_step(struct loss_episodes *b,
 bool loss_episodes_going_on(const struct loss_episodes *b, uint64_t now_ns);
 /* Losses of this name go on: run[] of them since run_ns[]. */
 bool loss_episodes_run(const struct loss_episodes *b, unsigned name, uint64_t now_ns);
-
-#endif

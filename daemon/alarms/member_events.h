@@ -5,8 +5,7 @@
  * MEMBER_EVENTS_A_MINUTE are told in a minute, whatever a consumer does; what was left out is counted in the next.
  * Pure.
  */
-#ifndef DAEMON_ALARMS_MEMBER_EVENTS_H
-#define DAEMON_ALARMS_MEMBER_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool member_events_next(struct member_events *c, const struct publisher_status *
  * (CLOCK_MONOTONIC), which is `utc_ns`. */
 bool member_events_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
 			  int64_t utc_ns, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * An observation: what is true of which object, since when, how much, what to do. Objects are structs; a name is written
  * for people, and never read back. An advice is a template; object_advice() fills it in when it is shown. Pure.
  */
-#ifndef DAEMON_ALARMS_OBSERVATION_H
-#define DAEMON_ALARMS_OBSERVATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ void observation_advice(const struct observation *o, char *text, size_t size);
 /* An advice for all ("floorN.omM.hv") for those that `which` stands for: "floor3.om2", or a pattern, which is quoted for the
  * shell. */
 void advice_name_objects(const char *which, const char *advice, char *text, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * the first until none of its modules has lost a hit for a minute. The counter is polled now and then, and
  * begins at 0 with the FCM's boot. Pure.
  */
-#ifndef DAEMON_ALARMS_OVERFLOW_H
-#define DAEMON_ALARMS_OVERFLOW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ static inline uint64_t overflow_recent(const struct overflow *o, uint64_t now_ns
 	}
 	return sum;
 }
-
-#endif

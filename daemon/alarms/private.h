@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Inside the judge. README.md lists the files; none calls one below it there. */
-#ifndef DAEMON_ALARMS_PRIVATE_H
-#define DAEMON_ALARMS_PRIVATE_H
+#pragma once
 
 #include <string.h>
 
@@ -114,5 +113,3 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e);
 /* The end of hits-lost of a floor: how many, in which time, where. */
 void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Rates of a link: per second of the board's count, over the last seconds. The board's cells are the
  * clock, so that a pause of this machine is no dip and what is caught up afterwards no peak. Pure.
  */
-#ifndef DAEMON_ALARMS_RATES_H
-#define DAEMON_ALARMS_RATES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ static inline struct rates_now rates_get(const struct rates *r)
 		.hits = (double)(b->hits - a->hits) / seconds,
 	};
 }
-
-#endif

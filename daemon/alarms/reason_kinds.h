@@ -2,8 +2,7 @@
 /*
  * All codes that a reason may have (fcmctl.1 tells what to do about each): of what it is, and how it is told. Pure.
  */
-#ifndef DAEMON_ALARMS_REASON_KINDS_H
-#define DAEMON_ALARMS_REASON_KINDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ bool reason_kind_is_of(const struct reason_kind *k, enum reason_of of, const cha
 const char *reason_kinds_of(enum reason_of of, const char *thing, char *buf, size_t size);
 /* Whether there is a thing of this name. */
 bool reason_thing(const char *name);
-
-#endif

@@ -3,8 +3,7 @@
  * The silence timers of the floors (tdm/registers.h), from their parameters: on or off, and whether one has
  * fired. Pure.
  */
-#ifndef DAEMON_ALARMS_SILENCE_H
-#define DAEMON_ALARMS_SILENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void silence_get(struct params *p, unsigned link, uint64_t mono_ns, struct silen
 /* Text and advice of status for a timer that has fired; "floorN" stands for the floor. */
 void silence_say(const struct silence_view *v, char *text, size_t size);
 extern const char silence_advice[];
-
-#endif

@@ -3,8 +3,7 @@
  * What the judge is shown: everything that it needs to say what is wrong, as it is at one moment. Filled by
  * station/view.c; in a test by the test. Times are CLOCK_MONOTONIC ns unless said otherwise.
  */
-#ifndef DAEMON_ALARMS_VIEW_H
-#define DAEMON_ALARMS_VIEW_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/data/boots.h"
@@ -83,5 +82,3 @@ struct judge_view {
 	struct engine *engine;
 	struct params *params;
 };
-
-#endif

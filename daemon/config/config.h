@@ -12,8 +12,7 @@
  *
  * Everything has a default except the floors; a configuration in which no link names one is a mistake.
  */
-#ifndef DAEMON_CONFIG_CONFIG_H
-#define DAEMON_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -174,5 +173,3 @@ unsigned config_diff(const struct config *before, const struct config *after,
 		     void (*each)(void *context, const char *section, const char *key,
 				  bool restart),
 		     void *context);
-
-#endif

@@ -3,8 +3,7 @@
  * Inside the configuration: the typed table (table.c), one value in and out (value.c), reading (config.c),
  * mistakes (report.c), rules between values (rules.c) and printing (print.c).
  */
-#ifndef DAEMON_CONFIG_PRIVATE_H
-#define DAEMON_CONFIG_PRIVATE_H
+#pragma once
 
 #include "daemon/config/config.h"
 
@@ -83,5 +82,3 @@ void config_note_origin(struct config_report *report, size_t value, const char *
 const char *config_origin(const struct config_report *report, size_t value);
 /* Rules between values; `where`: the file that has them. */
 void config_check_rules(const struct config *c, struct config_report *report, const char *where);
-
-#endif

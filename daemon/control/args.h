@@ -3,8 +3,7 @@
  * The arguments of an operation: how they are described, checked and read. The description is the only one:
  * control.schema.json, control.md and `ops.list` are generated from it. A handler gets arguments that fit it.
  */
-#ifndef DAEMON_CONTROL_ARGS_H
-#define DAEMON_CONTROL_ARGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,5 +98,3 @@ static inline bool arg_false(const json_t *args, const char *name)
 {
 	return json_is_false(json_object_get(args, name));
 }
-
-#endif

@@ -6,8 +6,7 @@
  * A request lives until control_answer() or control_fail() is called on it, exactly once, now or later. If its client is
  * gone by then, the answer is dropped; the work was done.
  */
-#ifndef DAEMON_CONTROL_CONTROL_H
-#define DAEMON_CONTROL_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,5 +125,3 @@ void control_fail_error(struct control_request *rq, const char *code, const stru
 json_t *control_detail(enum error_detail detail);
 /* `progress` is stolen. */
 void control_progress(struct control_request *rq, json_t *progress);
-
-#endif

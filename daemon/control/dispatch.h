@@ -10,8 +10,7 @@
  *
  * When a client disconnects, later answers to its open requests are dropped.
  */
-#ifndef DAEMON_CONTROL_DISPATCH_H
-#define DAEMON_CONTROL_DISPATCH_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -62,5 +61,3 @@ const char *dispatch_bytes(struct control_client *client, const void *bytes, siz
  * `detail` may be DETAIL_NONE. */
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
 		     enum error_detail detail, const char *why);
-
-#endif

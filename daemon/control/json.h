@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Numbers and times as schemas/control.md has them; new references. */
-#ifndef DAEMON_CONTROL_JSON_H
-#define DAEMON_CONTROL_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ static inline json_t *json_time_of(uint64_t then_ns)
 {
 	return then_ns ? json_time(now_utc_ns() - (int64_t)(now_mono_ns() - then_ns)) : json_null();
 }
-
-#endif

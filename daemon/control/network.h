@@ -8,8 +8,7 @@
  * open ones, CONTROL_BACKLOG_MAX bytes of unread answers; messages have at most 1 MiB. A new list is used at once, for
  * existing connections too.
  */
-#ifndef DAEMON_CONTROL_NETWORK_H
-#define DAEMON_CONTROL_NETWORK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void network_tend(struct network *n);
 void network_get_status(const struct network *n, struct network_status *ret_status);
 /* The last answers are sent, for up to 200 ms. NULL is fine. */
 void network_close(struct network *n);
-
-#endif

@@ -16,8 +16,7 @@
  * Users take turns, whatever the number of their connections; of one user's connections those that
  * have been served least come first.
  */
-#ifndef DAEMON_CONTROL_PLACES_H
-#define DAEMON_CONTROL_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -72,5 +71,3 @@ void places_heard(struct places *p, struct place *place);
 void places_wait(struct places *p, struct place *place);
 /* The next one, out of the line. NULL: there is none. */
 struct place *places_next(struct places *p);
-
-#endif

@@ -4,8 +4,7 @@
  * kernel keeps (SO_PEERCRED, SO_PEERGROUPS). Names of groups are looked up only in
  * control_groups_find(), because that may block.
  */
-#ifndef DAEMON_CONTROL_USER_GROUPS_H
-#define DAEMON_CONTROL_USER_GROUPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -30,5 +29,3 @@ mode_t control_groups_mode(const struct control_groups *groups);
 /* The role of the peer of a connected Unix socket: root's is expert, else that of the best of its groups. False: it has
  * none. */
 bool control_groups_role(const struct control_groups *groups, int fd, enum access_role *ret_role);
-
-#endif

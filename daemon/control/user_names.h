@@ -3,8 +3,7 @@
  * Names of users. The name service may block (files, other machines), so a separate thread asks it.
  * Names are cached for a minute. Main thread, libevent.
  */
-#ifndef DAEMON_CONTROL_USER_NAMES_H
-#define DAEMON_CONTROL_USER_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ int names_open(struct event_base *base, void (*known)(void *context), void *cont
 bool names_get(struct names *n, uint32_t uid, char *text, size_t size);
 /* NULL is fine. */
 void names_close(struct names *n);
-
-#endif

@@ -5,8 +5,7 @@
  * hand-over). These macros are used in pairs, only at such a hand-over; between our own threads
  * queue.h and C11 atomics suffice. Without the sanitizer they are empty.
  */
-#ifndef DAEMON_CORE_ANNOTATE_H
-#define DAEMON_CORE_ANNOTATE_H
+#pragma once
 
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
@@ -29,6 +28,4 @@ static inline void annotate_take(void *object)
 {
 	(void)object;
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * the border of a block. A new label is a new time epoch. It is kept in the owner page, so that a
  * restarted daemon stamps data as the previous one did.
  */
-#ifndef DAEMON_CORE_LABEL_H
-#define DAEMON_CORE_LABEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ static inline int64_t label_utc_ns(const struct label *l, int64_t tai_ns, int *r
 	}
 	return tai_ns - offset * 1000000000;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What peers can cause at any rate is limited: a token bucket; a counter whose growth is
  * reported at most once a minute. */
-#ifndef DAEMON_CORE_LIMIT_H
-#define DAEMON_CORE_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ static inline uint64_t told_news(struct told_count *t, uint64_t count, uint64_t 
 	t->at_ns = now_ns;
 	return more;
 }
-
-#endif

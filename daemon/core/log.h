@@ -15,8 +15,7 @@
  * per link where one is named; the next entry of the site says how many were held back.
  * `level` is one of syslog.h's: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG.
  */
-#ifndef DAEMON_CORE_LOG_H
-#define DAEMON_CORE_LOG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -99,5 +98,3 @@ void log_test_hooks(int (*journal)(const char *bytes, size_t length),
 		    void (*line)(const char *bytes, size_t length), uint64_t (*now_ns)(void));
 /* For tests: a journald that listens here; NULL: none. */
 void log_test_journal(const char *path);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The clocks of the host: one for ages and time-outs, one for times in files, one for the processor
  * time of a thread. */
-#ifndef DAEMON_CORE_NOW_H
-#define DAEMON_CORE_NOW_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -30,5 +29,3 @@ static inline int64_t now_utc_ns(void)
 {
 	return now_of(CLOCK_REALTIME);
 }
-
-#endif

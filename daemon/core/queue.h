@@ -8,8 +8,7 @@
  * C11 acquire/release loads and stores, one cache line per side. The optional eventfd wakes the
  * consumer; the producer rings it once per batch (queue_wake).
  */
-#ifndef DAEMON_CORE_QUEUE_H
-#define DAEMON_CORE_QUEUE_H
+#pragma once
 
 #include <assert.h>
 #include <errno.h>
@@ -151,5 +150,3 @@ static inline void queue_hush(struct queue *q)
 		bell_hush(q->fd);
 	}
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Text put together piece by piece in the caller's buffer, a string at all times; what has no
  * room is cut. */
-#ifndef DAEMON_CORE_TEXT_H
-#define DAEMON_CORE_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void text_list(char *text, size_t size, const char *format, ...)
 const char *text_bits(char *text, size_t size, const char *name, uint32_t bits);
 /* "2026-11-22 18:36:54". Returns text. */
 const char *text_utc(char *text, size_t size, int64_t utc_ns);
-
-#endif

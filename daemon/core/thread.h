@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How the daemon starts its threads. */
-#ifndef DAEMON_CORE_THREAD_H
-#define DAEMON_CORE_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -23,5 +22,3 @@ static inline int thread_start(pthread_t *ret_thread, const char *name, void *(*
 	}
 	return -r;
 }
-
-#endif

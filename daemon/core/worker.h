@@ -6,8 +6,7 @@
  *
  * Only the main thread calls these functions.
  */
-#ifndef DAEMON_CORE_WORKER_H
-#define DAEMON_CORE_WORKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ uint64_t worker_busy_ns(struct worker *w);
  * second for the running piece; false: it hangs, and the thread ends with the process. NULL is
  * fine. */
 bool worker_stop(struct worker *w);
-
-#endif

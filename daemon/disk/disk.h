@@ -5,8 +5,7 @@
  *
  * All calls are the main thread's.
  */
-#ifndef DAEMON_DISK_DISK_H
-#define DAEMON_DISK_DISK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ struct disk_status {
 	int copy_error;	   /* negative errno of the last copy, or 0 */
 };
 void disk_get_status(struct disk *d, struct disk_status *ret_status);
-
-#endif

@@ -16,8 +16,7 @@
  *
  * All calls are the main thread's.
  */
-#ifndef DAEMON_DISK_EMERGENCY_H
-#define DAEMON_DISK_EMERGENCY_H
+#pragma once
 
 #include "slowctl/engine/engine.h"
 
@@ -59,5 +58,3 @@ void emergency_get_status(const struct emergency *j, struct emergency_status *re
 size_t emergency_bytes(void);
 const void *emergency_image(const struct emergency *j);
 bool emergency_changed(const struct emergency *j, uint64_t *generation);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Addresses of TCP sockets. */
-#ifndef DAEMON_NET_ADDRESS_H
-#define DAEMON_NET_ADDRESS_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ static inline uint16_t address_of(int fd, bool peer, struct sockaddr_storage *re
 	       : a->sa_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)a)->sin6_port)
 					  : 0;
 }
-
-#endif

@@ -12,8 +12,7 @@
  * The descriptors belong to libzmq, which may close them at any time: none is touched unless it is still the known
  * connection (SO_COOKIE). Belongs to the thread of the socket.
  */
-#ifndef DAEMON_NET_DOOR_H
-#define DAEMON_NET_DOOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ void door_cut_all(struct door *d);
 void door_get_status(const struct door *d, struct door_status *ret_status);
 /* Before the socket is closed. NULL is fine. */
 void door_close(struct door *d);
-
-#endif

@@ -7,8 +7,7 @@
  * A socket is kept under a name. It is used again only when it still listens at the address that is asked for; else it
  * is closed, and removed from the store.
  */
-#ifndef DAEMON_NET_LISTENER_H
-#define DAEMON_NET_LISTENER_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ static inline bool listener_may_wait(int r)
 {
 	return r == -EADDRINUSE || r == -EADDRNOTAVAIL;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * (ZAP, RFC 27). Belongs to the thread of those sockets. To be opened before one of them is bound:
  * without ZAP every key is accepted.
  */
-#ifndef DAEMON_NET_ZAP_H
-#define DAEMON_NET_ZAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ void *zap_socket(struct zap *z);
 bool zap_serve(struct zap *z);
 /* NULL is fine. */
 void zap_close(struct zap *z);
-
-#endif

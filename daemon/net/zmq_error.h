@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls of libzmq with errors as negative errno. */
-#ifndef DAEMON_NET_ZMQ_ERROR_H
-#define DAEMON_NET_ZMQ_ERROR_H
+#pragma once
 
 #include <errno.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ static inline int zmq_set_numbers(void *socket, const struct zmq_number *options
 		       ? zmq_error()
 		       : 0;
 }
-
-#endif

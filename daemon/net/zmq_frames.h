@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Short messages of several frames on ZeroMQ's inproc sockets (ZAP, monitors). */
-#ifndef DAEMON_NET_ZMQ_FRAMES_H
-#define DAEMON_NET_ZMQ_FRAMES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -12,5 +11,3 @@ struct zmq_frame {
 
 /* How many frames the next message has; those beyond `most` are not kept. 0: there is none. Never waits. */
 unsigned zmq_frames_take(void *socket, struct zmq_frame *frames, unsigned most);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The operations of the control protocol, for the main loop. */
-#ifndef DAEMON_OPS_OPS_H
-#define DAEMON_OPS_OPS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ void ops_tick(struct station *s);     /* 10 times a second */
 void waiters_tick(struct station *s); /* every 10 ms */
 /* One line for systemctl status. */
 void status_line(struct station *s, char *text, size_t size);
-
-#endif

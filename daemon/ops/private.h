@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What several files of operations share: their tables, arguments that many operations have, common handlers. */
-#ifndef DAEMON_OPS_PRIVATE_H
-#define DAEMON_OPS_PRIVATE_H
+#pragma once
 
 #include "daemon/control/control.h"
 #include "daemon/control/json.h"
@@ -131,5 +130,3 @@ void relock_stop(struct station *s);
 /* serial.c: sessions whose clients are gone are closed; all sessions end. */
 void serial_tick(struct station *s);
 void serial_stop(struct station *s);
-
-#endif

@@ -12,8 +12,7 @@
  * inside a lock, which the board did not report, is judged like a re-lock (and is not counted as
  * one). A new lock has no verdict until it is judged; the previous verdict does not apply to it.
  */
-#ifndef DAEMON_PHASE_PHASE_H
-#define DAEMON_PHASE_PHASE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ bool phase_take_row(struct phase *p, struct phase_row *ret_row);
 void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *ret_view);
 /* PHASE_BINS counts of PHASE_BIN_PS each, the first from 0 ps on, since the last re-lock. */
 const uint32_t *phase_histogram(const struct phase *p);
-
-#endif

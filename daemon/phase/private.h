@@ -2,8 +2,7 @@
 /*
  * Stability of samples in the order of their times, for phase.c: TDEV and MTIE. Pure.
  */
-#ifndef DAEMON_PHASE_PRIVATE_H
-#define DAEMON_PHASE_PRIVATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ double phase_tdev(const struct phase_sample *samples, uint32_t count, double tau
  * consecutive samples. NaN when there are not so many. At most PHASE_SAMPLES_MAX samples.
  */
 double phase_mtie(const struct phase_sample *samples, uint32_t count, double tau_s);
-
-#endif

@@ -7,8 +7,7 @@
  *
  *   DIRECTORY/NAME/recording.json, link0-00000.fcmr, ...
  */
-#ifndef DAEMON_RECORD_DIR_H
-#define DAEMON_RECORD_DIR_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -84,5 +83,3 @@ bool record_dir_is_box(const char *directory, const char *name);
 int record_dir_remove(const char *directory, const char *name);
 /* Bytes that the recorder's user can write. 0 or negative errno of statvfs(3). */
 int record_dir_free_bytes(const char *directory, uint64_t *ret_bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * Inside the recorder: its recording, its black boxes, its status. All of it belongs to its thread,
  * except the queues and the members under the lock.
  */
-#ifndef DAEMON_RECORD_PRIVATE_H
-#define DAEMON_RECORD_PRIVATE_H
+#pragma once
 
 #include <errno.h>
 
@@ -106,5 +105,3 @@ void box_take(struct recorder *r, const struct tap_entry *e, uint64_t now_ns);
 void box_freeze(struct recorder *r, const struct recorder_order *order, uint64_t now_ns);
 void box_tick(struct recorder *r, uint64_t now_ns);
 void box_end(struct recorder *r);
-
-#endif

@@ -22,8 +22,7 @@
  * when the alarm came, without a loss). It is written at the first loss and removed if no alarm of the link follows
  * within BOX_WAIT_NS.
  */
-#ifndef DAEMON_RECORD_RECORDER_H
-#define DAEMON_RECORD_RECORDER_H
+#pragma once
 
 #include "daemon/record/dir.h"
 
@@ -93,5 +92,3 @@ int recorder_fd(const struct recorder *r);
 /* 1: *ret_event, 0: none. */
 int recorder_next_event(struct recorder *r, struct recorder_event *ret_event);
 void recorder_get_status(struct recorder *r, struct recorder_status *ret_status);
-
-#endif

@@ -15,8 +15,7 @@
  * A power cut costs what the file system has not written: data start on their way to the disk within a second, the
  * file's size follows within the file system's commit time (ext4: 5 s). A kill costs the record that is being written.
  */
-#ifndef DAEMON_RECORD_SEGMENT_H
-#define DAEMON_RECORD_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ int segment_gap(struct segment *s, enum fcm_record_kind kind, uint8_t reason, ui
 int segment_tick(struct segment *s);
 int segment_end(struct segment *s);
 void segment_get_counts(const struct segment *s, struct segment_counts *ret_counts);
-
-#endif

@@ -3,8 +3,7 @@
  * What operators have done about alarms (slowctl/alarm/alarm.h), and what else has changed of them: to the
  * database, to the events, to the clients that watch. Main thread.
  */
-#ifndef DAEMON_STATION_ALARM_HANDS_H
-#define DAEMON_STATION_ALARM_HANDS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -31,5 +30,3 @@ json_t *alarm_hands_json(const struct alarm *alarm);
 json_t *alarm_hands_list(struct station *s);
 /* Adds to a reason of status (an object) how it was dealt with. `alarm` NULL: nobody can. */
 void alarm_hands_reason(json_t *reason, const struct alarm *alarm);
-
-#endif

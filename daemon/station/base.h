@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What several sources of the room use: descriptors to follow, orders to capture, answers to questions. */
-#ifndef DAEMON_STATION_BASE_H
-#define DAEMON_STATION_BASE_H
+#pragma once
 
 #include <event2/event.h>
 #include <jansson.h>
@@ -43,5 +42,3 @@ void station_tell(struct control_request *rq, int r, json_t *result, const char 
 /* The links that are enabled, one bit each. */
 unsigned station_links(const struct station *s);
 unsigned station_links_count(const struct station *s);
-
-#endif

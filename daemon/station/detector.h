@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command engine's hands: its rows to the store, its words to the board; the store's answers. */
-#ifndef DAEMON_STATION_DETECTOR_H
-#define DAEMON_STATION_DETECTOR_H
+#pragma once
 
 struct sc_error;
 struct station;
@@ -15,5 +14,3 @@ void detector_tick(struct station *s);
 void detector_drain(struct station *s);
 void detector_second(struct station *s);
 void detector_stored(struct station *s); /* done rows of the store */
-
-#endif

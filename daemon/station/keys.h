@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The secret key and the allow list of control and data. */
-#ifndef DAEMON_STATION_KEYS_H
-#define DAEMON_STATION_KEYS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ int keys_check(const struct config *c, FILE *err);
 void keys_reload(struct station *s); /* the list again, for all doors */
 /* Where the list is, "" without a door that asks for keys: into the database, for fcmctl key list. */
 void keys_put_place(struct station *s);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Our own start and stop as events; what the database knows of the daemons before us, for all
  * that goes on with it. */
-#ifndef DAEMON_STATION_LIFECYCLE_H
-#define DAEMON_STATION_LIFECYCLE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -22,5 +21,3 @@ void lifecycle_stop(struct station *s);
 void station_restore(struct station *s);
 /* Whether an order that the journal must know of can be taken; else it is refused, answered. */
 bool restore_done(struct station *s, struct control_request *rq, const char *what);
-
-#endif

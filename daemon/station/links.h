@@ -3,8 +3,7 @@
  * The board and its links as the main thread sees them: registers ten times a second, phase and its verdicts, rates and
  * the losses of the last minute.
  */
-#ifndef DAEMON_STATION_LINKS_H
-#define DAEMON_STATION_LINKS_H
+#pragma once
 
 #include "daemon/alarms/late.h"
 #include "daemon/alarms/rates.h"
@@ -75,5 +74,3 @@ uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t re
 uint32_t links_offset(const struct station *s, unsigned link);
 /* Frames to its floor that arrived damaged there, of the last minute. */
 uint64_t links_recent_downlink(const struct station *s, unsigned link);
-
-#endif

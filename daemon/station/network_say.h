@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The network's control server: its start; sockets that cannot be opened, who was refused at
  * one. */
-#ifndef DAEMON_STATION_NETWORK_SAY_H
-#define DAEMON_STATION_NETWORK_SAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ void network_second(struct station *s);
 void doors_second(struct station *s);
 /* Sockets that cannot be opened now, as words; "": none. As reports_groups() knew it last. */
 void doors_closed(struct station *s, char *text, size_t size);
-
-#endif

@@ -3,8 +3,7 @@
  * Questions to the database, asked by a thread of their own: a disk that hangs keeps that thread, and nothing else. One
  * after the other; each is given a limit of time. Main thread, but for `ask`.
  */
-#ifndef DAEMON_STATION_QUESTIONS_H
-#define DAEMON_STATION_QUESTIONS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -53,5 +52,3 @@ void questions_work(struct station *s, struct work *work);
 void questions_tick(struct station *s);
 /* All that are open are answered. */
 void questions_stop(struct station *s);
-
-#endif

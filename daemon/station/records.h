@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The recorder: orders to it, what it says, black boxes for alarms. */
-#ifndef DAEMON_STATION_RECORDS_H
-#define DAEMON_STATION_RECORDS_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/record/recorder.h"
@@ -36,5 +35,3 @@ void records_order_stop(struct station *s, struct control_request *rq);
 void records_alarm(void *station, unsigned link, const char *code, const char *text);
 /* What of it is a reason. */
 void records_view(struct station *s, struct judge_recorder *ret_view);
-
-#endif

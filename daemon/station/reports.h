@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What capture reports, to store, engine, clock and runs. */
-#ifndef DAEMON_STATION_REPORTS_H
-#define DAEMON_STATION_REPORTS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ void reports_saved(struct station *s, uint64_t cookie);
 void reports_losses_saved(struct station *s); /* s->losses_saved, which it clears */
 /* s->publisher_status anew, with what capture has dropped for the groups: it counts what the ledger does. */
 void reports_groups(struct station *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Runs: requests, reports and rows to capture/run_state.h; its rows, commands, events and answers. */
-#ifndef DAEMON_STATION_RUNS_H
-#define DAEMON_STATION_RUNS_H
+#pragma once
 
 #include "daemon/capture/run_state.h"
 
@@ -31,5 +30,3 @@ void runs_timed(struct station *s, const struct capture_report *r);
 /* The run of the journal goes on. */
 void runs_restore(struct station *s, const struct store_past *past);
 void runs_tick(struct station *s); /* every 100 ms */
-
-#endif

@@ -4,8 +4,7 @@
  * do not know each other; here they meet. Each source of the room has its header and writes its own part of the struct;
  * the others read it. README.md says what ops/ may write.
  */
-#ifndef DAEMON_STATION_STATION_H
-#define DAEMON_STATION_STATION_H
+#pragma once
 
 #include "daemon/capture/capture.h"
 #include "daemon/config/config.h"
@@ -107,5 +106,3 @@ struct station {
 	struct serial_session *serials;
 	struct snapshots *snapshots; /* the one that is being saved or removed, or was last */
 };
-
-#endif

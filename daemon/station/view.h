@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The judge (alarms/) looks: ten times a second, and before somebody is shown what it says. */
-#ifndef DAEMON_STATION_VIEW_H
-#define DAEMON_STATION_VIEW_H
+#pragma once
 
 struct station;
 
 int view_start(struct station *s);
 void view_stop(struct station *s);
 void view_judge(struct station *s);
-
-#endif

@@ -3,8 +3,7 @@
  * Inside the store; the README says which file calls which. The connection belongs to the caller until store_start(), then
  * to the thread.
  */
-#ifndef DAEMON_STORE_PRIVATE_H
-#define DAEMON_STORE_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 #include <sqlite3.h>
@@ -220,5 +219,3 @@ void store_keep_step(struct store *s);
 
 /* archive.c: move some old commands or events. 1: moved, 0: none is due, negative errno: keep.why says more. */
 int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows);
-
-#endif

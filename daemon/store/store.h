@@ -24,8 +24,7 @@
  * store_submit(), store_take_done(), store_take_past(), store_session() belong to the main thread;
  * store_get_status() to any. Rows that come before store_start() wait for it.
  */
-#ifndef DAEMON_STORE_STORE_H
-#define DAEMON_STORE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -227,5 +226,3 @@ int store_put_run_slice(struct store *s, uint32_t number, uint64_t slice, bool e
  * it: without it a restarted daemon would continue the run. */
 int store_put_run_end(struct store *s, uint32_t number, int64_t utc_ns, uint64_t slice,
 		      uint64_t cookie);
-
-#endif

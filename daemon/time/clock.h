@@ -17,8 +17,7 @@
  * (owner page) is taken over as HOLDOVER until a source confirms it, then LOCKED in the same time
  * epoch.
  */
-#ifndef DAEMON_TIME_CLOCK_H
-#define DAEMON_TIME_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ label_source_name(enum label_source source); /* "none", "gpsd", "floors", "syste
  * -ENOTSUP when the next leap removes a second. The results are untouched on failure. */
 int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
 		    int64_t *ret_leap_tai_ns, int64_t *ret_expires_utc_s);
-
-#endif

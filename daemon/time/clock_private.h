@@ -8,8 +8,7 @@
  * the ns; so does a label with the running one. All anchors are counts that begin a second
  * (multiples of 8000) and whole TAI seconds.
  */
-#ifndef DAEMON_TIME_CLOCK_PRIVATE_H
-#define DAEMON_TIME_CLOCK_PRIVATE_H
+#pragma once
 
 #include "daemon/time/clock.h"
 
@@ -159,5 +158,3 @@ void clock_relabel(struct clock *c, enum label_source source, uint64_t count, in
 		   double uncertainty_ns);
 /* Reason and action for the state c is in; clock_say.c. */
 void clock_say(struct clock *c);
-
-#endif

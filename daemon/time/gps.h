@@ -4,8 +4,7 @@
  * in the main thread's event loop, and it never blocks that thread. It does not judge times: the
  * clock does.
  */
-#ifndef DAEMON_TIME_GPS_H
-#define DAEMON_TIME_GPS_H
+#pragma once
 
 #include "daemon/time/clock.h"
 
@@ -28,5 +27,3 @@ int gps_read_reports(struct gps *g, void (*on_tpv)(void *context, const struct c
 /* One report of gpsd, as a line without its end (it is changed). True and *ret_gps for a TPV. For
  * gps_read_reports(), and tests. */
 bool gps_take_line(struct gps *g, char *line, struct clock_gps *ret_gps);
-
-#endif

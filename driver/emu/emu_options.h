@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The command line of nanet3-emu, as settings of the world and of one of the two hosts. */
-#ifndef EMU_OPTIONS_H
-#define EMU_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct emu_options {
 /* 0 = go on; 1 = help or version was printed, leave well; -EINVAL = reported on standard error. Strings
  * point into argv. */
 int emu_options_parse(int argc, char **argv, struct emu_options *ret_options);
-
-#endif

@@ -6,8 +6,7 @@
  * Names that files share begin with libnanet3_, so that a static library takes no names from its user
  * and the shared one exports nanet3_ alone.
  */
-#ifndef NANET3_PRIVATE_H
-#define NANET3_PRIVATE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -79,5 +78,3 @@ static inline size_t libnanet3_pages(size_t bytes)
 
 /* Unmap all that links.c has mapped, before the transport is closed. */
 void libnanet3_links_unmap(struct nanet3 *b);
-
-#endif

@@ -13,8 +13,7 @@
  * It accesses memory only; the caller maps and unmaps queue, ring states and doorbells. It belongs to one
  * thread.
  */
-#ifndef NANET3_POLLER_H
-#define NANET3_POLLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ static inline bool poller_has(const struct poller *p, unsigned link)
 {
 	return link < NANET3_LINKS && p->links[link].completions != NULL;
 }
-
-#endif

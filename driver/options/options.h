@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A command line by a table of options: values are checked and stored in a struct of settings. */
-#ifndef DRIVER_OPTIONS_OPTIONS_H
-#define DRIVER_OPTIONS_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ bool option_number(const char *text, double low, double high, double *ret_value)
 /* A whole number that begins the text; *ret_end: what is behind it. */
 bool option_whole(const char *text, uint64_t low, uint64_t high, uint64_t *ret_value,
 		  const char **ret_end);
-
-#endif

@@ -4,8 +4,7 @@
  * them: asleep until the driver wakes us (interrupt), or looking at the mapped queue all the time
  * (polling; no system call). All errors are negative errno.
  */
-#ifndef PERF_LOOPBACK_H
-#define PERF_LOOPBACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ int loopback_settle(struct loopback *l, enum perf_mode mode, bool fault_expected
 /* A put and its arrival. */
 int loopback_move(struct loopback *l, enum perf_mode mode, uint64_t from, uint64_t to,
 		  uint64_t length);
-
-#endif

@@ -4,8 +4,7 @@
  * translation.c, check.c. Both modes of waiting are measured in turn, in one run, so that other load of the
  * machine affects both.
  */
-#ifndef PERF_MEASURE_H
-#define PERF_MEASURE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results
 /* latency.c: what receive.c tells in the same way. Sorts the samples. */
 extern const struct table latency_figures, latency_histogram;
 int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Command line of nanet3-perf. */
-#ifndef PERF_OPTIONS_H
-#define PERF_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ struct perf_options {
 /* 0, 1 when help or version was asked for and printed, or -EINVAL and *ret_error says why. */
 int perf_options_parse(int argc, char **argv, struct perf_options *ret_options, char *ret_error,
 		       size_t error_size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes results: as text, as JSON, as CSV, and as a file that gnuplot draws. */
-#ifndef PERF_REPORT_H
-#define PERF_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@ int report_write(FILE *f, const struct perf_options *o, const struct nanet3_info
 /* Data and script in one; it draws `name`.svg. A self-test has nothing to draw: -EINVAL. */
 int report_gnuplot(FILE *f, const char *name, const struct perf_options *o,
 		   const struct nanet3_info *info, const struct results *r);
-
-#endif

@@ -4,8 +4,7 @@
  * with what was sent, and the bytes around it must not change. It is independent of a board: the caller
  * moves the bytes.
  */
-#ifndef PERF_SELFTEST_H
-#define PERF_SELFTEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ int selftest_run(const struct selftest *test, struct selftest_result *ret_result
 
 /* A failure in words, one line: which byte, at what offset, of which put. */
 void selftest_describe(const struct selftest_failure *failure, char *ret_text, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Samples of a time, their percentiles and histogram. All times in ns. */
-#ifndef PERF_STATISTICS_H
-#define PERF_STATISTICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct summary samples_summary(struct samples *s);
 uint64_t samples_quantile(const struct samples *s, double q);
 /* Bins from the first to the last that holds any sample; how many. */
 unsigned samples_histogram(const struct samples *s, struct bin ret_bins[HISTOGRAM_BINS]);
-
-#endif

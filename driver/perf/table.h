@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Results: named columns and rows of numbers and words, and the ways to write them. */
-#ifndef PERF_TABLE_H
-#define PERF_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -35,5 +34,3 @@ void table_lines(FILE *f, const struct table *t, int width, const char *between)
 void table_json(FILE *f, const struct table *t);
 /* A string of JSON, quoted. */
 void print_json_string(FILE *f, const char *text);
-
-#endif

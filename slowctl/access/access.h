@@ -6,8 +6,7 @@
  * read whole or not at all: a list with a mistake is refused. A role is one of control, `consumer:GROUP` (the member
  * NAME of that group) or `monitor`: a key is for one of these three only.
  */
-#ifndef SLOWCTL_ACCESS_ACCESS_H
-#define SLOWCTL_ACCESS_ACCESS_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -68,5 +67,3 @@ int access_list_read(uid_t user, const char *path, struct access_list *ret_list,
 /* NULL: it is not in the list, or is for another of the three. */
 const struct access_key *access_list_find(const struct access_list *list, enum access_door door,
 					  const char *key);
-
-#endif

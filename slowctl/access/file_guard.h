@@ -3,8 +3,7 @@
  * Checks files that control access: allow lists, secret keys. It checks them as sshd checks
  * authorized_keys and private keys: a file that other users may write or replace is refused.
  */
-#ifndef SLOWCTL_ACCESS_FILE_GUARD_H
-#define SLOWCTL_ACCESS_FILE_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ int file_guard_open(const char *path, const struct file_guard *guard, int *ret_f
 /* The user of the daemon that has this database, for programs that read its files: the owner of the
  * database, or of the directory where it will be; the caller if neither exists. */
 uid_t file_guard_user(const char *database);
-
-#endif

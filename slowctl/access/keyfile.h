@@ -3,8 +3,7 @@
  * Files with the secret keys of CURVE (ZeroMQ's encryption): comments that begin with '#' and one line
  * `secret KEY`, readable only by its owner. A secret is written nowhere else.
  */
-#ifndef SLOWCTL_ACCESS_KEYFILE_H
-#define SLOWCTL_ACCESS_KEYFILE_H
+#pragma once
 
 #include "slowctl/access/access.h"
 #include "slowctl/param/error.h"
@@ -18,5 +17,3 @@ int keyfile_make(const char *path, const char *owner, char ret_public[ACCESS_KEY
  * secret of `user`'s, whose program uses it; -EINVAL: no key in it. Wipe *ret_secret when it has been used. */
 int keyfile_read(uid_t user, const char *path, char ret_secret[ACCESS_KEY_TEXT],
 		 char ret_public[ACCESS_KEY_TEXT], struct sc_error *error);
-
-#endif

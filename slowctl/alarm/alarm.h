@@ -18,8 +18,7 @@
  * Pure: the caller passes the time, nothing is written. The caller takes changes by
  * alarms_changed() and gives them to the database and to clients that watch. Main thread.
  */
-#ifndef SLOWCTL_ALARM_ALARM_H
-#define SLOWCTL_ALARM_ALARM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ bool alarm_lasts(const struct alarm *alarm);
 /* From the database: only before anything else. One that was active is awaited, or LATCHED if it
  * latches. */
 void alarms_recover(struct alarms *a, const struct alarm *alarm, struct engine_now now);
-
-#endif

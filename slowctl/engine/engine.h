@@ -27,8 +27,7 @@
  *
  * One thread (main). The caller passes the time with every call. After any call, drain engine_next().
  */
-#ifndef SLOWCTL_ENGINE_ENGINE_H
-#define SLOWCTL_ENGINE_ENGINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -333,5 +332,3 @@ struct engine_reason {
 unsigned engine_reasons(struct engine *e, struct engine_now now,
 			void (*fn)(void *context, const struct engine_reason *reason),
 			void *context);
-
-#endif

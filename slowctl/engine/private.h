@@ -8,8 +8,7 @@
  * is what it sends next. Behind the word of a set goes the READ of its value, which becomes its
  * flight when that word is acknowledged.
  */
-#ifndef SLOWCTL_ENGINE_PRIVATE_H
-#define SLOWCTL_ENGINE_PRIVATE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -380,5 +379,3 @@ static inline bool past(struct engine *e, uint64_t when)
 {
 	return e->now.mono_ns >= when;
 }
-
-#endif

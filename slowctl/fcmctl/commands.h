@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The tables of all commands, each in the file of its noun, and the list of them for `ctl_tables`. What the files here
  * have for each other. */
-#ifndef SLOWCTL_FCMCTL_COMMANDS_H
-#define SLOWCTL_FCMCTL_COMMANDS_H
+#pragma once
 
 #include "slowctl/fcmctl/core/ctl.h"
 
@@ -20,5 +19,3 @@ int ctl_get_at(struct ctl *ctl, const struct ctl_args *args);
 /* The hidden verb: the words typed behind fcmctl, the last one begun (perhaps ""). Prints one candidate a line on
  * stdout and nothing else, whatever happens. An exit code. */
 int ctl_complete(int count, char **words);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The distance between a mistyped word and a known one, for "did you mean". */
-#ifndef SLOWCTL_PARAM_EDITS_H
-#define SLOWCTL_PARAM_EDITS_H
+#pragma once
 
 #include <limits.h>
 
@@ -10,5 +9,3 @@
 /* The edits (insert, delete, replace a letter, swap two neighbours) that make `b` of `a`; UINT_MAX: one of them has
  * more than EDITS_MAX bytes. */
 unsigned edits(const char *a, const char *b);
-
-#endif

@@ -4,8 +4,7 @@
  * one that says what to do. Filled by slowctl and the store, shown by
  * the control server and fcmctl. Plain memory, no ownership.
  */
-#ifndef SLOWCTL_PARAM_ERROR_H
-#define SLOWCTL_PARAM_ERROR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,5 +31,3 @@ sc_fail(struct sc_error *error, int r, const char *code, const char *hint, const
 	va_end(args);
 	return r;
 }
-
-#endif

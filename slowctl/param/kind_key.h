@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The SQL function that finds the entry of a parameter's kind in the station table, from the
  * parameter's name. */
-#ifndef SLOWCTL_PARAM_KIND_KEY_H
-#define SLOWCTL_PARAM_KIND_KEY_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -12,5 +11,3 @@
  * SQLite's result.
  */
 int kind_key_register(sqlite3 *db);
-
-#endif

@@ -5,8 +5,7 @@
  * by `hysteresis`, so a value that moves about its limit is reported once. A level does not end
  * while the value is unknown. Pure; the caller passes the time.
  */
-#ifndef SLOWCTL_PARAM_LIMITS_H
-#define SLOWCTL_PARAM_LIMITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ enum limits_level limits_level(const struct limits *l, const struct limits_state
 			       uint64_t mono_ns);
 /* The limit that was passed, of this level and this value. */
 double limits_passed(const struct limits *l, enum limits_level level, double value);
-
-#endif

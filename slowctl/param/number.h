@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A number as an operator types it: decimal, with a point. */
-#ifndef SLOWCTL_PARAM_NUMBER_H
-#define SLOWCTL_PARAM_NUMBER_H
+#pragma once
 
 #include <ctype.h>
 #include <errno.h>
@@ -33,5 +32,3 @@ static inline int number_parse(const char *text, double *ret_value, const char *
 	*ret_end = end;
 	return 0;
 }
-
-#endif

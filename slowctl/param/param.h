@@ -11,8 +11,7 @@
  * No I/O except reading the dictionary, no threads: the main thread owns a `struct params`; fcmctl
  * can load its own. The engine writes the values of floors, the daemon those of the shore.
  */
-#ifndef SLOWCTL_PARAM_PARAM_H
-#define SLOWCTL_PARAM_PARAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -199,5 +198,3 @@ double param_from_raw(const struct param_kind *k, int32_t raw);
 
 /* The name of an enum or bool value, NULL when it is none. */
 const char *param_enum_name(const struct param_kind *k, double value);
-
-#endif

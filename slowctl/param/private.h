@@ -3,8 +3,7 @@
  * Inside the parameters: the table of param.c, and the reader of sections (load.c) that the dictionary and a site's
  * own files (site.c) share.
  */
-#ifndef SLOWCTL_PARAM_PRIVATE_H
-#define SLOWCTL_PARAM_PRIVATE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -66,5 +65,3 @@ int param_file_unreadable(const char *path, bool site, int r, struct sc_error *e
 /* "PATH:LINE: ..." Returns f->result. */
 int param_file_complain(struct param_file *f, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Texts for an operator about errors of the database's disk and of an FCM. */
-#ifndef SLOWCTL_PARAM_TROUBLE_H
-#define SLOWCTL_PARAM_TROUBLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ struct sc_trouble {
 struct sc_trouble journal_trouble(int result);
 /* `status`: of an FCM's word that refuses a command (tdm/word.h). */
 struct sc_trouble fcm_trouble(uint8_t status);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The operations of schemas/control.md that the database answers: the same ones for the daemon and for fcmctl. */
-#ifndef SLOWCTL_QUERY_ASK_H
-#define SLOWCTL_QUERY_ASK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ int query_ask(struct query *q, const char *op, const json_t *args, const json_t 
 	      json_t **ret_json);
 /* An argument that is a time in seconds, in ns; what cannot be told in ns becomes 0 or INT64_MAX. */
 int64_t query_ns(const json_t *args, const char *name, int64_t otherwise);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * Inside the queries: from SQLite's rows to JSON.
  */
-#ifndef SLOWCTL_QUERY_PRIVATE_H
-#define SLOWCTL_QUERY_PRIVATE_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -86,5 +85,3 @@ int query_no_memory(struct query *q);
 	" parameter, op, old_value AS old, new_value AS new, unit, link, tower, floor, sequence,"  \
 	" boot, state, detail, attempts, ended AS [ended:t], " QUERY_WORDS(                        \
 		"parameter") " AS [words:w] FROM "
-
-#endif

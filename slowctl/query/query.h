@@ -10,8 +10,7 @@
  * is UTC ns since 1970, 0: from the beginning. Results: 0 or negative errno (-EIO, -EBUSY, -ENOMEM,
  * -ETIME: see query_limit()); query_error() has SQLite's message.
  */
-#ifndef SLOWCTL_QUERY_QUERY_H
-#define SLOWCTL_QUERY_QUERY_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -132,5 +131,3 @@ int query_clock_history(struct query *q, const struct query_filter *f, json_t **
  * opened; program_schema: the newest that this program supports; last_write: time of the newest row
  * anywhere, null: none. */
 int query_station(struct query *q, json_t **ret_json);
-
-#endif

@@ -3,8 +3,7 @@
  * Lists the directory of recordings from its files alone, whether the daemon is running or not.
  * Nothing is changed.
  */
-#ifndef SLOWCTL_QUERY_RECORDINGS_H
-#define SLOWCTL_QUERY_RECORDINGS_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -19,5 +18,3 @@ const char *recordings_beside(const char *database, char *path, size_t size);
  * -ENOMEM.
  */
 int recordings_list(const char *directory, unsigned limit, json_t **ret_list);
-
-#endif

@@ -4,8 +4,7 @@
  * triggers, checks) is code that SQLite runs. `application_id` marks FCM-Server's files (ROWS_APPLICATION),
  * `user_version` counts the migrations in schemas/sql/.
  */
-#ifndef SLOWCTL_QUERY_SQL_FILE_H
-#define SLOWCTL_QUERY_SQL_FILE_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -52,5 +51,3 @@ static inline int sql_schema_read(sqlite3 *db, struct sql_schema *ret_schema)
 	sqlite3_finalize(q);
 	return rc;
 }
-
-#endif

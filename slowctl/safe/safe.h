@@ -12,8 +12,7 @@
  * `safest`, then the kind that it needs (om.power) is set to its own `safest`. A state machine
  * without I/O; after safe_begin(), drain the engine.
  */
-#ifndef SLOWCTL_SAFE_SAFE_H
-#define SLOWCTL_SAFE_SAFE_H
+#pragma once
 
 #include "slowctl/engine/engine.h"
 
@@ -63,5 +62,3 @@ bool safe_settled(const struct safe *s);
 const char *safe_text(const struct safe *s, char *buf, size_t size);
 /* DONE, or the worst outcome of the rows: UNKNOWN, FAILED. */
 enum command_state safe_state(const struct safe *s);
-
-#endif

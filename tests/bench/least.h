@@ -5,8 +5,7 @@
  * is looked at, no order, no time, no half hit, and what was made carries no checksum. Its time over
  * memcpy's is a bound on what this machine lets anybody reach.
  */
-#ifndef TESTS_BENCH_LEAST_H
-#define TESTS_BENCH_LEAST_H
+#pragma once
 
 #include "tests/bench/sea_frames.h"
 
@@ -23,5 +22,3 @@ struct least {
 
 /* All frames of the set once. */
 void least_lap(struct least *l);
-
-#endif

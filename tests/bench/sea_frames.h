@@ -8,8 +8,7 @@
  * Frame 0 of a set is frame 0 of a second; the FIFOs have run for a while before it. Every frame is
  * sealed, numbered in step, and its time word agrees with the label.
  */
-#ifndef TESTS_SEA_FRAMES_H
-#define TESTS_SEA_FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ static inline const uint8_t *sea_buffer(const struct sea_frames *s, unsigned lin
 
 	return s->bytes + (link * buffers + buffer) * SEA_STRIDE;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the benchmark programs say about themselves: time, CPU time, latencies as JSON. */
-#ifndef TESTS_BENCH_USAGE_H
-#define TESTS_BENCH_USAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -14,5 +13,3 @@ double bench_cpu_s(void);
 /* To stdout, an object: n, and in us p50, p99, p999, max and the histogram [[below, samples], ...] by
  * octaves. Sorts the samples. */
 void bench_print_latency(struct samples *s);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl in the process of a fuzz target: typed, and what it says looked at. */
-#ifndef TESTS_FUZZ_FCMCTL_RIG_H
-#define TESTS_FUZZ_FCMCTL_RIG_H
+#pragma once
 
 /* Before the first. */
 void fcmctl_init(void);
@@ -10,5 +9,3 @@ void fcmctl_init(void);
  * one of its own; what it says, on both ways, has no control character and nothing that a terminal obeys.
  */
 void fcmctl_run(const char *const *words);
-
-#endif

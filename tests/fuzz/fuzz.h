@@ -3,8 +3,7 @@
  * What the fuzz targets share. A target is fuzz_NAME.c: LLVMFuzzerTestOneInput() takes bytes that somebody
  * hostile, broken or careless may have sent, and must() says what has to be true whatever they are.
  */
-#ifndef TESTS_FUZZ_H
-#define TESTS_FUZZ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ static inline uint32_t fuzz_take(struct fuzz_input *in, unsigned bytes)
 	}
 	return v;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * hashes are those of driver/emu/common/truth.h: XXH3_64bits over the hits that start in the frame, their
  * time of day cleared; over the samples of a hydrophone; 0 where nothing came.
  */
-#ifndef TESTS_CONSUMER_CHECK_H
-#define TESTS_CONSUMER_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ int consumer_check_flush(struct consumer_check *c);
 const struct consumer_counts *consumer_check_counts(struct consumer_check *c);
 /* The latency that `share` (0..1) of the blocks keep below, in ns; bins of 0.5 ms, at most 1 s. */
 int64_t consumer_check_latency(const struct consumer_counts *counts, double share);
-
-#endif

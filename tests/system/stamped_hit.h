@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Stamped hits (tdm/hit.h) as the judges of the tests see them. */
-#ifndef TESTS_SYSTEM_STAMPED_HIT_H
-#define TESTS_SYSTEM_STAMPED_HIT_H
+#pragma once
 
 #include "tdm/hit.h"
 
@@ -40,5 +39,3 @@ static inline void hit_unstamp(uint8_t *bytes)
 {
 	hit_walk_stamp(bytes, le64_get(bytes + HIT_TIME), 0);
 }
-
-#endif

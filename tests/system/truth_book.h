@@ -8,8 +8,7 @@
  * Frames are joined by link and the floor's frame number, over the range from the first to the last
  * frame that any record has of the link and stream.
  */
-#ifndef TESTS_TRUTH_BOOK_H
-#define TESTS_TRUTH_BOOK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -77,5 +76,3 @@ const struct book_tally *book_tally(const struct book *b, unsigned link, unsigne
 /* Errors of all kinds. */
 uint64_t book_errors(const struct book_tally *t);
 unsigned book_examples(const struct book *b, const struct book_example **ret_examples);
-
-#endif

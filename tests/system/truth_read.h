@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A truth file (driver/emu/common/truth.h) as its readers find it in memory. Records may be longer than they are known
  * here: what is behind the known part is passed over (schemas/VERSIONS.md). */
-#ifndef TESTS_SYSTEM_TRUTH_READ_H
-#define TESTS_SYSTEM_TRUTH_READ_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ static inline const char *truth_error(int err)
 		       ? "a truth file of another version: use the tools of the emulator's version"
 		       : "not a truth file";
 }
-
-#endif

@@ -6,8 +6,7 @@
  * Model time in a VM is slow and uneven: nothing here or in the tests asserts how long something took.
  * Waits have one limit, GUEST_LIMIT_MS, that only a hang reaches.
  */
-#ifndef TESTS_VM_GUEST_H
-#define TESTS_VM_GUEST_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ void guest_reader_run(struct guest_reader *r, struct nanet3 *b, uint64_t good);
 pid_t guest_fork(void (*run)(void *context), void *context);
 /* Exit status, or -signal. */
 int guest_join(pid_t pid);
-
-#endif

@@ -10,8 +10,7 @@
  * period of model time, and everything happens inside. Host and world are reached through the two
  * interfaces only, so that a second host can be added without touching this file.
  */
-#ifndef DRIVER_EMU_BOARD_BOARD_H
-#define DRIVER_EMU_BOARD_BOARD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ bool board_gone(const struct board *b);
 bool board_rings_take(const struct board *b);
 /* The board's frame count. */
 uint64_t board_count(const struct board *b);
-
-#endif

@@ -5,8 +5,7 @@
  * Registers that only the board writes are kept in the register file itself, so that a read needs no
  * code; what the board needs at every step is kept in fields beside it.
  */
-#ifndef DRIVER_EMU_BOARD_PRIVATE_H
-#define DRIVER_EMU_BOARD_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -212,5 +211,3 @@ void fault_gone_step(struct board *b);
 void fault_reset(struct board *b);
 /* As after power-up, one boot later. */
 void board_power_up(struct board *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The board's inputs in one step: clock and temperature in the counting room, light on a fibre. */
-#ifndef DRIVER_EMU_COMMON_LIGHT_H
-#define DRIVER_EMU_COMMON_LIGHT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct world_fibre {
 	uint8_t lost; /* enum tdm_loss: what this cell is lost to on its way to the ring; mostly
 		       * TDM_GOOD */
 };
-
-#endif

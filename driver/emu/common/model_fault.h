@@ -5,8 +5,7 @@
  *
  *   bits 0-7 code, 8-15 link or vector, 16-31 argument
  */
-#ifndef DRIVER_EMU_COMMON_MODEL_FAULT_H
-#define DRIVER_EMU_COMMON_MODEL_FAULT_H
+#pragma once
 
 enum model_fault {
 	MODEL_FAULT_NONE,
@@ -23,5 +22,3 @@ enum model_fault {
 };
 #define MODEL_FAULT(code, which, argument)                                                         \
 	((unsigned)(code) | (unsigned)(which) << 8 | (unsigned)(argument) << 16)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Real time, for the hosts: model time is paced against it. */
-#ifndef DRIVER_EMU_COMMON_NOW_H
-#define DRIVER_EMU_COMMON_NOW_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -24,5 +23,3 @@ static inline void emu_spin(void *context, uint32_t ns)
 	while (emu_now_ns() < until) {
 	}
 }
-
-#endif

@@ -4,8 +4,7 @@
  * splitmix64. Everything that draws has a generator of its own, made from the seed and a name
  * (floor, module, purpose), so that a fault or a command on one link changes nothing on another.
  */
-#ifndef DRIVER_EMU_COMMON_RNG_H
-#define DRIVER_EMU_COMMON_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -87,5 +86,3 @@ static inline double rng_normal(struct rng *r)
 	}
 	return ((double)sum - 8 * 127.5) / 209.02; /* sqrt(8 x (256^2 - 1) / 12) */
 }
-
-#endif

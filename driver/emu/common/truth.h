@@ -9,8 +9,7 @@
  * Seconds, Days and Years cleared as the FCM sends them; 0 when there is none. Sample hash =
  * XXH3_64bits over the 96 bytes of a hydrophone's samples.
  */
-#ifndef DRIVER_EMU_COMMON_TRUTH_H
-#define DRIVER_EMU_COMMON_TRUTH_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ struct truth_record {
 };
 _Static_assert(sizeof(struct truth_head) == 128, "truth head");
 _Static_assert(sizeof(struct truth_record) == 128, "truth record");
-
-#endif

@@ -9,8 +9,7 @@
  * It lives on the downstream clock: one floor_frame() per frame period of its own, and its frame
  * number is the one it receives; in the dark it counts on.
  */
-#ifndef DRIVER_EMU_FLOOR_FLOOR_H
-#define DRIVER_EMU_FLOOR_FLOOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ void floor_boot(struct floor *f);
 void floor_trip(struct floor *f, unsigned module);
 void floor_storm(struct floor *f, double rate_hz, uint32_t ms);
 void floor_temperature(struct floor *f, double celsius);
-
-#endif

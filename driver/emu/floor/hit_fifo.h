@@ -7,8 +7,7 @@
  *   [....|tail of a hit|hit|hit|hit|............]   linear: contents move down when there is room,
  *                                                   so that what leaves is always one piece
  */
-#ifndef DRIVER_EMU_FLOOR_HIT_FIFO_H
-#define DRIVER_EMU_FLOOR_HIT_FIFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ static inline uint32_t hit_fifo_fill(const struct hit_fifo *f)
 {
 	return f->write - f->read;
 }
-
-#endif

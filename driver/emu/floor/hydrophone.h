@@ -4,8 +4,7 @@
  * infrastructure, OURS) and the ping of an acoustic beacon every second, 5 ms at 32 kHz, each floor
  * at a delay of its own.
  */
-#ifndef DRIVER_EMU_FLOOR_HYDROPHONE_H
-#define DRIVER_EMU_FLOOR_HYDROPHONE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void hydrophone_slow(struct hydrophone *h); /* a millisecond */
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value);
 int hydrophone_write(struct hydrophone *h, unsigned reg, int32_t *value);
 int hydrophone_power_cycle(struct hydrophone *h);
-
-#endif

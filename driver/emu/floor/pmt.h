@@ -7,8 +7,7 @@
  * Two time scales: pmt_slow() every millisecond moves HV and temperature and decides the hit rate;
  * pmt_generate() and pmt_drain() run once a frame.
  */
-#ifndef DRIVER_EMU_FLOOR_PMT_H
-#define DRIVER_EMU_FLOOR_PMT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ bool pmt_ramp_down(struct pmt *p);
 void pmt_trip(struct pmt *p);
 void pmt_boot(
 	struct pmt *p); /* of the FCM: FIFO and counters are gone, power and set values stay */
-
-#endif

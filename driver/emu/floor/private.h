@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Inside a floor: shared by floor.c (frames, sensors) and control.c (slow-control words). */
-#ifndef DRIVER_EMU_FLOOR_PRIVATE_H
-#define DRIVER_EMU_FLOOR_PRIVATE_H
+#pragma once
 
 #include "driver/emu/floor/floor.h"
 #include "driver/emu/floor/pmt.h"
@@ -94,5 +93,3 @@ static inline bool take_one(uint32_t *count)
 	*count -= taken;
 	return taken;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * Numbers are OURS, chosen to be plausible for a 10-inch PMT read at 200 MHz: one photo-electron is
  * 30 mV at nominal HV (sigma 35 %), 2 mV a count, pedestal 8 counts, 40 samples a pulse.
  */
-#ifndef DRIVER_EMU_FLOOR_PULSE_H
-#define DRIVER_EMU_FLOOR_PULSE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ double pulse_mean_bytes(const struct pulse_tables *t, double threshold_mv);
 
 /* An exponential waiting time of mean 1, from the top 36 bits of `bits`. */
 float pulse_wait(const struct pulse_tables *t, uint64_t bits);
-
-#endif

@@ -4,8 +4,7 @@
  * quiet light wanders by some per cent; animals flash now and then, seen by some modules more than
  * by others; a scenario may order a storm of them.
  */
-#ifndef DRIVER_EMU_FLOOR_SEA_H
-#define DRIVER_EMU_FLOOR_SEA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void sea_slow(struct sea *s);
 double sea_light(const struct sea *s, unsigned module);
 /* A burst of `light` times the quiet rate for `ms`. */
 void sea_storm(struct sea *s, double light, uint32_t ms);
-
-#endif

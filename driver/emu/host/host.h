@@ -14,8 +14,7 @@
  * world. Invalid input from clients is answered with an error, never fatal. Errors are negative
  * errno.
  */
-#ifndef DRIVER_EMU_HOST_HOST_H
-#define DRIVER_EMU_HOST_HOST_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -81,5 +80,3 @@ int host_poll(struct host *h, int timeout_ms);
 int host_run(struct host *h, volatile sig_atomic_t *stop);
 
 void host_stats(const struct host *h, struct host_stats *ret_stats);
-
-#endif

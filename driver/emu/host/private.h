@@ -2,8 +2,7 @@
 /*
  * Inside the user-space host. README.md lists the files in such an order that none calls one below it.
  */
-#ifndef DRIVER_EMU_HOST_PRIVATE_H
-#define DRIVER_EMU_HOST_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -241,5 +240,3 @@ void client_gone(struct host *h, struct client *c);
 void clients_gone(struct host *h);
 /* Serve what the client has sent; drops it when it has hung up. */
 void client_service(struct host *h, struct client *c);
-
-#endif

@@ -25,8 +25,7 @@
  * in the recording for another reason, is the board's FIFO. The label of each second comes from the
  * recorded labels. Damaged segments are played up to the damage; nothing in a file is trusted.
  */
-#ifndef DRIVER_EMU_PLAY_PLAY_H
-#define DRIVER_EMU_PLAY_PLAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ struct play_stats {
 	unsigned damaged; /* segments that do not end as they should */
 };
 void play_stats(const struct play *p, struct play_stats *ret_stats);
-
-#endif

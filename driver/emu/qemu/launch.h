@@ -3,8 +3,7 @@
  * QEMU as a child process. It gets two sockets that only it and we know, and the arguments that make
  * the board one of its devices; it does not outlive us, however we end.
  */
-#ifndef DRIVER_EMU_QEMU_LAUNCH_H
-#define DRIVER_EMU_QEMU_LAUNCH_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -27,5 +26,3 @@ int qemu_start(const struct qemu_launch *l, struct qemu_child *ret_child);
 /* Ask it to end, insist after 3 s, and take its exit status (128 + signal when killed, as a shell says
  * it; 0 when it is not ours, negative errno). Also when it has ended by itself. */
 int qemu_finish(struct qemu_child *c);
-
-#endif

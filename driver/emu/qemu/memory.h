@@ -5,8 +5,7 @@
  * the file behind it stays the same. So each file is mapped once, whole and for good, and the map only
  * says where in it an address lies: a pointer that the board still holds never dangles.
  */
-#ifndef DRIVER_EMU_QEMU_MEMORY_H
-#define DRIVER_EMU_QEMU_MEMORY_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -43,5 +42,3 @@ unsigned guest_memory_set(struct guest_memory *m, const struct proxy_memory *off
 void guest_memory_clear(struct guest_memory *m);
 /* NULL when the range is not wholly inside one region. Good until guest_memory_clear(). */
 void *guest_memory_at(const struct guest_memory *m, uint64_t address, uint32_t length);
-
-#endif

@@ -4,8 +4,7 @@
  * out (vector or function masked, no bus master, or the last message of that vector still on its way)
  * stays pending, and several become one, as on any board. Without MSI-X enabled it is forgotten.
  */
-#ifndef DRIVER_EMU_QEMU_MSIX_H
-#define DRIVER_EMU_QEMU_MSIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void msix_retry(struct msix *m);
 /* A 32-bit word of BAR 2; what is neither table nor pending bits reads 0 and ignores writes. */
 uint32_t msix_read(const struct msix *m, uint32_t offset);
 void msix_write(struct msix *m, uint32_t offset, uint32_t value);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Both BARs are 32-bit memory. No INTx, no ROM, 256 bytes: what lies behind is QEMU's to deny.
  */
-#ifndef DRIVER_EMU_QEMU_PCI_H
-#define DRIVER_EMU_QEMU_PCI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ enum pci_bar pci_decode(const struct pci_function *p, uint64_t address, uint32_t
 bool pci_may_speak(const struct pci_function *p);
 bool pci_msix_enabled(const struct pci_function *p);
 bool pci_msix_masked(const struct pci_function *p); /* all vectors at once */
-
-#endif

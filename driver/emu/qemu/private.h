@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Inside the QEMU host: what host.c and pace.c share. The files are listed in qemu.h. */
-#ifndef DRIVER_EMU_QEMU_PRIVATE_H
-#define DRIVER_EMU_QEMU_PRIVATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void qemu_step(struct qemu_host *q);
 int qemu_serve_now(struct qemu_host *q);
 /* Wait for something to come, at most timeout_ns, and handle it. -ECHILD: QEMU has ended. */
 int qemu_wait(struct qemu_host *q, uint64_t timeout_ns);
-
-#endif

@@ -8,8 +8,7 @@
  * Everything is checked here: what comes out has a known command, its own size and no descriptors but
  * where they belong. The wire cannot be resynchronised, so anything else ends it.
  */
-#ifndef DRIVER_EMU_QEMU_PROXY_H
-#define DRIVER_EMU_QEMU_PROXY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -84,5 +83,3 @@ void proxy_fini(struct proxy *p);
 int proxy_receive(struct proxy *p, struct proxy_message *ret_message);
 void proxy_close_fds(struct proxy_message *m);
 int proxy_answer(struct proxy *p, uint64_t value);
-
-#endif

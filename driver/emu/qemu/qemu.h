@@ -8,8 +8,7 @@
  *
  * One thread: the caller of qemu_run() owns host, board and world. Errors are negative errno.
  */
-#ifndef DRIVER_EMU_QEMU_QEMU_H
-#define DRIVER_EMU_QEMU_QEMU_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -50,5 +49,3 @@ int qemu_serve(struct qemu_host *q, int timeout_ms);
 int qemu_run(struct qemu_host *q, volatile sig_atomic_t *stop);
 
 void qemu_stats(const struct qemu_host *q, struct qemu_stats *ret_stats);
-
-#endif

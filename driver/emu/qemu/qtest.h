@@ -5,8 +5,7 @@
  * a register of ours it is not, so we must not wait for the answer. Of each vector at most one
  * message is under way.
  */
-#ifndef DRIVER_EMU_QEMU_QTEST_H
-#define DRIVER_EMU_QEMU_QTEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ bool qtest_send(struct qtest *q, unsigned vector, uint64_t address, uint32_t dat
 /* Take what answers there are, without waiting: their number, or -errno; -EPIPE closed, -EPROTO an
  * answer to nothing, or one that says no. */
 int qtest_receive(struct qtest *q);
-
-#endif

@@ -9,8 +9,7 @@
  * The phase drifts with the water's temperature (33 ps per km and K, both ways; SOURCES.md), wanders a little
  * and jitters by 20 ps rms a measurement.
  */
-#ifndef DRIVER_EMU_WORLD_FIBRE_H
-#define DRIVER_EMU_WORLD_FIBRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ void fibre_cut(struct fibre *f);
 
 /* One measurement of phase and round trip, with `slip_bits` of misalignment, into ret_fibre. */
 void fibre_measure(struct fibre *f, unsigned slip_bits, struct world_fibre *ret_fibre);
-
-#endif

@@ -4,8 +4,7 @@
  * 100 ms behind it, on a pseudo-terminal. The emulator holds both ends open for its whole life: a
  * receiver that is lost falls silent or says `void`, its terminal stays.
  */
-#ifndef DRIVER_EMU_WORLD_GPS_H
-#define DRIVER_EMU_WORLD_GPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ void gps_destroy(struct gps *g);
 /* Send the sentences. Those of the last second that were not read are discarded first, so that a late
  * reader never gets old time. */
 void gps_say(struct gps *g, const char *text, size_t length);
-
-#endif

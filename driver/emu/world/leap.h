@@ -4,8 +4,7 @@
  * GPS receiver and the IRIG-B label speak UTC. Seconds count from 1970 in both; a second of UTC is
  * POSIX's plus the flag `inserted` for 23:59:60.
  */
-#ifndef DRIVER_EMU_WORLD_LEAP_H
-#define DRIVER_EMU_WORLD_LEAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ void leap_load_or_default(const char *path, struct leap_table *ret_table);
 
 void leap_to_utc(const struct leap_table *table, int64_t tai_s, struct leap_utc *ret_utc);
 int64_t leap_to_tai(const struct leap_table *table, int64_t utc_s);
-
-#endif

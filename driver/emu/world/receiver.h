@@ -6,8 +6,7 @@
  *
  *   frame of the floor --damage--> cells on the board's grid (offset 0..9999) + truth records
  */
-#ifndef DRIVER_EMU_WORLD_RECEIVER_H
-#define DRIVER_EMU_WORLD_RECEIVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -60,5 +59,3 @@ uint8_t *receiver_frame(struct receiver *r, uint8_t *cell);
 void receiver_cell(struct receiver *r, uint8_t *cell, struct truth_record *truth);
 /* The record still waiting, at the end. */
 void receiver_flush(struct receiver *r);
-
-#endif

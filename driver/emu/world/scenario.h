@@ -5,8 +5,7 @@
  *
  * Here it is only read and put in order of time; the world applies it.
  */
-#ifndef DRIVER_EMU_WORLD_SCENARIO_H
-#define DRIVER_EMU_WORLD_SCENARIO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ int scenario_load(const char *path, struct scenario *ret_scenario, char *error, 
 int scenario_parse(const char *name, const char *text, struct scenario *ret_scenario, char *error,
 		   size_t error_size);
 void scenario_fini(struct scenario *s);
-
-#endif

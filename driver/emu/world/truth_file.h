@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes a truth file (driver/emu/common/truth.h), buffered. An error stops the writing and is kept. */
-#ifndef DRIVER_EMU_WORLD_TRUTH_FILE_H
-#define DRIVER_EMU_WORLD_TRUTH_FILE_H
+#pragma once
 
 #include "driver/emu/common/truth.h"
 
@@ -14,5 +13,3 @@ void truth_file_start(struct truth_file *t, int64_t tai_start_ns);
 void truth_file_put(struct truth_file *t, const struct truth_record *record);
 /* Write what is buffered and close; NULL is fine. 0, or the first error since the beginning. */
 int truth_file_destroy(struct truth_file *t);
-
-#endif

@@ -8,8 +8,7 @@
  * means TAI ns = tai_start_ns + step x 125 000. The board calls, in this order, once per step:
  * world_step(), then for every link world_downlink() and world_uplink().
  */
-#ifndef DRIVER_EMU_WORLD_WORLD_H
-#define DRIVER_EMU_WORLD_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -108,5 +107,3 @@ struct world_stats {
 	uint64_t events;   /* scenario events applied */
 };
 void world_stats(const struct world *w, struct world_stats *ret_stats);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * What was typed: options and command. Nothing is printed or opened, the present is an argument.
  */
-#ifndef SLOWCTL_FCMCTL_CORE_ARGS_H
-#define SLOWCTL_FCMCTL_CORE_ARGS_H
+#pragma once
 
 #include "slowctl/fcmctl/core/ctl.h"
 
@@ -52,5 +51,3 @@ const char *ctl_nearest(const char *word, const char *const *known, size_t count
  * with *ret_fault (path too long, no number). */
 int ctl_station_find(const struct ctl_args *args, struct ctl_station *ret_station,
 		     struct ctl_fault *ret_fault);
-
-#endif

@@ -6,8 +6,7 @@
  * Signals: while it waits, SIGINT and SIGTERM are blocked except inside ppoll(), so that a handler's flag,
  * asked for through `interrupted`, is never missed.
  */
-#ifndef SLOWCTL_FCMCTL_CORE_CLIENT_H
-#define SLOWCTL_FCMCTL_CORE_CLIENT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ int client_next(struct client *c, double timeout_s, bool (*interrupted)(void), u
 
 /* Until `events` of poll() are there on any file: 0, -ETIMEDOUT at `deadline` (ctl_monotonic()), -EINTR. */
 int client_wait(int fd, short events, double deadline, bool (*interrupted)(void));
-
-#endif

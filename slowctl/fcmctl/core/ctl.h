@@ -10,8 +10,7 @@
  *
  * A command returns the program's exit code. One thread; nothing here outlives main().
  */
-#ifndef SLOWCTL_FCMCTL_CORE_CTL_H
-#define SLOWCTL_FCMCTL_CORE_CTL_H
+#pragma once
 
 #include <jansson.h>
 #include <limits.h>
@@ -280,5 +279,3 @@ int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
 json_t *ctl_names(const struct ctl_args *args);
 /* {since, limit, link, ...} of the options that were given; `limit` 0: only if given. */
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit);
-
-#endif

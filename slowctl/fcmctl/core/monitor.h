@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl as a monitor of the data, by libfcmdata: best effort; what it misses is its own loss. */
-#ifndef SLOWCTL_FCMCTL_CORE_MONITOR_H
-#define SLOWCTL_FCMCTL_CORE_MONITOR_H
+#pragma once
 
 #include "daemon/consumer/fcmdata.h"
 #include "slowctl/fcmctl/core/ctl.h"
@@ -24,5 +23,3 @@ void ctl_monitor_close(struct ctl_monitor *m);
 /* UTC of a block's first frame, cable delay added as in tai_ns, s since 1970; NaN without time. TAI-UTC is whole
  * seconds, so a slice's UTC and the TAI inside it are enough. */
 double ctl_block_utc(const struct fcm_block_header *h);
-
-#endif

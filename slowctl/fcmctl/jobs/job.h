@@ -4,8 +4,7 @@
  * what became of it, and an interrupted job can be continued without executing a command twice. The journal is the only
  * record of a job. A pattern that was typed runs as a job without a name, which cannot be continued.
  */
-#ifndef SLOWCTL_FCMCTL_JOBS_JOB_H
-#define SLOWCTL_FCMCTL_JOBS_JOB_H
+#pragma once
 
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/jobs/job_file.h"
@@ -131,5 +130,3 @@ int job_exit(const struct many *m);
  * document each. The exit code, of many the worst; everything is said.
  */
 int ctl_send(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * A name may be a pattern. Pure: text in, lines out; it does not know which names exist.
  */
-#ifndef SLOWCTL_FCMCTL_JOBS_JOB_FILE_H
-#define SLOWCTL_FCMCTL_JOBS_JOB_FILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -40,5 +39,3 @@ int job_file_batch(char *text, size_t length, struct job_file *ret_file,
  * JOB_FILE_MAX. */
 int job_file_read(const char *path, char **ret_text, size_t *ret_length);
 void job_file_free(struct job_file *file);
-
-#endif

@@ -4,8 +4,7 @@
  * in order; a row of a later step waits until all before it have ended. Used for dry runs, batches, patterns, plans and
  * roll-backs.
  */
-#ifndef SLOWCTL_FCMCTL_JOBS_MANY_H
-#define SLOWCTL_FCMCTL_JOBS_MANY_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ void many_say_rest(const struct ctl *ctl, const size_t of[MANY_STATES]);
 /* Erases the line of progress before something else is printed. */
 void many_clear_progress(const struct many *m);
 void many_rows_free(struct many_row *rows, size_t count);
-
-#endif

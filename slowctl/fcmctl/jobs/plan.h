@@ -3,8 +3,7 @@
  * Plans: the values of a file or a snapshot, compared with the present set values, set in a safe order, and set back when
  * something fails. The order is the dictionary's (`order` in schemas/README.md).
  */
-#ifndef SLOWCTL_FCMCTL_JOBS_PLAN_H
-#define SLOWCTL_FCMCTL_JOBS_PLAN_H
+#pragma once
 
 #include "slowctl/fcmctl/jobs/job.h"
 
@@ -36,5 +35,3 @@ void plan_sort(struct job_row *rows, size_t count);
 enum plan_fate plan_fate(const struct job_row *rows, size_t at);
 /* A parameter as a line of a plan; as a comment if its set value is unknown. */
 void plan_line(struct writer *w, const json_t *parameter);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Snapshots held against each other. Pure. */
-#ifndef SLOWCTL_FCMCTL_JOBS_SNAPSHOT_H
-#define SLOWCTL_FCMCTL_JOBS_SNAPSHOT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ json_t *snapshot_diff(const json_t *a, const json_t *b);
 /* A plan of those values whose names match `pattern` (NULL: all): malloc'ed. *ret_left: how many there are of parameters
  * that are no longer configured; they are left out. */
 char *snapshot_plan(const json_t *shown, const char *pattern, size_t *ret_left);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A hit that the end of its slot cuts continues in the next frame: to show hits, keep a struct record_hits for each link.
  */
-#ifndef SLOWCTL_FCMCTL_RECORD_ITEMS_H
-#define SLOWCTL_FCMCTL_RECORD_ITEMS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -73,5 +72,3 @@ const char *record_clock_name(unsigned state);
 
 /* UTC at which a count begins, by the label, ns since 1970; INT64_MIN: unknown. */
 int64_t record_utc_ns(const struct fcm_record_label *label, uint64_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * Raw frames as a capture file (pcapng, link type USER0 = 147: a frame of 10 000 bytes a packet, nothing
  * around it), for Wireshark. An interface a link, named after it; times in ns.
  */
-#ifndef SLOWCTL_FCMCTL_RECORD_PCAP_H
-#define SLOWCTL_FCMCTL_RECORD_PCAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void record_pcap_put(struct record_pcap *p, unsigned link, int64_t utc_ns, const
 uint64_t record_pcap_packets(const struct record_pcap *p);
 /* 0, or the first error in writing. NULL is fine. */
 int record_pcap_destroy(struct record_pcap *p);
-
-#endif

@@ -3,8 +3,7 @@
  * The histogram of a link's phase as lines of a terminal: the bins of 10 ps on their circle of 12 500 ps,
  * cut open where it is empty for longest, and so many bins a line that all lines fit. Pure.
  */
-#ifndef SLOWCTL_FCMCTL_SHOW_HISTOGRAM_H
-#define SLOWCTL_FCMCTL_SHOW_HISTOGRAM_H
+#pragma once
 
 #include <jansson.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ int histogram_line(const struct histogram *h, double phase_ps);
 /* At most 79 columns. Marks the lines of mean_ps and reference_ps (NaN: there is none). */
 void histogram_render(struct writer *w, const struct histogram *h, double mean_ps,
 		      double reference_ps);
-
-#endif

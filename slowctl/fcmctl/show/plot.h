@@ -5,8 +5,7 @@
  * sight. What stands still stands until the next sample, but no longer than 15 minutes: an unchanged value is
  * kept every 10. Pure.
  */
-#ifndef SLOWCTL_FCMCTL_SHOW_PLOT_H
-#define SLOWCTL_FCMCTL_SHOW_PLOT_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -24,5 +23,3 @@ struct plot_frame {
 
 /* The answer of param.history, with a heading above and least, greatest and last value below. */
 void plot_history(struct writer *w, const json_t *result, const struct plot_frame *frame);
-
-#endif

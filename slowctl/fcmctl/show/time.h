@@ -3,8 +3,7 @@
  * Time as an operator types it and as fcmctl prints it. All of it is UTC; pure functions, the present
  * is an argument.
  */
-#ifndef SLOWCTL_FCMCTL_SHOW_TIME_H
-#define SLOWCTL_FCMCTL_SHOW_TIME_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ const char *ctl_time_text(double time, int decimals, char *buf, size_t size);
 
 /* How long: "12 ms", "0.8 s", "47 s", "4 min 10 s", "2 h 5 min", "3 d 4 h". Returns buf. */
 const char *ctl_span_text(double seconds, char *buf, size_t size);
-
-#endif

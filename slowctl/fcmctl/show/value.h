@@ -3,8 +3,7 @@
  * JSON values of the daemon's answers as text. What is missing, null or of another type is unknown and shown as "-":
  * the answer of an older or a newer daemon does not end the client.
  */
-#ifndef SLOWCTL_FCMCTL_SHOW_VALUE_H
-#define SLOWCTL_FCMCTL_SHOW_VALUE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -84,5 +83,3 @@ struct value_column {
 };
 void value_table(struct writer *w, const json_t *rows, const struct value_column *columns,
 		 const char *empty);
-
-#endif

@@ -8,8 +8,7 @@
  * and so do those that change the direction of the text (U+202E), so that no run note can drive
  * the terminal. In JSON they are escaped.
  */
-#ifndef SLOWCTL_FCMCTL_SHOW_WRITER_H
-#define SLOWCTL_FCMCTL_SHOW_WRITER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ void writer_table(struct writer *w, const char *const *columns, size_t count);
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void writer_table_end(struct writer *w, const char *empty);
-
-#endif

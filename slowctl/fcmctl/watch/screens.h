@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What several commands of this room show. */
-#ifndef SLOWCTL_FCMCTL_WATCH_SCREENS_H
-#define SLOWCTL_FCMCTL_WATCH_SCREENS_H
+#pragma once
 
 #include "slowctl/fcmctl/core/ctl.h"
 
@@ -20,5 +19,3 @@ void ctl_alarm_advise(struct writer *w, const json_t *alarm, size_t indent);
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
 const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whether rows of the ledger balance. */
-#ifndef TESTS_UNIT_RIG_BALANCES_H
-#define TESTS_UNIT_RIG_BALANCES_H
+#pragma once
 
 #include "daemon/data/ledger.h"
 
@@ -26,5 +25,3 @@ static inline bool ledger_stream_balances(const struct ledger_stream_row *r)
 	}
 	return sum == r->offered && r->outcome[0] == 0;
 }
-
-#endif

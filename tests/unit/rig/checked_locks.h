@@ -3,8 +3,7 @@
  * In the place of the C library's: a mutex that is given back by a thread that does not hold it ends the test. To be
  * included by one file of a test.
  */
-#ifndef TESTS_UNIT_RIG_CHECKED_LOCKS_H
-#define TESTS_UNIT_RIG_CHECKED_LOCKS_H
+#pragma once
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -63,5 +62,3 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	*place = NULL;
 	return unlock(mutex);
 }
-
-#endif

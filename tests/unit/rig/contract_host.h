@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A user-space host with a fake world behind it, in a process of its own, for tests of the library. */
-#ifndef TESTS_UNIT_RIG_CONTRACT_HOST_H
-#define TESTS_UNIT_RIG_CONTRACT_HOST_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -11,5 +10,3 @@
 pid_t contract_host_start(const struct host_config *config);
 /* Send the signal and wait for its end: exit status, or -signal. */
 int contract_host_end(pid_t pid, int signal);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Whether a call ends in an assertion, checked in a child process. */
-#ifndef TESTS_UNIT_RIG_DIES_H
-#define TESTS_UNIT_RIG_DIES_H
+#pragma once
 
 #include <fcntl.h>
 #include <signal.h>
@@ -25,5 +24,3 @@ static inline bool dies(void (*call)(void *context), void *context)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
 	       WTERMSIG(status) == SIGABRT;
 }
-
-#endif

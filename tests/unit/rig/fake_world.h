@@ -3,8 +3,7 @@
  * A world of a few lines for tests of the board and its host: four fibres that do what the test sets,
  * cells filled with a pattern of count and link, and a memory of what the board did to each cell.
  */
-#ifndef TESTS_UNIT_RIG_FAKE_WORLD_H
-#define TESTS_UNIT_RIG_FAKE_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void fake_world_init(struct world *w);
 uint64_t fake_pattern(uint64_t count, unsigned link);
 /* The fate of a cell among the last FAKE_FATES, -1 when there was none of that count. */
 int fake_fate(const struct world *w, unsigned link, uint64_t count);
-
-#endif

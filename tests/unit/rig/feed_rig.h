@@ -3,8 +3,7 @@
  * A feed on loopback, the publisher's side of it played by the test: blocks of hits that differ, what the
  * stream of a link must be, readers that are sockets of this process.
  */
-#ifndef TESTS_UNIT_RIG_FEED_RIG_H
-#define TESTS_UNIT_RIG_FEED_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,5 +66,3 @@ int64_t feed_rig_now_ms(void);
 		} while (!(condition) && feed_rig_now_ms() < end_);                                \
 		assert_true(condition);                                                            \
 	} while (0)
-
-#endif

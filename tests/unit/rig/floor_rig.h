@@ -5,8 +5,7 @@
  * function of that; so whoever holds a payload can tell lost, doubled, misplaced and damaged hits.
  * Slots are kept short, so that many hits cross into the next frame.
  */
-#ifndef TESTS_UNIT_RIG_FLOOR_RIG_H
-#define TESTS_UNIT_RIG_FLOOR_RIG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ uint64_t floor_rig_hit_counter(const uint8_t *hit);
 uint64_t floor_rig_hit_start(const uint8_t *hit); /* frame it starts in */
 /* Sample i of a hydrophone in frame n. */
 int32_t floor_rig_sample(uint8_t floor, unsigned hydrophone, uint64_t n, unsigned i);
-
-#endif

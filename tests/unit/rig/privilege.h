@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drops CAP_SYS_ADMIN of the calling thread for a test, and restores it. */
-#ifndef TESTS_UNIT_RIG_PRIVILEGE_H
-#define TESTS_UNIT_RIG_PRIVILEGE_H
+#pragma once
 
 #include <linux/capability.h>
 #include <stdbool.h>
@@ -22,5 +21,3 @@ static inline int privilege_admin(bool on)
 	data[0].effective = (data[0].effective & ~admin) | (on ? data[0].permitted & admin : 0);
 	return (int)syscall(SYS_capset, &head, data);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Questions to a store's file as most tests ask them, and what they look for in the answers. Behind cmocka.h. */
-#ifndef TESTS_UNIT_RIG_QUERY_RIG_H
-#define TESTS_UNIT_RIG_QUERY_RIG_H
+#pragma once
 
 #include "slowctl/query/query.h"
 #include "tests/unit/rig/store_rig.h"
@@ -57,5 +56,3 @@ static inline const char *json_text_at(const json_t *json, const char *key)
 	}
 	return json_string_value(got);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Recordings for the tests of their readers: segments written record by record into a directory of its own,
  * with cells of a pattern or of the test's. Whatever fails is an assertion.
  */
-#ifndef TESTS_UNIT_RIG_RECORD_RIG_H
-#define TESTS_UNIT_RIG_RECORD_RIG_H
+#pragma once
 
 #include <limits.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ uint64_t rec_mono_ns(uint64_t count);
 /* The file's bytes, for damage: malloc'ed. What is stored is old: nobody is writing to it any more. */
 uint8_t *rec_load(const char *path, size_t *ret_length);
 void rec_store(const char *path, const void *bytes, size_t length);
-
-#endif

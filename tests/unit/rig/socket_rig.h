@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A user-space host on a socket of its own for each test, and packets to it that no library would send. */
-#ifndef TESTS_UNIT_RIG_SOCKET_RIG_H
-#define TESTS_UNIT_RIG_SOCKET_RIG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ int raw_request(int fd, uint32_t request, const void *arg, uint32_t size, void *
 void greet(int fd);
 /* Ask for a mapping: its descriptor. */
 int raw_map(int fd, uint64_t what, struct nanet3_sock_map *ret_map);
-
-#endif

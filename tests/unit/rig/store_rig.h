@@ -2,8 +2,7 @@
 /*
  * A store on a real file in a directory of its own, for the tests of store and queries.
  */
-#ifndef TESTS_UNIT_RIG_STORE_RIG_H
-#define TESTS_UNIT_RIG_STORE_RIG_H
+#pragma once
 
 #include "daemon/store/store.h"
 
@@ -39,5 +38,3 @@ char *store_rig_migration(const char *directory, unsigned number);
 void store_rig_command(struct row *row, uint64_t id, const char *client_id, uint32_t sequence);
 void store_rig_transition(struct row *row, uint64_t id, const char *state, int64_t frame,
 			  const char *detail, bool ended);
-
-#endif

@@ -3,8 +3,7 @@
  * ZeroMQ's protocol (ZMTP 3.0, RFC 23) spoken by hand over loopback TCP, for what libzmq would never send. Without
  * encryption.
  */
-#ifndef TESTS_UNIT_RIG_ZMTP_RIG_H
-#define TESTS_UNIT_RIG_ZMTP_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ ssize_t zmtp_try(int fd, const void *bytes, size_t length);
 bool zmtp_is_open(int fd);
 /* The descriptor of the other end, when that is in this process; -1. */
 int zmtp_peer_of(int fd);
-
-#endif

@@ -7,8 +7,7 @@
  * the one that was laid at that place; carried frames stay as they were for RIG_KEEP further frames;
  * floor_frame keeps its promise.
  */
-#ifndef TESTS_UNIT_TDM_DEFRAME_RIG_H
-#define TESTS_UNIT_TDM_DEFRAME_RIG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ void rig_gap(struct rig *r, unsigned cells, enum tdm_loss loss);
 
 /* A letter a verdict: G good, S good and step, C CRC, A alignment, T time, D down, F fifo, R ring. */
 void rig_assert_verdicts(const struct rig *r, const char *letters);
-
-#endif

@@ -3,8 +3,7 @@
  * A judge in virtual time: a view of a station in which all is well, to be changed by a test, and the incidents that the
  * judge then tells.
  */
-#ifndef TESTS_UNIT_DAEMON_ALARMS_JUDGE_RIG_H
-#define TESTS_UNIT_DAEMON_ALARMS_JUDGE_RIG_H
+#pragma once
 
 #include "daemon/alarms/judge.h"
 
@@ -41,5 +40,3 @@ unsigned rig_count(struct judge_rig *r, enum incident_state state);
 const struct incident *rig_only(struct judge_rig *r, enum incident_state state);
 /* "link-dark link0, link-loss link0": its observations. */
 const char *rig_parts(struct judge_rig *r, const struct incident *i);
-
-#endif

@@ -4,8 +4,7 @@
  * (capture_rig.h), a publisher of a few lines that gives every block to a consumer and settles it, and what
  * capture reports. One at a time.
  */
-#ifndef TESTS_UNIT_DAEMON_CAPTURE_CAPTURE_PATH_H
-#define TESTS_UNIT_DAEMON_CAPTURE_CAPTURE_PATH_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ void path_settle(struct block *b, enum outcome outcome);
 void path_no_complaint(void);
 /* All closed rows of a link balance; returns how many are closed. */
 unsigned path_check_rows(unsigned link, uint64_t *ret_good, uint64_t *ret_lost);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * What the world shall do wrong is set in shared memory at any time.
  */
-#ifndef TESTS_UNIT_DAEMON_CAPTURE_CAPTURE_RIG_H
-#define TESTS_UNIT_DAEMON_CAPTURE_CAPTURE_RIG_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -80,5 +79,3 @@ struct rig_rows {
 };
 void rig_link_row(struct rig_rows *r, const struct ledger_link_row *row);
 void rig_stream_row(struct rig_rows *r, const struct ledger_stream_row *row);
-
-#endif

@@ -3,8 +3,7 @@
  * A link of capture in virtual time: a board of a few lines lays completions into a ring, a publisher of a
  * few lines settles blocks, tick by tick. What becomes of each cell is known beforehand.
  */
-#ifndef TESTS_UNIT_DAEMON_CAPTURE_LINK_RIG_H
-#define TESTS_UNIT_DAEMON_CAPTURE_LINK_RIG_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,5 +98,3 @@ uint64_t cells_lost_as(enum tdm_loss loss);
 uint64_t cells_counted(void);
 const struct ledger_link_row *row_of(uint64_t second);
 void no_complaint(void);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Pages survive with the board's rings, rows with the disk, blocks with the consumers.
  */
-#ifndef TESTS_UNIT_DAEMON_CAPTURE_RUNS_RIG_H
-#define TESTS_UNIT_DAEMON_CAPTURE_RUNS_RIG_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdbool.h>
@@ -121,5 +120,3 @@ void runs_rig_reach(struct runs_rig *r, bool started);
 /* Ticks until no change is under way; then journal, blocks and status must agree, else there is a
  * complaint. */
 void runs_rig_judge(struct runs_rig *r);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A ROUTER (or PUB) of the test's own, which plays the daemon to libfcmdata, well or badly; one at a time. */
-#ifndef TESTS_UNIT_DAEMON_CONSUMER_FCMDATA_RIG_H
-#define TESTS_UNIT_DAEMON_CONSUMER_FCMDATA_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void rig_wait_disconnected(void);
 const struct fcmdata_block *rig_receive(uint64_t n);
 /* The next word of one who has closed; *acked counts. */
 bool rig_hear_bye(unsigned *acked);
-
-#endif

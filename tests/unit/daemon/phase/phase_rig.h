@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* A link in virtual time, for tests of its phase: a total delay, jitter, and what the board's registers make of it.
  * Seeded. */
-#ifndef TESTS_UNIT_DAEMON_PHASE_PHASE_RIG_H
-#define TESTS_UNIT_DAEMON_PHASE_PHASE_RIG_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,5 +45,3 @@ void run(struct link *l, unsigned samples);
 void tell(struct link *l, double total_ps, uint64_t ns);
 void relock(struct link *l);
 struct phase_view view(const struct link *l);
-
-#endif

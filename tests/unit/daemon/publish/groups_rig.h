@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Blocks, and scripts of events with what must come out of each, for the tests of the groups. */
-#ifndef TESTS_UNIT_DAEMON_PUBLISH_GROUPS_RIG_H
-#define TESTS_UNIT_DAEMON_PUBLISH_GROUPS_RIG_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct groups_step {
 };
 /* Steps up to one without event; then everything is shut down and must come back. */
 void groups_script(const struct groups_config *config, const struct groups_step *steps);
-
-#endif

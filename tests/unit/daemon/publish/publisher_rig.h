@@ -3,8 +3,7 @@
  * The publisher with two groups, and DEALERs that talk to it over loopback TCP. The test plays capture: it makes
  * blocks, and takes them back settled.
  */
-#ifndef TESTS_UNIT_DAEMON_PUBLISH_PUBLISHER_RIG_H
-#define TESTS_UNIT_DAEMON_PUBLISH_PUBLISHER_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ void rig_wait_back(struct rig *r, unsigned count);
 		} while (!(condition) && rig_now_ms() < end_);                                     \
 		assert_true(condition);                                                            \
 	} while (0)
-
-#endif

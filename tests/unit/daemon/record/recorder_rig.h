@@ -3,8 +3,7 @@
  * The recorder's thread on a tap that the test feeds, for tests of it: recordings of one link go below a directory
  * of the case. One recorder at a time.
  */
-#ifndef TESTS_UNIT_DAEMON_RECORD_RECORDER_RIG_H
-#define TESTS_UNIT_DAEMON_RECORD_RECORDER_RIG_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,5 +59,3 @@ unsigned rig_names(const char *prefix, char *last);
 /* NAME/FILE, a text or (NULL) a directory: whoever wants to write a file of that name then fails. */
 void rig_put(const char *name, const char *file, const char *text);
 void rig_take_away(const char *name, const char *file);
-
-#endif

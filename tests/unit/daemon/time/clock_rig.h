@@ -5,8 +5,7 @@
  * The world runs in ticks of 100 ms. Its truth is TAI; the board counts it exactly but for what a script
  * does to it. Whatever happens, a label that claims to be LOCKED must be right: every tick checks it.
  */
-#ifndef TESTS_UNIT_DAEMON_TIME_CLOCK_RIG_H
-#define TESTS_UNIT_DAEMON_TIME_CLOCK_RIG_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,5 +63,3 @@ struct clock_view view(const struct world *w);
 uint64_t count_now(const struct world *w);
 int64_t tai_by_label(const struct world *w);
 void assert_words(const struct world *w, const char *reason, const char *action);
-
-#endif

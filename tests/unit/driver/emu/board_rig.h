@@ -3,8 +3,7 @@
  * A rig for tests of the device model alone: a driver of a few lines with a fake world behind the
  * board. Memory comes from one arena, bus address = offset; events are read straight from the queue.
  */
-#ifndef TESTS_UNIT_DRIVER_EMU_BOARD_RIG_H
-#define TESTS_UNIT_DRIVER_EMU_BOARD_RIG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ void check_data(struct rig *r, const struct nanet3_event *ev);
 void check_fates(struct rig *r, const struct nanet3_event *ev);
 /* Put a word on the TX ring. */
 void post(struct rig *r, const struct nanet3_tx *tx);
-
-#endif

@@ -4,8 +4,7 @@
  * as a board does, finds the frames with tdm's deframer, puts hits together again, and keeps what it
  * got of every cell, to be compared with the truth file.
  */
-#ifndef TESTS_UNIT_DRIVER_EMU_WORLD_RIG_H
-#define TESTS_UNIT_DRIVER_EMU_WORLD_RIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ struct truth_record *rig_truth(struct rig *r, unsigned link, uint32_t *ret_count
 /* Ends the world; asserts that what was got equals the truth: fates, numbers, hashes. Returns how
  * many cells were good. `fates` counts them by fate when not NULL. */
 uint64_t rig_compare(struct rig *r, unsigned link, uint64_t fates[TDM_LOSSES]);
-
-#endif

@@ -4,8 +4,7 @@
  * happens, and what is asked again and again. Waits are generous, as model time may be slow: on a sound
  * board none is ever waited out.
  */
-#ifndef TESTS_UNIT_DRIVER_LIB_CONTRACT_RIG_H
-#define TESTS_UNIT_DRIVER_LIB_CONTRACT_RIG_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void privilege_drop(void);
 int as_nobody(int (*act)(struct nanet3 *b));
 /* Break the model; skips on a board, and for the unprivileged. */
 void model_fault(struct nanet3 *b, unsigned code, unsigned which, unsigned argument);
-
-#endif

@@ -8,8 +8,7 @@
  *          --EMERGENCY--> the journal as well, at once (the daemon brings it there later)
  *          --SEND---> wire down (FIFO) --> FCM --> wire up (delay, loss, doubles) --> engine
  */
-#ifndef TESTS_UNIT_SLOWCTL_ENGINE_ENGINE_RIG_H
-#define TESTS_UNIT_SLOWCTL_ENGINE_ENGINE_RIG_H
+#pragma once
 
 #include "slowctl/engine/engine.h"
 
@@ -126,5 +125,3 @@ unsigned rig_random(struct rig *r, unsigned below);
 unsigned rig_executed(const struct rig *r, uint64_t id);
 /* The states that the journal has of it, in order, and how often its word was executed; else the test fails. */
 void rig_expect(const struct rig *r, uint64_t id, const char *states, unsigned executed);
-
-#endif
