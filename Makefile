@@ -23,7 +23,7 @@ OBJCOPY    ?= objcopy
 CFLAGS     ?= -O2 -g
 PYTHON     := /usr/bin/python3
 
-WARN       := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+WARN       := -Wall -Wextra -Wno-unused-parameter -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
               -Wpointer-arith -Wno-missing-field-initializers
 WERROR     ?= -Werror
 our_flags   = -std=gnu11 $(WARN) $(WERROR) -I. -D_GNU_SOURCE -DFCM_VERSION='"$(VERSION)"' \

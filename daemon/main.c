@@ -533,7 +533,6 @@ static int start_network(struct station *s)
 /* Kept sockets that this configuration has no use for. */
 static int settle_listeners(struct station *s)
 {
-	(void)s;
 	listener_settle();
 	return 0;
 }
@@ -623,7 +622,6 @@ static void on_int(struct station *s)
 
 static void say_difference(void *context, const char *section, const char *key, bool restart)
 {
-	(void)context;
 	log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_CONFIG, "[%s] %s has changed%s",
 		  section, key, restart ? ": takes effect after systemctl restart" : "");
 }

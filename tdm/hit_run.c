@@ -118,9 +118,6 @@ bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
 
 bool hit_run(struct hit_run *runs, unsigned n, uint64_t stamp_bits)
 {
-	(void)runs;
-	(void)n;
-	(void)stamp_bits;
 	return false;
 }
 

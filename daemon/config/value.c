@@ -371,6 +371,5 @@ void config_value_defaults(const struct option *table, unsigned instance, void *
 		int r = config_value_parse(o, o->value, instance, base, &why);
 
 		assert(r == 0);
-		(void)r;
 	}
 }

@@ -258,8 +258,6 @@ static void on_turns(evutil_socket_t fd, short what, void *arg)
 	struct timeval pause = {0, 0};
 	struct place *place;
 
-	(void)fd;
-	(void)what;
 	for (unsigned n = c->places.waiting; n > 0; n--) {
 		if (now_mono_ns() > end_ns) {
 			pause.tv_usec = PAUSE_US;
@@ -280,7 +278,6 @@ static void on_readable(struct bufferevent *stream, void *arg)
 {
 	struct client *cl = arg;
 
-	(void)stream;
 	cl->heard_ns = now_mono_ns();
 	places_heard(&cl->control->places, &cl->place);
 	stand_in_line(cl);
@@ -289,7 +286,6 @@ static void on_readable(struct bufferevent *stream, void *arg)
 /* All answers are out: the next may come, or the end. */
 static void on_written(struct bufferevent *stream, void *arg)
 {
-	(void)stream;
 	stand_in_line(arg);
 }
 
@@ -299,7 +295,6 @@ static void on_event(struct bufferevent *stream, short what, void *arg)
 {
 	struct client *cl = arg;
 
-	(void)stream;
 	if (what & BEV_EVENT_TIMEOUT) {
 		client_free(cl);
 		return;
@@ -442,8 +437,6 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 	static const struct timeval pause = {0, ACCEPT_PAUSE_US}, long_pause = {0, HASTY_PAUSE_US};
 	struct control *c = arg;
 
-	(void)address;
-	(void)length;
 	let_in(c, fd);
 	if (++c->accepts % ACCEPTS_A_TURN == 0) {
 		evconnlistener_disable(listener);
@@ -466,8 +459,6 @@ static void on_listen_again(evutil_socket_t fd, short what, void *arg)
 {
 	struct control *c = arg;
 
-	(void)fd;
-	(void)what;
 	if (c->listener) {
 		evconnlistener_enable(c->listener);
 	}

@@ -404,8 +404,6 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	uint64_t end_ns = now_mono_ns() + TURN_NS;
 	bool asked = zap_serve(n->zap), knocks = door_serve(n->door, now_mono_ns()), more = true;
 
-	(void)fd;
-	(void)what;
 	for (unsigned i = 0; i < REQUESTS_A_TURN && more && now_mono_ns() < end_ns; i++) {
 		more = receive(n);
 	}

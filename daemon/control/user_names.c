@@ -65,8 +65,6 @@ static void on_late(evutil_socket_t fd, short what, void *arg)
 {
 	struct names *n = arg;
 
-	(void)fd;
-	(void)what;
 	n->known(n->context);
 }
 
@@ -145,7 +143,6 @@ int names_open(struct event_base *base, void (*known)(void *context), void *cont
 
 static void ignore(void *context)
 {
-	(void)context;
 }
 
 void names_close(struct names *n)

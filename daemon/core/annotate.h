@@ -22,10 +22,8 @@ static inline void annotate_take(void *object)
 #else
 static inline void annotate_give(void *object)
 {
-	(void)object;
 }
 static inline void annotate_take(void *object)
 {
-	(void)object;
 }
 #endif

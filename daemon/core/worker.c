@@ -110,7 +110,6 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 {
 	eventfd_t count;
 
-	(void)what;
 	if (eventfd_read(fd, &count) == 0) {
 		tell_done(arg);
 	}

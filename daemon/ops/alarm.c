@@ -27,13 +27,11 @@ static struct alarm_hand hand_of(struct control_request *rq, const json_t *args)
 
 static void op_list(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
 	control_answer(rq, json_pack("{s:o}", "alarms", alarm_hands_list(context)));
 }
 
 static void op_watch(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
 	alarm_hands_watch(context, rq);
 }
 

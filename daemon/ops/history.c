@@ -73,7 +73,6 @@ static void op_history(struct control_request *rq, json_t *args, void *context)
 /* An action has no value. */
 static json_t *name_of(struct station *s, const struct param *p)
 {
-	(void)s;
 	return p->kind->access == PARAM_ACTION ? NULL : json_string(p->name);
 }
 

@@ -24,7 +24,6 @@ static void op_info(struct control_request *rq, json_t *args, void *context)
 {
 	struct station *s = context;
 
-	(void)args;
 	control_answer(rq,
 		       json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o}", "version",
 				 FCM_VERSION, "board", (int)s->config.instance,
@@ -40,15 +39,12 @@ static void op_status(struct control_request *rq, json_t *args, void *context)
 {
 	json_t *j = status_json(context);
 
-	(void)args;
 	json_object_set_new(j, "you", you_json(rq));
 	control_answer(rq, j);
 }
 
 static void op_ops_list(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	(void)context;
 	control_answer(rq, control_ops_json(station_op_tables));
 }
 
@@ -56,7 +52,6 @@ static void op_ops_list(struct control_request *rq, json_t *args, void *context)
 
 static void op_link_list(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
 	control_answer(rq,
 		       json_pack("{s:o}", "links", status_links(context, QUERY_ALL, status_link)));
 }
@@ -178,13 +173,11 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 
 static void op_clock_show(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
 	control_answer(rq, status_clock(context));
 }
 
 static void op_consumer_list(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
 	control_answer(rq, json_pack("{s:o,s:o,s:o,s:o}", "groups", status_groups(context),
 				     "members", status_members(context), "feed",
 				     status_feed(context), "doors", status_doors(context)));

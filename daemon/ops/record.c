@@ -108,7 +108,6 @@ static void op_list(struct control_request *rq, json_t *args, void *context)
 	struct station *s = context;
 	struct recorder_status v;
 
-	(void)args;
 	recorder_get_status(s->recorder, &v);
 	control_answer(rq, json_pack("{s:s,s:o}", "directory", s->records.directory, "active",
 				     v.active ? json_string(v.spec.name) : json_null()));

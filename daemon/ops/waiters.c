@@ -173,7 +173,6 @@ static void tell_end(struct question *n, int r, json_t *answer, const struct sc_
 	const struct engine_out *o = n->context;
 	struct engine_command_view v;
 
-	(void)error;
 	if (r < 0) {
 		answer = engine_command(s->engine, n->command, &v) ? command_json(s, &v)
 								   : command_number(n->command);
@@ -229,7 +228,6 @@ static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_er
 	json_t *value;
 	bool same;
 
-	(void)error;
 	if (r < 0) {
 		control_fail(
 			n->rq, "refused", "ask again when the database answers: fcmctl status",

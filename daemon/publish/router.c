@@ -26,7 +26,6 @@ static void unhold(void *data, void *hint)
 {
 	struct block_loan *loan = hint;
 
-	(void)data;
 	annotate_take(hint);
 	atomic_fetch_sub_explicit(loan->bytes, block_cost(loan->block), memory_order_relaxed);
 	block_put(loan->block);

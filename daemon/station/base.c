@@ -12,8 +12,6 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 {
 	const struct station_event *e = arg;
 
-	(void)fd;
-	(void)what;
 	e->run(e->station);
 }
 

@@ -52,13 +52,11 @@ static void check_groups(const struct config *c, const struct access_list *list,
 
 static void say_mistake(void *context, const char *text)
 {
-	(void)context;
 	log_event(LOG_ERR, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
 }
 
 static void say_warning(void *context, const char *text)
 {
-	(void)context;
 	log_event(LOG_WARNING, "network", LOG_NO_LINK, LOG_ID_CONFIG, "%s", text);
 }
 

@@ -22,7 +22,6 @@ static void say_login(void *context, const struct access_key *key, const char *a
 {
 	char times[80] = "";
 
-	(void)context;
 	if (logins > 1) {
 		snprintf(times, sizeof(times), ", %llu times since this was last logged",
 			 (unsigned long long)logins);

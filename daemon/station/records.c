@@ -270,7 +270,6 @@ static void on_black_box(struct station *s, const struct recorder_event *e,
 {
 	char object[16], text[400];
 
-	(void)rq;
 	snprintf(object, sizeof(object), "link%u", e->link);
 	snprintf(text, sizeof(text),
 		 "%s: black box kept as %s: %llu frames, %llu cells without data, registers",

@@ -358,7 +358,6 @@ static void offer_jobs(struct typed *t)
 
 static void offer_files(struct typed *t)
 {
-	(void)t;
 	puts(":files");
 }
 

@@ -17,7 +17,6 @@ static void on_kind_key(sqlite3_context *context, int count, sqlite3_value **val
 	size_t n = (size_t)snprintf(key, sizeof(key), "%.9s", prefix_text ? prefix_text : "");
 	bool object = true;
 
-	(void)count;
 	for (unsigned level = 0; name && level < 2; level++) {
 		size_t prefix = strlen("tower"); /* as long as "floor" */
 

@@ -112,7 +112,6 @@ static void on_name_matches(sqlite3_context *context, int count, sqlite3_value *
 	const unsigned char *pattern = sqlite3_value_text(values[0]);
 	const unsigned char *name = sqlite3_value_text(values[1]);
 
-	(void)count;
 	sqlite3_result_int(context,
 			   pattern && name &&
 				   param_name_matches((const char *)pattern, (const char *)name));

@@ -154,7 +154,6 @@ struct sender {
 
 static void unhold(void *data, void *hint)
 {
-	(void)data;
 	block_put(hint);
 }
 

@@ -429,8 +429,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	(void)argc;
-	(void)argv;
 	snprintf(s.directory, sizeof(s.directory), "/tmp/fcm-fuzz.XXXXXX");
 	must(mkdtemp(s.directory));
 	snprintf(s.path, sizeof(s.path), "%s/control.sock", s.directory);

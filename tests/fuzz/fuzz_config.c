@@ -25,7 +25,6 @@ static const char *file_of(int fd, const uint8_t *data, size_t size, char *path,
 
 static void say_nothing(void *context, const char *section, const char *key, bool restart)
 {
-	(void)restart;
 	must(section[0] && key[0]);
 	++*(unsigned *)context;
 }

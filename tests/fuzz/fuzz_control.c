@@ -29,9 +29,6 @@ static char directory[] = "/tmp/fcm-fuzz.XXXXXX";
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	(void)st;
-	(void)type;
-	(void)at;
 	return remove(path);
 }
 
@@ -77,8 +74,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	struct station *s = &station;
 	int r;
 
-	(void)argc;
-	(void)argv;
 	signal(SIGPIPE, SIG_IGN);
 	log_open(0, LOG_CRIT);
 	configure();

@@ -28,8 +28,6 @@ static void clean(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	must(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/file", directory);
 	atexit(clean);

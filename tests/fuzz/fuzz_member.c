@@ -477,8 +477,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		.dead_ms = DEAD_MS,
 	};
 
-	(void)argc;
-	(void)argv;
 	f.pool = block_pool_create(4u << 20);
 	f.p = calloc(1, sizeof(*f.p));
 	must(f.pool && f.p);

@@ -34,59 +34,44 @@ static struct {
 
 const struct nanet3_info *nanet3_info(const struct nanet3 *b)
 {
-	(void)b;
 	return &board.info;
 }
 
 const struct nanet3_ring *nanet3_ring(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return &board.ring;
 }
 
 uint64_t nanet3_write_position(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return board.ring.write_position;
 }
 
 uint64_t nanet3_release_position(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return board.ring.release_position;
 }
 
 const struct nanet3_event *nanet3_completion(const struct nanet3 *b, unsigned link,
 					     uint64_t position)
 {
-	(void)b;
-	(void)link;
 	must(position < board.ring.write_position && position >= board.ring.release_position);
 	return &board.done[position % DEPTH];
 }
 
 const uint8_t *nanet3_buffer(const struct nanet3 *b, unsigned link, uint64_t position)
 {
-	(void)b;
-	(void)link;
 	must(position < board.ring.write_position && position >= board.ring.release_position);
 	return board.cells[position];
 }
 
 void *nanet3_owner_page(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return board.page;
 }
 
 int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position)
 {
-	(void)b;
-	(void)link;
 	must(position >= board.ring.release_position && position <= board.ring.write_position);
 	board.ring.release_position = position;
 	return 0;
@@ -95,44 +80,30 @@ int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position)
 /* Of capture's thread, which is not here. */
 int nanet3_open(const char *where, struct nanet3 **ret_board)
 {
-	(void)where;
-	(void)ret_board;
 	return -ENODEV;
 }
 
 void nanet3_close(struct nanet3 *b)
 {
-	(void)b;
 }
 
 int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_taken_over)
 {
-	(void)b;
-	(void)link;
-	(void)flags;
-	(void)ret_taken_over;
 	return -ENODEV;
 }
 
 int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle)
 {
-	(void)b;
-	(void)link;
-	(void)handle;
 	return 0;
 }
 
 int nanet3_wait(struct nanet3 *b, int timeout_ms)
 {
-	(void)b;
-	(void)timeout_ms;
 	return 0;
 }
 
 int nanet3_next_event(struct nanet3 *b, struct nanet3_event *ret_event)
 {
-	(void)b;
-	(void)ret_event;
 	return 0;
 }
 
@@ -167,8 +138,6 @@ static const struct owner_config config = {
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	for (unsigned n = 0; n < BUFFERS * PER; n++) {
 		struct tdm_header h = {
 			.tower = 1,

@@ -43,8 +43,6 @@ static void clean(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	must(mkdtemp(top));
 	snprintf(recording, sizeof(recording), "%s/storm", top);
 	must(mkdir(recording, 0700) == 0);

@@ -58,7 +58,6 @@ static volatile sig_atomic_t ended;
 
 static void on_signal(int number)
 {
-	(void)number;
 	ended = 1;
 }
 

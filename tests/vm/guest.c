@@ -54,7 +54,6 @@ void guest_close(struct nanet3 *b)
 
 int guest_close_all(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < HANDLES; i++) {
 		guest_close(open_handles[i]);
 	}
@@ -199,7 +198,6 @@ uint64_t guest_can_open(void *context)
 {
 	struct nanet3 *b = NULL;
 
-	(void)context;
 	if (nanet3_open(guest_where(), &b) != 0) {
 		return 0;
 	}

@@ -44,7 +44,6 @@ static int open_both(void **state)
 {
 	struct nanet3_claim claim = {.link = OWNED, .flags = NANET3_CLAIM_FRESH};
 
-	(void)state;
 	owner = guest_open_raw();
 	other = guest_open_raw();
 	return request(owner, NANET3_IOC_CLAIM, &claim);
@@ -54,7 +53,6 @@ static int close_both(void **state)
 {
 	__u32 link = OWNED;
 
-	(void)state;
 	request(owner, NANET3_IOC_YIELD, &link);
 	close(owner);
 	close(other);
@@ -82,7 +80,6 @@ static void enotty(void **state)
 		0x5401 /* TCGETS */,
 	};
 
-	(void)state;
 	memset(&room, 0, sizeof(room));
 	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		assert_int_equal(request(owner, codes[i], &room), ENOTTY);
@@ -103,7 +100,6 @@ static void efault(void **state)
 	uint8_t *gone = mmap(NULL, 2 * NANET3_PAGE, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(gone != MAP_FAILED);
 	munmap(gone + NANET3_PAGE, NANET3_PAGE);
 	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
@@ -124,7 +120,6 @@ static void efault_on_the_way_back(void **state)
 	struct nanet3_stats stats;
 	__u32 link = ANOTHER;
 
-	(void)state;
 	memcpy(page, &claim, sizeof(claim));
 	memcpy(page + 64, &reg, sizeof(reg));
 	assert_int_equal(mprotect(page, NANET3_PAGE, PROT_READ), 0);
@@ -148,7 +143,6 @@ static void eproto(void **state)
 	__u32 word = ANOTHER;
 	int fd = open(guest_where(), O_RDWR | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(request(fd, NANET3_IOC_CLAIM, &claim), EPROTO);
 	assert_int_equal(request(fd, NANET3_IOC_YIELD, &word), EPROTO);
@@ -177,7 +171,6 @@ static void ebadf(void **state)
 	struct nanet3_grant grant = {.link = OWNED};
 	int fd = open(guest_where(), O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_true(fd >= 0);
 	for (unsigned i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		const int expected = i < LOOKS ? 0 : EBADF;
@@ -211,7 +204,6 @@ static void eperm(void **state)
 	struct nanet3_grant grant = {.link = OWNED};
 	__u32 link = OWNED;
 
-	(void)state;
 	assert_int_equal(request(other, NANET3_IOC_YIELD, &link), EPERM);
 	assert_int_equal(request(other, NANET3_IOC_RELEASE, &release), EPERM);
 	assert_int_equal(request(other, NANET3_IOC_POLLING, &polling), EPERM);
@@ -244,7 +236,6 @@ static int act_on(int fd, unsigned link)
  * does, or CAP_SYS_ADMIN of the caller. */
 static void acts_by_owner_or_capability(void **state)
 {
-	(void)state;
 	assert_int_equal(privilege_admin(false), 0);
 	assert_int_equal(geteuid(), 0);
 	assert_int_equal(act_on(owner, OWNED), 0);
@@ -259,7 +250,6 @@ static void acts_by_owner_or_capability(void **state)
 /* The calling thread counts, not the one that opened the file. */
 static void act_without_capability(void *context)
 {
-	(void)context;
 	assert_int_equal(setgid(NOBODY), 0);
 	assert_int_equal(setuid(NOBODY), 0);
 	assert_int_equal(act_on(other, OWNED), EPERM);
@@ -270,7 +260,6 @@ static void capability_is_the_callers(void **state)
 {
 	struct stat s;
 
-	(void)state;
 	assert_int_equal(stat(guest_where(), &s), 0);
 	assert_int_equal(chmod(guest_where(), 0666), 0);
 	assert_int_equal(guest_join(guest_fork(act_without_capability, NULL)), 0);
@@ -300,7 +289,6 @@ static void write_as_nobody(void *context)
 	__u32 link = 3;
 	int fd;
 
-	(void)context;
 	assert_int_equal(setgid(NOBODY), 0);
 	assert_int_equal(setuid(NOBODY), 0);
 	fd = guest_open_raw();
@@ -329,7 +317,6 @@ static void eperm_registers(void **state)
 {
 	struct stat s;
 
-	(void)state;
 	assert_int_equal(stat(guest_where(), &s), 0);
 	assert_int_equal(chmod(guest_where(), 0666), 0);
 	assert_int_equal(guest_join(guest_fork(write_as_nobody, NULL)), 0);
@@ -340,7 +327,6 @@ static void einval_links(void **state)
 {
 	static const __u32 links[] = {NANET3_LINKS, 0xff, ~0u, 1u << 31};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		struct nanet3_claim claim = {.link = links[i]};
 		struct nanet3_release release = {.link = links[i]};
@@ -361,7 +347,6 @@ static void einval_fields(void **state)
 	struct nanet3_subscribe subscribe = {.mask = 1u << NANET3_EVENT_RX};
 	struct nanet3_link_command command = {.link = OWNED, .command = NANET3_LINK_ENABLE};
 
-	(void)state;
 	assert_int_equal(request(owner, NANET3_IOC_CLAIM, &claim), EINVAL);
 	assert_int_equal(request(owner, NANET3_IOC_RELEASE, &release), EINVAL);
 	release.position = 1ull << 63;
@@ -389,7 +374,6 @@ static void einval_registers(void **state)
 		{.offset = 0x80000000, .count = 1},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct nanet3_regs regs = bad[i];
 
@@ -414,7 +398,6 @@ static void einval_words(void **state)
 		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .at_frame = ~0ull},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct nanet3_tx tx = bad[i];
 
@@ -428,7 +411,6 @@ static void ebusy_and_enoent(void **state)
 	struct nanet3_put put = {.source = 5, .destination = 6, .length = 1};
 	__u32 buffer = 0;
 
-	(void)state;
 	assert_int_equal(request(other, NANET3_IOC_CLAIM, &claim), EBUSY);
 	assert_int_equal(request(owner, NANET3_IOC_CLAIM, &claim), EBUSY);
 	assert_int_equal(request(owner, NANET3_IOC_UNREGISTER, &buffer), ENOENT);
@@ -441,7 +423,6 @@ static void read_write_seek(void **state)
 {
 	char c[64] = {0};
 
-	(void)state;
 	assert_int_equal(read(owner, c, sizeof(c)), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(write(owner, c, sizeof(c)), -1);
@@ -472,7 +453,6 @@ static void malformed_mappings(void **state)
 		1ull << 62,
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
 		assert_int_not_equal(map(owner, nowhere[i], NANET3_PAGE, PROT_READ, MAP_SHARED), 0);
 	}
@@ -494,7 +474,6 @@ static void writable_where_it_must_not_be(void **state)
 	const int rw = PROT_READ | PROT_WRITE;
 	uint8_t *p;
 
-	(void)state;
 	assert_int_not_equal(map(owner, NANET3_MAP_RING(OWNED), NANET3_PAGE, rw, MAP_SHARED), 0);
 	assert_int_not_equal(map(owner, NANET3_MAP_EVENTS, NANET3_PAGE, rw, MAP_SHARED), 0);
 	assert_int_equal(map(owner, NANET3_MAP_RING(OWNED), NANET3_PAGE, PROT_READ, MAP_SHARED), 0);
@@ -511,7 +490,6 @@ static void writable_where_it_must_not_be(void **state)
 
 static void mappings_of_others(void **state)
 {
-	(void)state;
 	assert_int_equal(map(other, NANET3_MAP_OWNER(OWNED), NANET3_PAGE, PROT_READ, MAP_SHARED),
 			 EPERM);
 	assert_int_equal(map(other, NANET3_MAP_CHUNK(OWNED, 0), NANET3_PAGE, PROT_READ, MAP_SHARED),
@@ -533,7 +511,6 @@ static void emfile(void **state)
 	int fds[200];
 	unsigned n = 0;
 
-	(void)state;
 	while (n < 200 && (fds[n] = open(guest_where(), O_RDWR | O_CLOEXEC)) >= 0) {
 		n++;
 	}
@@ -553,7 +530,6 @@ static void nothing_has_changed(void **state)
 	struct nanet3 *b = guest_open();
 	struct guest_reader r;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, OWNED), 0);
 	assert_int_equal(nanet3_ring(b, OWNED)->status, NANET3_RING_OWNED);
 	assert_int_equal(nanet3_ring(b, OWNED)->owner_pid, getpid());

@@ -132,7 +132,6 @@ static void odd_offsets(void **state)
 	};
 	struct nanet3 *b = guest_open();
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct area s, d;
 		struct nanet3_put put = {.source_offset = cases[i].from,
@@ -164,7 +163,6 @@ static void kinds_of_memory(void **state)
 			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct nanet3_put put = {.length = 5000, .destination_offset = 100, .cookie = 5};
 
-	(void)state;
 	assert_true(shared != MAP_FAILED);
 	area_create(&s, 50, 5000);
 	area_fill(&s, 77);
@@ -182,7 +180,6 @@ static void kinds_of_memory(void **state)
 
 static void nothing(void *context)
 {
-	(void)context;
 }
 
 /* A fork after registering: copy on write must not part the parent from the board's pages. */
@@ -193,7 +190,6 @@ static void fork_after_register(void **state)
 	struct nanet3_put put = {.length = 9000, .cookie = 6};
 	pid_t pid;
 
-	(void)state;
 	area_create(&s, 1, 9000);
 	area_create(&d, 2, 9000);
 	put.source = area_register(b, &s);
@@ -216,7 +212,6 @@ static void many_puts_in_order(void **state)
 	struct nanet3_put put = {.length = BYTES};
 	uint64_t tx = 0, arrived = 0, posted = 0, until = guest_ms() + GUEST_LIMIT_MS;
 
-	(void)state;
 	area_create(&s, 9, PUTS * BYTES);
 	area_create(&d, 99, PUTS * BYTES);
 	area_fill(&s, 3);
@@ -259,7 +254,6 @@ static void relayed_puts(void **state)
 	struct nanet3_put put = {.length = 9000};
 	uint32_t buffer[3];
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		area_create(&a[i], 5 * i, 9000);
 		buffer[i] = area_register(b, &a[i]);
@@ -308,7 +302,6 @@ static void refused_registers(void **state)
 	unsigned n = 0;
 	int r;
 
-	(void)state;
 	assert_int_equal(nanet3_register_buffer(b, p, 0, &buffer), -EINVAL);
 	assert_int_equal(nanet3_register_buffer(b, p, NANET3_BUFFER_BYTES_MAX + 1, &buffer),
 			 -EINVAL);
@@ -360,7 +353,6 @@ static void refused_puts(void **state)
 	struct area s, d;
 	struct nanet3_put good = {.length = 100, .cookie = 8}, put;
 
-	(void)state;
 	area_create(&s, 5, 10000);
 	area_create(&d, 6, 10000);
 	good.source = area_register(a, &s);
@@ -410,7 +402,6 @@ static void unchecked_put_faults(void **state)
 				 .flags = NANET3_PUT_UNCHECKED};
 	struct nanet3_stats before = guest_stats(b);
 
-	(void)state;
 	area_create(&s, 5, 10000);
 	area_create(&d, 6, 10000);
 	area_fill(&s, 4);
@@ -437,7 +428,6 @@ static void as_nobody(void *context)
 	struct nanet3 *a, *b;
 	uint32_t first, second;
 
-	(void)context;
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
 	assert_int_equal(setgid(NOBODY), 0);
 	assert_int_equal(setuid(NOBODY), 0);
@@ -458,7 +448,6 @@ static void memlock_is_the_limit(void **state)
 {
 	struct stat s;
 
-	(void)state;
 	assert_int_equal(stat(guest_where(), &s), 0);
 	assert_int_equal(chmod(guest_where(), 0666), 0);
 	assert_int_equal(guest_join(guest_fork(as_nobody, NULL)), 0);
@@ -503,7 +492,6 @@ static void killed_while_putting(void **state)
 {
 	struct nanet3 *b = guest_open();
 
-	(void)state;
 	guest_wait_for(let_go, b, 1, "nothing pinned before");
 	for (unsigned round = 0; round < 5; round++) {
 		int ends[2];
@@ -529,7 +517,6 @@ static void unmapped_and_unregistered_while_putting(void **state)
 {
 	struct nanet3 *b = guest_open();
 
-	(void)state;
 	for (unsigned round = 0; round < 10; round++) {
 		struct nanet3_put put = {.length = 1 << 16, .cookie = round};
 		struct area s, d;
@@ -575,7 +562,6 @@ static void words_hold_up_no_puts(void **state)
 	unsigned sent = 0;
 	int r;
 
-	(void)state;
 	area_create(&s, 1, 9000);
 	area_create(&d, 2, 9000);
 	area_fill(&s, 30);
@@ -624,7 +610,6 @@ static void put_outlives_its_buffer(void **state)
 	struct area s, d, next;
 	uint32_t number;
 
-	(void)state;
 	area_create(&s, 1, 9000);
 	area_create(&d, 2, 9000);
 	area_create(&next, 2, 9000);

@@ -29,7 +29,6 @@ static void interrupts_lost(void **state)
 	struct nanet3_stats before = guest_stats(b);
 	struct guest_reader r;
 
-	(void)state;
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
 	guest_reader_run(&r, b, 50);
@@ -51,7 +50,6 @@ static void control_interrupt_lost(void **state)
 	struct nanet3_tx tx = {
 		.link = LINK, .kind = NANET3_TX_REQUEST, .bytes = {1}, .cookie = 4711};
 
-	(void)state;
 	guest_wait_locked(b, LINK);
 	guest_fault(b, MODEL_FAULT_LOSE_IRQS, NANET3_LINKS, 2);
 	assert_int_equal(nanet3_send(b, &tx), 0);
@@ -70,7 +68,6 @@ static void interrupts_from_nowhere(void **state)
 	uint64_t before = spurious_seen(b);
 	struct guest_reader r;
 
-	(void)state;
 	guest_fault(b, MODEL_FAULT_SPURIOUS, 3,
 		    5); /* nobody reads link 3: nothing is behind them */
 	guest_wait_for(spurious_seen, b, before + 1, "spurious interrupts counted");
@@ -94,7 +91,6 @@ static void flood_of_control_events(void **state)
 	struct nanet3_stats before = guest_stats(b);
 	struct guest_reader r;
 
-	(void)state;
 	assert_int_equal(nanet3_subscribe(deaf, 1u << NANET3_EVENT_LINK), 0);
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
@@ -130,7 +126,6 @@ static void events_of_no_sense(void **state)
 	uint64_t bad = bad_seen(b), stale;
 	struct guest_reader r;
 
-	(void)state;
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
 	guest_reader_run(&r, b, 50);
@@ -153,7 +148,6 @@ static void stall(void **state)
 	struct guest_reader r;
 	struct nanet3_event ev;
 
-	(void)state;
 	assert_int_equal(nanet3_subscribe(b, 1u << NANET3_EVENT_ERROR), 0);
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
@@ -175,7 +169,6 @@ static void slow_to_stop(void **state)
 	uint64_t quarantined = guest_stats(b).quarantined;
 	struct guest_reader r;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		guest_claim(b, LINK);
 		guest_wait_completed(b, LINK, 2);
@@ -299,7 +292,6 @@ static int plugged_in(void **state)
 {
 	char remove[1024];
 
-	(void)state;
 	if (guest_can_open(NULL)) {
 		return 0;
 	}
@@ -381,7 +373,6 @@ static void gone_and_back(void **state)
 	int fd = guest_open_raw();
 	pid_t pid;
 
-	(void)state;
 	pci_path(remove, sizeof(remove), "remove");
 	hold(&h);
 	watcher = guest_open();
@@ -408,7 +399,6 @@ static void starts_anew_unseen(void **state)
 	char remove[1024];
 	struct holder h;
 
-	(void)state;
 	pci_path(remove, sizeof(remove), "remove");
 	hold(&h);
 	guest_fault(h.b, MODEL_FAULT_GONE, 0, 5);
@@ -424,7 +414,6 @@ static void removed_under_dma(void **state)
 {
 	char remove[1024];
 
-	(void)state;
 	pci_path(remove, sizeof(remove), "remove");
 	for (unsigned i = 0; i < 3; i++) {
 		struct holder h;
@@ -448,7 +437,6 @@ static void removed_with_a_full_ring(void **state)
 	char remove[1024];
 	uint32_t depth;
 
-	(void)state;
 	pci_path(remove, sizeof(remove), "remove");
 	guest_claim(b, LINK);
 	depth = nanet3_ring(b, LINK)->depth;
@@ -471,7 +459,6 @@ static void unbound_under_dma(void **state)
 	struct holder h;
 	int unbind, bind;
 
-	(void)state;
 	pci_path(device, sizeof(device), "");
 	device[strlen(device) - 1] = '\0';
 	name = strrchr(device, '/') + 1;

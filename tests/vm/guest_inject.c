@@ -42,7 +42,6 @@ static int prepare(void **state)
 	static const char *const kinds[] = {"failslab", "fail_page_alloc", "fail_usercopy"};
 	char path[128], target[PATH_MAX];
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/verbose", kinds[i]);
 		knob(path, "0");
@@ -119,7 +118,6 @@ static void every_failure(int (*act)(void *), void (*undo)(void *), void *contex
 
 static void nothing(void *context)
 {
-	(void)context;
 }
 
 /* ------------------------------------------------------------------------ probe */
@@ -141,19 +139,16 @@ static int write_name(const char *file)
 
 static int act_bind(void *context)
 {
-	(void)context;
 	return write_name("bind");
 }
 
 static void undo_bind(void *context)
 {
-	(void)context;
 	assert_int_equal(write_name("unbind"), 0);
 }
 
 static void probe(void **state)
 {
-	(void)state;
 	if (nth_fd < 0) {
 		skip();
 	}
@@ -165,20 +160,17 @@ static void probe(void **state)
 
 static int act_unbind(void *context)
 {
-	(void)context;
 	return write_name("unbind");
 }
 
 static void undo_unbind(void *context)
 {
-	(void)context;
 	assert_int_equal(write_name("bind"), 0);
 }
 
 /* Taking it away must work whatever fails. */
 static void removal(void **state)
 {
-	(void)state;
 	every_failure(act_unbind, undo_unbind, NULL);
 }
 
@@ -218,7 +210,6 @@ static void open_and_info(void **state)
 {
 	struct handle h;
 
-	(void)state;
 	every_failure(act_open, undo_open, &h);
 }
 
@@ -240,7 +231,6 @@ static void claim_and_yield(void **state)
 {
 	struct handle h;
 
-	(void)state;
 	h.fd = guest_open_raw();
 	every_failure(act_claim, undo_claim, &h);
 	close(h.fd);
@@ -271,7 +261,6 @@ static void mappings(void **state)
 {
 	struct handle h;
 
-	(void)state;
 	h.fd = guest_open_raw();
 	if (nth_fd >= 0) {
 		assert_int_equal(act_claim(&h), 0);
@@ -307,7 +296,6 @@ static void registration(void **state)
 {
 	struct handle h;
 
-	(void)state;
 	h.fd = guest_open_raw();
 	h.memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -340,7 +328,6 @@ static void requests(void **state)
 	struct nanet3 *b = guest_open();
 	struct handle h;
 
-	(void)state;
 	guest_wait_locked(b, 1);
 	h.fd = guest_open_raw();
 	h.memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
@@ -371,7 +358,6 @@ static void life(void **state)
 {
 	struct handle h;
 
-	(void)state;
 	h.memory = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	every_failure(act_life, nothing, &h);
@@ -384,7 +370,6 @@ static void sound_afterwards(void **state)
 	struct nanet3_stats s = guest_stats(b);
 	struct guest_reader r;
 
-	(void)state;
 	assert_int_equal(s.buffers, 0);
 	assert_int_equal(s.pinned_pages, 0);
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {

@@ -138,7 +138,6 @@ static void killed_and_taken_over(void **state)
 	struct nanet3 *b = guest_open();
 	struct nanet3_stats before = guest_stats(b), after;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, LINK), 0);
 	for (unsigned n = 0; n < LIVES; n++) {
 		struct life l = {.number = n};
@@ -174,7 +173,6 @@ static void loss_is_named(void **state)
 	bool taken_over = false;
 	uint64_t kept;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, LINK), 0);
 	kill_nine(begin_life(&l));
 	guest_wait_for(held, b, nanet3_ring(b, LINK)->depth, "buffers held");
@@ -212,7 +210,6 @@ static void dma_stops_after_linger(void **state)
 	uint32_t cells, epoch;
 	bool taken_over = true;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, LINK), 0);
 	kill_nine(begin_life(&l));
 	from = guest_ms();
@@ -267,7 +264,6 @@ static void fork_and_exec_with_mappings(void **state)
 	struct guest_reader r;
 	pid_t pid;
 
-	(void)state;
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
 	guest_wait_completed(b, LINK, 1);
@@ -295,7 +291,6 @@ struct heir {
 
 static void wait_for_ever(void *context)
 {
-	(void)context;
 	pause();
 }
 
@@ -324,7 +319,6 @@ static void heir_keeps_the_handle(void **state)
 	int ends[2];
 	pid_t pid, child = 0;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, LINK), 0);
 	assert_int_equal(pipe(ends), 0);
 	h.told = ends[1];
@@ -348,7 +342,6 @@ static void watch(void *context)
 {
 	struct nanet3 *b = guest_open();
 
-	(void)context;
 	assert_int_equal(nanet3_observe(b, LINK), 0);
 	for (unsigned i = 0; i < 200; i++) {
 		uint64_t w = nanet3_write_position(b, LINK);
@@ -370,7 +363,6 @@ static void owner_and_watcher(void **state)
 	struct guest_reader r;
 	pid_t pids[2];
 
-	(void)state;
 	guest_claim(b, LINK);
 	guest_reader_init(&r, LINK, 0);
 	pids[0] = guest_fork(watch, NULL);

@@ -65,7 +65,6 @@ static void by_error(void)
 
 static void error_on_the_bus(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct nanet3 *b = at_work();
 
@@ -77,7 +76,6 @@ static void error_on_the_bus(void **state)
 /* One that stops nothing on the bus: the board is fully alive while its driver is told. */
 static void harmless_error_on_the_bus(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct nanet3 *b = at_work();
 
@@ -119,7 +117,6 @@ static void error_under_puts(void **state)
 {
 	static const char *const errors[] = {"DLP", "POISON_TLP"};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		pid_t pids[4];
 		char bytes[4];
@@ -147,7 +144,6 @@ static void error_under_puts(void **state)
 
 static void function_reset(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct nanet3 *b = at_work();
 
@@ -181,7 +177,6 @@ static void gone_before_the_error(void **state)
 {
 	static void (*const recover[])(void) = {by_error, by_reset, by_error};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(recover) / sizeof(recover[0]); i++) {
 		struct nanet3 *b = at_work();
 
@@ -198,7 +193,6 @@ static void sleep_and_wake(void **state)
 {
 	struct nanet3 *b = at_work();
 
-	(void)state;
 	write_to("/sys/module/suspend/parameters/pm_test_delay", "1");
 	assert_int_equal(write_to("/sys/power/pm_test", "platform"), 0);
 	assert_int_equal(write_to("/sys/power/state", "freeze"), 0);

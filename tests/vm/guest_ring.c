@@ -20,7 +20,6 @@ static void four_links_in_parallel(void **state)
 	struct guest_reader readers[NANET3_LINKS];
 	struct nanet3 *b = guest_open();
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		guest_claim(b, i);
 		guest_reader_init(&readers[i], i, 0);
@@ -56,7 +55,6 @@ static void four_processes_in_parallel(void **state)
 	unsigned links[NANET3_LINKS];
 	pid_t pids[NANET3_LINKS];
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		links[i] = i;
 		pids[i] = guest_fork(own_one_link, &links[i]);
@@ -73,7 +71,6 @@ static void every_buffer_of_the_ring(void **state)
 	struct guest_reader r;
 	uint64_t frames;
 
-	(void)state;
 	guest_claim(b, 2);
 	frames = (uint64_t)nanet3_ring(b, 2)->depth * nanet3_ring(b, 2)->frames_per_buffer;
 	guest_reader_init(&r, 2, 0);
@@ -97,7 +94,6 @@ static void full_ring(void **state)
 	uint32_t drops_before, drops_after;
 	uint64_t depth;
 
-	(void)state;
 	guest_claim(b, 1);
 	depth = nanet3_ring(b, 1)->depth;
 	drops_before = guest_reg(b, NANET3_REG_LINK(1, NANET3_LREG_DROP_RING));
@@ -134,7 +130,6 @@ static void deadline(void **state)
 	uint32_t old = guest_reg(b, reg);
 	struct guest_reader r;
 
-	(void)state;
 	guest_reg_set(b, reg, 500);
 	guest_claim(b, 3);
 	guest_reader_init(&r, 3, 0);
@@ -161,7 +156,6 @@ static void epoll_sees_events(void **state)
 	struct epoll_event want = {.events = EPOLLIN}, got = {0};
 	int e = epoll_create1(EPOLL_CLOEXEC);
 
-	(void)state;
 	assert_true(e >= 0);
 	assert_int_equal(epoll_ctl(e, EPOLL_CTL_ADD, nanet3_fd(b), &want), 0);
 	assert_int_equal(epoll_wait(e, &got, 1, 0), 0);
@@ -175,7 +169,6 @@ static void epoll_sees_events(void **state)
 
 static void on_alarm(int number)
 {
-	(void)number;
 }
 
 /* NANET3_IOC_WAIT itself, which the library does not use. */
@@ -188,7 +181,6 @@ static void wait_request(void **state)
 	__u32 link = 0;
 	int fd = guest_open_raw();
 
-	(void)state;
 	assert_int_equal(ioctl(fd, NANET3_IOC_WAIT, &w), -1);
 	assert_int_equal(errno, ETIMEDOUT);
 	w.timeout_ms = 50;
@@ -212,7 +204,6 @@ static void polling(void **state)
 	struct nanet3 *b = guest_open();
 	struct nanet3_stats before, after;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		guest_claim(b, i);
 		guest_reader_init(&readers[i], i, 0);

@@ -51,7 +51,6 @@ static void stops_after_a_reset(void **state)
 	struct nanet3_stats s;
 	struct nanet3 *b;
 
-	(void)state;
 	yield_stuck(TILL_RESET);
 	b = guest_open();
 	s = guest_stats(b);
@@ -78,7 +77,6 @@ static void reset_swallows_a_put(void **state)
 	struct nanet3_event ev;
 	int r;
 
-	(void)state;
 	assert_int_equal(nanet3_register_buffer(b, memory[0], NANET3_PAGE, &put.source), 0);
 	assert_int_equal(nanet3_register_buffer(b, memory[1], NANET3_PAGE, &put.destination), 0);
 	guest_claim(owner, LINK);
@@ -108,7 +106,6 @@ static void never_stops(void **state)
 {
 	struct nanet3 *b;
 
-	(void)state;
 	yield_stuck(FOR_EVER);
 	b = guest_open();
 	assert_true(guest_stats(b).quarantined > 0);
@@ -124,7 +121,6 @@ static void told_beyond_the_board(void **state)
 	struct nanet3 *b = guest_open();
 	uint64_t quarantined = guest_stats(b).quarantined;
 
-	(void)state;
 	guest_close(b);
 	assert_int_equal(system("echo 1 >/sys/class/nanet3/nanet3-0/device/remove && "
 				"echo 1 >/sys/bus/pci/rescan"),

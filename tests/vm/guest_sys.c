@@ -100,7 +100,6 @@ static void attributes(void **state)
 	char target[PATH_MAX];
 	struct nanet3 *b = guest_open();
 
-	(void)state;
 	assert_true(read_all(CLASS, 0) >= 3);
 	assert_non_null(realpath(CLASS "/device", target));
 	assert_true(read_all(target, 0) > 0);
@@ -121,7 +120,6 @@ static void sensors(void **state)
 	struct nanet3 *b = guest_open();
 	long value, reg;
 
-	(void)state;
 	if (!find(hwmon, sizeof(hwmon), "/sys/class/hwmon", "nanet3")) {
 		fail_msg("no hwmon entry");
 	}
@@ -138,7 +136,6 @@ static void sensors(void **state)
 
 static void debugfs(void **state)
 {
-	(void)state;
 	assert_true(read_all("/sys/kernel/debug/nanet3", 0) > 0);
 }
 
@@ -149,7 +146,6 @@ static void pps(void **state)
 	struct pps_fdata first = {.timeout = {.flags = PPS_TIME_INVALID}}, second = first;
 	int fd;
 
-	(void)state;
 	if (!find(directory, sizeof(directory), "/sys/class/pps", "nanet3")) {
 		fail_msg("no PPS source");
 	}

@@ -43,7 +43,6 @@ static uint32_t queue_size(uint32_t value)
 
 static void global_write(struct board *b, unsigned n, uint32_t offset, uint32_t value)
 {
-	(void)n;
 	switch (offset) {
 	case NANET3_REG_CONTROL:
 		control_write(b, value);

@@ -19,7 +19,6 @@ static inline void emu_spin(void *context, uint32_t ns)
 {
 	const uint64_t until = emu_now_ns() + ns;
 
-	(void)context;
 	while (emu_now_ns() < until) {
 	}
 }

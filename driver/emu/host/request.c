@@ -101,7 +101,6 @@ static int stats(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_stats *s = arg;
 
-	(void)c;
 	*s = h->counts;
 	s->clients = h->stats.clients;
 	s->queue_lost = h->stats.events_dropped;
@@ -182,7 +181,6 @@ static int subscribe(struct host *h, struct client *c, void *arg)
 {
 	const struct nanet3_subscribe *r = arg;
 
-	(void)h;
 	if (!nanet3_subscribe_sound(r)) {
 		return -EINVAL;
 	}

@@ -30,7 +30,6 @@ bool ctl_interrupted(void)
 
 static void on_signal(int number)
 {
-	(void)number;
 	interrupted = 1;
 }
 

@@ -379,7 +379,6 @@ static size_t wrapped_width(const struct libscols_column *column, const char *te
 	const struct writer *w = context;
 	size_t cells = cells_of(text, strlen(text));
 
-	(void)column;
 	return cells < w->room ? cells : w->room;
 }
 
@@ -388,7 +387,6 @@ static char *wrapped_next(const struct libscols_column *column, char *text, void
 {
 	size_t bytes = text != NULL ? line_bytes(text, scols_column_get_width(column)) : 0;
 
-	(void)context;
 	if (text == NULL || text[bytes] == '\0') {
 		return NULL;
 	}

@@ -202,7 +202,6 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 	int err = ctl_connect(ctl);
 	int code = CTL_DONE;
 
-	(void)args;
 	if (err != 0) {
 		return ctl_away_fail(ctl, err, false);
 	}

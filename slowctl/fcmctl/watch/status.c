@@ -457,7 +457,6 @@ static int status_run(struct ctl *ctl, const struct ctl_args *args)
 	int err = ctl_connect(ctl);
 	int code;
 
-	(void)args;
 	if (ctl_is_away(err)) {
 		return status_away(ctl, err);
 	}

@@ -16,7 +16,6 @@ static volatile sig_atomic_t stop;
 
 static void on_term(int number)
 {
-	(void)number;
 	stop = 1;
 }
 

@@ -27,7 +27,6 @@ struct nanet3 *open_board(void)
 
 int set_up(void **state)
 {
-	(void)state;
 	strcpy(directory, "/tmp/nanet3-XXXXXX");
 	if (mkdtemp(directory) == NULL) {
 		return -1;
@@ -44,7 +43,6 @@ int set_up(void **state)
 
 int tear_down(void **state)
 {
-	(void)state;
 	if (host > 0 && contract_host_end(host, SIGTERM) != 0) {
 		return -1;
 	}

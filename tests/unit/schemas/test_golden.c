@@ -114,7 +114,6 @@ static void test_block_is_written(void **state)
 	struct block b = {.capacity = 4096};
 	struct bytes *wanted;
 
-	(void)state;
 	put_hit(stream[0], &slot[0].length, 0, 1000, 1500, 8);
 	put_hit(stream[0], &slot[0].length, 0, 2000, 700, 0);
 	put_hit(stream[1], &slot[1].length, 5, 24999, 4000000, 24);
@@ -169,7 +168,6 @@ static void test_block_is_read(void **state)
 {
 	struct fcmdata_block b;
 
-	(void)state;
 	check_block("block.header", FCM_BLOCK_PARTIAL | FCM_BLOCK_EMULATED);
 	check_block("block-grown.header", FCM_BLOCK_PARTIAL | FCM_BLOCK_EMULATED | 1u << 31);
 	assert_int_equal(read_block("block-next.header", &b), FCMDATA_VERSION);
@@ -181,7 +179,6 @@ static void test_block_of_another_length(void **state)
 	struct bytes *payload = golden("block.payload"), *header = golden("block-grown.header");
 	struct fcmdata_block b;
 
-	(void)state;
 	for (size_t n = 0; n < header->length; n++) {
 		assert_int_equal(fcmdata_check(TOPIC, strlen(TOPIC), header->at, n, payload->at,
 					       payload->length, &b),
@@ -195,7 +192,6 @@ static void test_damaged_version(void **state)
 	struct bytes *payload = golden("block.payload"), *header = golden("block.header");
 	struct fcmdata_block b;
 
-	(void)state;
 	header->at[offsetof(struct fcm_block_header, version)] = 2;
 	assert_int_equal(fcmdata_check(TOPIC, strlen(TOPIC), header->at, header->length,
 				       payload->at, payload->length, &b),
@@ -210,7 +206,6 @@ static void test_hello(void **state)
 	struct hello hello;
 	char hint[200];
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct bytes *text = golden(names[i]);
 
@@ -231,7 +226,6 @@ static void test_welcome_is_written(void **state)
 	const struct bytes *wanted = golden("welcome.json");
 	char text[HELLO_TEXT_MAX];
 
-	(void)state;
 	assert_int_equal(hello_welcome(3, "trigger", 1u << FCM_PMT, FCM_DROP_OLDEST, text),
 			 wanted->length);
 	assert_memory_equal(text, wanted->at, wanted->length);
@@ -267,7 +261,6 @@ static void test_segment_is_written(void **state)
 				      .monotonic_ns = 123456789,
 				      .bytes = sizeof(l)};
 
-	(void)state;
 	tdm_segment_seal(&h);
 	tdm_record_seal(&r, &l);
 	assert_memory_equal(wanted->at, &h, sizeof(h));
@@ -308,7 +301,6 @@ static void test_segment_is_read(void **state)
 {
 	struct recording_file f;
 
-	(void)state;
 	check_segment("segment.fcmr", "TDGLI");
 	check_segment("segment-grown.fcmr", "T?DGLI");
 	assert_int_equal(recording_open(&f, path_of("segment-next.fcmr")), -EPROTO);
@@ -320,7 +312,6 @@ static void test_segment_cut_in_its_header(void **state)
 	const struct bytes *whole = golden("segment-grown.fcmr");
 	struct record_walk w;
 
-	(void)state;
 	for (size_t length = 0; length <= 160; length++) {
 		struct record_memory m = {whole->at, length};
 
@@ -373,7 +364,6 @@ static void test_page_is_written(void **state)
 	const struct bytes *wanted = golden("owner.page");
 	bool gave_way;
 
-	(void)state;
 	owner_format(page, &groups, EPOCH, &a);
 	owner_set_sent(page, 17600);
 	link.verdicts[TDM_GOOD] = 7999;
@@ -395,19 +385,16 @@ static unsigned told;
 
 static void tell_link(void *context, const struct ledger_link_row *row)
 {
-	(void)context;
 	told += row->verdicts[TDM_LOSS_CRC] == 1 && row->cells == 8000;
 }
 
 static void tell_stream(void *context, const struct ledger_stream_row *row)
 {
-	(void)context;
 	told += row->outcome[OUTCOME_DROP_SLOW] == 100 && row->closed;
 }
 
 static void tell_loss(void *context, const struct ledger_loss *loss)
 {
-	(void)context;
 	told += loss->first == 9000 && loss->next == 9001;
 }
 
@@ -417,7 +404,6 @@ static void test_page_is_read(void **state)
 	const struct ledger_sink sink = {tell_stream, tell_link, NULL};
 	struct owner_account a, wanted = account();
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct bytes *page = golden(names[i]);
 
@@ -439,7 +425,6 @@ static void test_page_head_in_use(void **state)
 	struct owner_account a;
 	uint32_t crc;
 
-	(void)state;
 	page->at[13] = 0xa5;
 	crc = tdm_crc32c(page->at, 20);
 	memcpy(page->at + 20, &crc, sizeof(crc));
@@ -471,7 +456,6 @@ static void test_truth_is_written(void **state)
 					    .sample_hash = {8, 9}};
 	const struct bytes *wanted = golden("truth.bin");
 
-	(void)state;
 	assert_memory_equal(wanted->at, &head, sizeof(head));
 	assert_memory_equal(wanted->at + sizeof(head), &record, sizeof(record));
 }
@@ -481,7 +465,6 @@ static void test_truth_is_read(void **state)
 	static const char *const names[] = {"truth.bin", "truth-grown.bin"};
 	struct truth t = {.records = 0};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct bytes *file = golden(names[i]);
 

@@ -362,7 +362,6 @@ static void test_gap_in_step(void **state)
 {
 	struct rig *r = rig_create(FIRST, 2);
 
-	(void)state;
 	rig_lay(r, 16);
 	rig_feed(r, 5, 2);
 	rig_gap(r, 2, TDM_LOSS_BOARD_FIFO);
@@ -381,7 +380,6 @@ static void test_gap_cuts_straddling(void **state)
 {
 	struct rig *r = rig_create(FIRST, 3);
 
-	(void)state;
 	rig_lay_bytes(r, NULL, 6000);
 	rig_lay(r, 16);
 	rig_feed(r, 6, 4);
@@ -403,7 +401,6 @@ static void test_link_down(void **state)
 {
 	struct rig *r = rig_create(FIRST, 4);
 
-	(void)state;
 	rig_gap(r, 0, TDM_LOSS_LINK_DOWN);
 	rig_lay_bytes(r, NULL, 6000);
 	rig_lay(r, 19);
@@ -427,7 +424,6 @@ static void test_dark(void **state)
 {
 	struct rig *r = rig_create(FIRST, 5);
 
-	(void)state;
 	rig_lay(r, 20);
 	rig_gap(r, 3, TDM_LOSS_LINK_DOWN);
 	rig_gap(r, 0, TDM_LOSS_RING_FULL);
@@ -445,7 +441,6 @@ static void test_gaps_between_two_cells(void **state)
 {
 	struct rig *r = rig_create(FIRST, 6);
 
-	(void)state;
 	rig_lay(r, 9);
 	rig_lay_bytes(r, NULL, 500);
 	rig_lay(r, 20);
@@ -466,7 +461,6 @@ static void test_floor_frame(void **state)
 {
 	struct rig *r = rig_create(3 * 8000 - 5, 7);
 
-	(void)state;
 	rig_lay(r, 30);
 	rig_feed(r, RIG_ALL, 4);
 	for (unsigned i = 3; i < 30; i++) {
@@ -481,7 +475,6 @@ static void test_before_count_0(void **state)
 {
 	struct rig *r = rig_create(0, 8);
 
-	(void)state;
 	rig_lay(r, 12);
 	rig_feed(r, RIG_ALL, 4);
 	rig_assert_verdicts(r, "AAATTTTGGGGG");
@@ -493,7 +486,6 @@ static void test_headers_of_the_lost(void **state)
 {
 	struct rig *r = rig_create(FIRST, 9);
 
-	(void)state;
 	rig_lay(r, 7);
 	rig_lay_numbered(r, 1);
 	rig_lay(r, 1);
@@ -515,7 +507,6 @@ static void test_who(void **state)
 {
 	struct rig *r = rig_create(FIRST, 10);
 
-	(void)state;
 	assert_int_equal(stats_of(r).floor, 0xff);
 	assert_int_equal(stats_of(r).tower, 0xff);
 	rig_lay(r, 5);
@@ -535,7 +526,6 @@ static void test_reset(void **state)
 {
 	struct rig *r = rig_create(FIRST, 11);
 
-	(void)state;
 	rig_lay_bytes(r, NULL, 10);
 	rig_lay(r, 12);
 	rig_feed(r, 5, 5);
@@ -557,7 +547,6 @@ static void test_resume(void **state)
 	struct rig *r = rig_create(FIRST, 12);
 	struct tdm_deframe_mark mark;
 
-	(void)state;
 	rig_lay_bytes(r, NULL, 4321);
 	rig_lay(r, 20);
 	r->fed = 7 * TDM_FRAME_BYTES; /* an earlier one did these */
@@ -583,7 +572,6 @@ static void test_resume_outdated(void **state)
 	struct rig *r = rig_create(FIRST, 13);
 	struct tdm_deframe_mark mark = {FIRST - 10, 0, 0, 4000};
 
-	(void)state;
 	rig_lay_bytes(r, NULL, 4321);
 	rig_lay(r, 12);
 	assert_int_equal(tdm_deframe_resume(r->d, &mark), 0);
@@ -598,7 +586,6 @@ static void test_resume_refused(void **state)
 	struct tdm_deframe *d = tdm_deframe_create(0);
 	struct tdm_deframe_stats s;
 
-	(void)state;
 	assert_int_equal(tdm_deframe_resume(d, &(struct tdm_deframe_mark){.offset = 10000}),
 			 -EINVAL);
 	assert_int_equal(tdm_deframe_resume(d, &(struct tdm_deframe_mark){.number = 8000}),
@@ -637,7 +624,6 @@ static void test_hole(void **state)
 	struct rig *r = rig_create(100, 14);
 	struct counts c = {.n = 0};
 
-	(void)state;
 	rig_lay_bytes(r, NULL, 10);
 	rig_lay(r, 12);
 	rig_feed(r, 5, 5); /* 104 is pending */
@@ -659,7 +645,6 @@ static void test_count_of_a_dead_board(void **state)
 	struct rig *r = rig_create(100, 15);
 	struct counts c = {.n = 0};
 
-	(void)state;
 	rig_lay(r, 12);
 	rig_feed(r, 5, 5);
 	tdm_deframe_push(r->d, r->stream, 2, UINT64_MAX - 5, note, &c);
@@ -676,7 +661,6 @@ static void test_count_of_a_dead_board(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_string_equal(tdm_loss_name(TDM_GOOD), "good");
 	assert_string_equal(tdm_loss_name(TDM_LOSS_LINK_DOWN), "link-down");
 	assert_string_equal(tdm_loss_name(TDM_LOSS_BOARD_FIFO), "board-fifo");
@@ -694,7 +678,6 @@ static void test_number_8000_is_none(void **state)
 {
 	struct rig *r = rig_create(8000 * 3 + RIG_LAG - 5, 1);
 
-	(void)state;
 	rig_lay(r, 5);
 	rig_lay_numbered(r, 8000);
 	rig_lay(r, 2);
@@ -708,7 +691,6 @@ static void test_a_reset_forgets_the_numbering(void **state)
 {
 	struct rig *r = rig_create(8000 * 3, 1);
 
-	(void)state;
 	rig_lay(r, 6);
 	rig_feed(r, RIG_ALL, RIG_ALL);
 	tdm_deframe_reset(r->d);
@@ -725,7 +707,6 @@ static void test_bytes_are_hunted_outside_of_a_lock_only(void **state)
 	struct tdm_deframe_stats before, behind;
 	struct rig *r = rig_create(8000 * 3, 1);
 
-	(void)state;
 	rig_lay_bytes(r, NULL, 2 * TDM_FRAME_BYTES);
 	rig_feed(r, 1, 1);
 	rig_gap(r, 1, TDM_LOSS_BOARD_FIFO);
@@ -746,7 +727,6 @@ static void test_bytes_are_hunted_outside_of_a_lock_only(void **state)
  * found, however the stream comes. */
 static void test_a_search_that_resumes_at_a_windows_end(void **state)
 {
-	(void)state;
 	for (unsigned left = 1; left <= 40; left += 3) {
 		for (unsigned start = 29960; start <= 30005; start += 5) {
 			struct rig *r[2];
@@ -780,7 +760,6 @@ static void test_a_deframer_gives_its_memory_back(void **state)
 {
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		memory = i == 10 ? mallinfo2().uordblks : memory;
 		tdm_deframe_destroy(tdm_deframe_create(8));
@@ -790,8 +769,6 @@ static void test_a_deframer_gives_its_memory_back(void **state)
 
 static void no_loss(void *context, const struct tdm_verdict *v)
 {
-	(void)context;
-	(void)v;
 }
 
 static void gap_that_is_good(void *d)
@@ -808,7 +785,6 @@ static void test_a_gap_without_a_loss_is_our_bug(void **state)
 {
 	struct tdm_deframe *d = tdm_deframe_create(8);
 
-	(void)state;
 	assert_true(dies(gap_that_is_good, d));
 	assert_true(dies(gap_without_name, d));
 	tdm_deframe_destroy(d);

@@ -274,7 +274,6 @@ static void test_property(void **state)
 	static const unsigned each[] = {0, 1, 16, 0};
 	unsigned demanded = 0;
 
-	(void)state;
 	for (unsigned number = 0; number < TRIALS; number++) {
 		struct trial *first = trial_create(number);
 
@@ -347,7 +346,6 @@ static void test_garbage_cells(void **state)
 	uint8_t *bytes[4] = {NULL};
 	uint64_t count = 0;
 
-	(void)state;
 	rig_lay(g.r, 20);
 	for (unsigned turn = 0; turn < 600; turn++) {
 		uint32_t cells = (uint32_t)rig_random(g.r, 5);
@@ -401,7 +399,6 @@ static void test_garbage_slots(void **state)
 	uint8_t *frame = malloc(TDM_FRAME_BYTES); /* the heap's fence stands right behind it */
 	uint32_t sum = 0;
 
-	(void)state;
 	assert_non_null(frame);
 	for (unsigned turn = 0; turn < 2000; turn++) {
 		struct tdm_pmt_slot slot;

@@ -89,7 +89,6 @@ static void test_crc(void **state)
 {
 	static const uint8_t zeros[32];
 
-	(void)state;
 	assert_int_equal(tdm_crc32c("123456789", 9), 0xE3069283);
 	assert_int_equal(tdm_crc16("123456789", 9), 0xD0DB);
 	assert_int_equal(tdm_crc32c("", 0), 0);
@@ -102,7 +101,6 @@ static void test_golden(void **state)
 	uint8_t frame[TDM_FRAME_BYTES];
 	struct tdm_header h;
 
-	(void)state;
 	make_golden(frame);
 	assert_int_equal(tdm_time_pack(&golden.time), GOLDEN_TIME_WORD);
 	assert_memory_equal(frame, golden_header, sizeof(golden_header));
@@ -138,7 +136,6 @@ static void test_damage(void **state)
 	uint8_t frame[TDM_FRAME_BYTES];
 	struct tdm_header h, untouched;
 
-	(void)state;
 	make_golden(frame);
 	memset(&untouched, 0xa5, sizeof(untouched));
 	for (unsigned i = 0; i < COUNT(rows); i++) {
@@ -168,7 +165,6 @@ static void test_parity(void **state)
 	uint32_t x = 1;
 	uint16_t slow = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < TDM_FRAME_BYTES; i++) {
 		x = x * 1664525u + 1013904223u;
 		frame[i] = (uint8_t)(x >> 24);
@@ -220,7 +216,6 @@ static void test_time(void **state)
 	};
 	struct tdm_time t;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(tdm_time_pack(&rows[i].t), rows[i].word);
 		assert_int_equal(tdm_time_legal(&rows[i].t), rows[i].legal);
@@ -259,7 +254,6 @@ static void test_header_extremes(void **state)
 	uint8_t frame[TDM_FRAME_BYTES] = {0};
 	struct tdm_header h;
 
-	(void)state;
 	tdm_frame_seal(frame, &full);
 	assert_int_equal(tdm_frame_check(frame, &h), TDM_OK);
 	assert_int_equal(h.slot_map, 0xff);
@@ -288,7 +282,6 @@ static void test_pmt_slot(void **state)
 	uint8_t frame[TDM_FRAME_BYTES], stream[TDM_PMT_STREAM];
 	struct tdm_pmt_slot in, out;
 
-	(void)state;
 	memset(frame, 0xee, sizeof(frame));
 	memset(stream, 0x5a, sizeof(stream));
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
@@ -327,7 +320,6 @@ static void test_hydrophones(void **state)
 	uint8_t frame[TDM_FRAME_BYTES], samples[96];
 	struct tdm_hydro_slot out;
 
-	(void)state;
 	memset(frame, 0xee, sizeof(frame));
 	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
 		memset(samples, (int)h + 1, sizeof(samples));
@@ -350,7 +342,6 @@ static void test_replies(void **state)
 	uint8_t frame[TDM_FRAME_BYTES], words[TDM_REPLIES][TDM_WORD_BYTES];
 	const uint8_t *out = NULL;
 
-	(void)state;
 	memset(frame, 0xee, sizeof(frame));
 	memset(words, 0x5a, sizeof(words));
 	for (unsigned n = 0; n <= TDM_REPLIES; n++) {
@@ -374,7 +365,6 @@ static void test_downstream(void **state)
 	uint8_t frame[TDM_FRAME_BYTES], word[TDM_WORD_BYTES];
 	struct tdm_timing in = {TDM_TIMING_ALIGN, 0xffffffff, 0xfffffffe}, out;
 
-	(void)state;
 	memset(frame, 0, sizeof(frame));
 	memset(frame + TDM_OFF_TIMING, 0xee, 32);
 	for (unsigned i = 0; i < TDM_WORDS; i++) {
@@ -401,7 +391,6 @@ static void test_serial(void **state)
 	uint8_t frame[TDM_FRAME_BYTES], text[TDM_SERIAL_BYTES];
 	struct tdm_serial out;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	for (unsigned down = 0; down < 2; down++) {
 		memset(frame, 0xee, sizeof(frame));
@@ -430,7 +419,6 @@ static void test_telemetry(void **state)
 	uint32_t in[13], out[13];
 	struct tdm_telemetry t;
 
-	(void)state;
 	_Static_assert(sizeof(t) == sizeof(in), "thirteen fields");
 	memset(frame, 0xee, sizeof(frame));
 	for (unsigned turn = 0; turn < 3; turn++) {
@@ -507,7 +495,6 @@ static void test_what_is_put_fills_its_place_and_no_more(void **state)
 	};
 	static uint8_t clean[TDM_FRAME_BYTES], used[TDM_FRAME_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		memset(clean, 0, sizeof(clean));
 		memset(used, 0xa5, sizeof(used));
@@ -574,7 +561,6 @@ static void test_places_that_are_not_there_are_our_bug(void **state)
 	};
 	static uint8_t frame[2 * TDM_FRAME_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		assert_true(dies(calls[i], frame));
 	}

@@ -55,7 +55,6 @@ static void test_vector(void **state)
 	uint8_t bytes[HIT_HEADER_BYTES];
 	struct hit h;
 
-	(void)state;
 	hit_pack(&vector, bytes);
 	assert_memory_equal(bytes, vector_bytes, sizeof(bytes));
 	memset(&h, 0xff, sizeof(h));
@@ -89,7 +88,6 @@ static void test_fields(void **state)
 		{{.zip = true}, {[15] = 0x80}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint8_t want[HIT_HEADER_BYTES], bytes[HIT_HEADER_BYTES];
 		struct hit h;
@@ -117,7 +115,6 @@ static void test_length(void **state)
 		{63, true, 79, true}, {63, false, 142, false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint8_t bytes[HIT_HEADER_BYTES];
 
@@ -159,7 +156,6 @@ static void test_legal(void **state)
 	};
 	uint8_t bytes[HIT_HEADER_BYTES];
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		hit_pack(&rows[i].h, bytes);
 		assert_int_equal(hit_legal(bytes), rows[i].legal);
@@ -180,7 +176,6 @@ static void test_stamp(void **state)
 	uint8_t bytes[HIT_HEADER_BYTES], unstamped[HIT_HEADER_BYTES];
 	struct hit h, want = vector;
 
-	(void)state;
 	memcpy(bytes, vector_bytes, sizeof(bytes));
 	hit_stamp(bytes, &all);
 	hit_unpack(bytes, &h);
@@ -230,7 +225,6 @@ static void test_borders(void **state)
 	};
 	struct hit_stamp s;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		hit_stamp_of(rows[i].utc_s, HIT_DAY_FROM_0, &s);
 		assert_int_equal(s.second, rows[i].second);
@@ -251,7 +245,6 @@ static unsigned bcd(unsigned n)
 /* Every day of 1900..2199, its first and its last second, against the C library's calendar. */
 static void test_every_day(void **state)
 {
-	(void)state;
 	for (int64_t day = -25567; day < 84006; day++) {
 		for (int64_t second = 0; second < 86400; second += 86399) {
 			time_t t = day * 86400 + second;
@@ -272,7 +265,6 @@ static void test_last_day_of_1599(void **state)
 {
 	struct hit_stamp s;
 
-	(void)state;
 	hit_stamp_of(-11676096000ll - 1, HIT_DAY_FROM_1, &s);
 	assert_int_equal(s.second, 86399);
 	assert_int_equal(s.day_bcd, 0x365);
@@ -291,7 +283,6 @@ static void test_born(void **state)
 		{7999, 1, -1, 2}, {4000, 3999, -1, 7999}, {4000, 4000, 0, 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		assert_int_equal(hit_second_offset(rows[i].born, rows[i].carrier), rows[i].offset);
 		assert_int_equal(hit_age_frames(rows[i].born, rows[i].carrier), rows[i].age);

@@ -76,7 +76,6 @@ static void test_run_is_walk(void **state)
 	struct hit_run nothing = {.from = from[0], .copy = copy[0]};
 	unsigned well = 0;
 
-	(void)state;
 	if (!hit_run(&nothing, 1, 0)) {
 		skip(); /* a processor that has not what it takes */
 	}
@@ -114,7 +113,6 @@ static void test_walk_is_hit(void **state)
 {
 	unsigned well = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 200000; i++) {
 		struct hit_stamp stamp = {roll() % 86400, (uint16_t)(roll() % 0x366), 0x26};
 		uint8_t bytes[HIT_HEADER_BYTES], was[HIT_HEADER_BYTES], wanted[HIT_HEADER_BYTES];

@@ -109,7 +109,6 @@ static void test_whole(void **state)
 	struct sample *s = make();
 	struct record_walk w;
 
-	(void)state;
 	for (int check = 0; check < 2; check++) {
 		assert_int_equal(walk(s->bytes, s->length, check, &w), RECORDS);
 		assert_int_equal(w.end, RECORD_WHOLE);
@@ -123,7 +122,6 @@ static void test_cut_everywhere(void **state)
 	struct sample *s = make();
 	struct record_walk w;
 
-	(void)state;
 	for (size_t length = 0; length < s->length; length++) {
 		uint64_t good = sizeof(struct fcm_segment_header);
 		int whole = 0, n;
@@ -149,7 +147,6 @@ static void test_damaged_headers(void **state)
 	struct sample *s = make();
 	struct record_walk w;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(struct fcm_segment_header); i++) {
 		s->bytes[i] ^= 0x10;
 		assert_int_equal(walk(s->bytes, s->length, false, &w),
@@ -174,7 +171,6 @@ static void test_damaged_data(void **state)
 	struct sample *s = make();
 	struct record_walk w;
 
-	(void)state;
 	s->bytes[s->end[1] - 1] ^= 1;
 	assert_int_equal(walk(s->bytes, s->length, true, &w), 1);
 	assert_int_equal(w.end, RECORD_DAMAGED);
@@ -188,7 +184,6 @@ static void test_zeros(void **state)
 	struct sample *s = make();
 	struct record_walk w;
 
-	(void)state;
 	memset(s->bytes + s->end[3], 0, s->length - s->end[3]);
 	assert_int_equal(walk(s->bytes, s->length, true, &w), 4);
 	assert_int_equal(w.end, RECORD_DAMAGED);
@@ -213,7 +208,6 @@ static void test_impossible(void **state)
 	struct fcm_segment_header s = {.frame_bytes = TDM_FRAME_BYTES,
 				       .data_bytes_max = 2 * TDM_FRAME_BYTES};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fcm_record_header h = rows[i], got;
 
@@ -230,7 +224,6 @@ static void test_unknown_kind_is_passed(void **state)
 	struct fcm_segment_header s = {.frame_bytes = TDM_FRAME_BYTES, .data_bytes_max = 100};
 	struct fcm_record_header h = {.kind = 77, .bytes = 99}, got;
 
-	(void)state;
 	tdm_record_seal(&h, data);
 	assert_int_equal(tdm_record_check(&h, &s, &got), 0);
 	assert_int_equal(got.kind, 77);
@@ -244,7 +237,6 @@ static void test_growing(void **state)
 	struct fcm_record_header h;
 	struct record_walk w;
 
-	(void)state;
 	assert_int_equal(tdm_walk_begin(&w, record_read_memory, &m), 0);
 	assert_int_equal(tdm_walk_next(&w, &h, data), 1);
 	assert_int_equal(tdm_walk_next(&w, &h, data), 1);
@@ -268,7 +260,6 @@ static void test_read_error(void **state)
 	struct fcm_record_header h;
 	struct record_walk w;
 
-	(void)state;
 	assert_int_equal(tdm_walk_begin(&w, broken_read, &m), 0);
 	assert_int_equal(tdm_walk_next(&w, &h, data), -EIO);
 }
@@ -279,7 +270,6 @@ static void counts_go_on_in_one_epoch_of_one_boot(void **state)
 	const struct fcm_segment_header a = {.serial = 7, .boot_count = 3, .dma_epoch = 2};
 	struct fcm_segment_header board = a, boot = a, epoch = a;
 
-	(void)state;
 	assert_true(tdm_segment_same_boot(&a, &a));
 	assert_true(tdm_segment_same_epoch(&a, &a));
 	board.serial++;

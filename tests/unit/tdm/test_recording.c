@@ -63,7 +63,6 @@ static void write_segment(const char *name, uint8_t link)
 
 static int set_up(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	write_segment("link1-00007.fcmr", 1);
 	write_segment("link4-00007.other", RECORDING_LINKS);
@@ -78,7 +77,6 @@ static int tear_down(void **state)
 	static const char *const names[] = {"link1-00007.fcmr", "link4-00007.other",
 					    "link0-00002.fcmr", "link0-00001.fcmr", "bytes"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		unlink(in_directory(names[i]));
 	}
@@ -92,7 +90,6 @@ static void pieces_make_the_whole(void **state)
 	void *fd = (void *)(intptr_t)fileno(f);
 	char text[16];
 
-	(void)state;
 	for (piece = 1; piece < 12; piece++) {
 		memset(text, 'x', sizeof(text));
 		assert_int_equal(recording_read(fd, 1, text + 2, 8), 8);
@@ -112,7 +109,6 @@ static void segments_are_in_order(void **state)
 {
 	struct recording r;
 
-	(void)state;
 	assert_int_equal(recording_init(&r, directory), 0);
 	assert_int_equal(r.count, 3);
 	assert_int_equal(r.segments[0].number, 1);
@@ -126,7 +122,6 @@ static void one_segment_is_a_recording(void **state)
 {
 	struct recording r;
 
-	(void)state;
 	assert_int_equal(recording_init(&r, in_directory("link1-00007.fcmr")), 0);
 	assert_int_equal(r.count, 1);
 	assert_int_equal(r.segments[0].link, 1);
@@ -140,7 +135,6 @@ static void only_regular_files_are_segments(void **state)
 {
 	struct recording_file f;
 
-	(void)state;
 	assert_int_equal(mkfifo(in_directory("pipe"), 0600), 0);
 	assert_int_equal(recording_open(&f, in_directory("pipe")), -EBADMSG);
 	unlink(in_directory("pipe"));
@@ -152,7 +146,6 @@ static void nothing_stays_open_or_allocated(void **state)
 	struct rlimit was, few = {.rlim_cur = 32};
 	size_t memory = 0;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few.rlim_max = was.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -178,7 +171,6 @@ static void the_leap_second_begins_and_ends_at_its_border(void **state)
 	const struct fcm_record_label none = {.tai_utc_s = 36};
 	bool leap = true;
 
-	(void)state;
 	assert_int_equal(recording_utc_ns(&label, leap_tai - 1, &leap), 1483228800 * s - 1);
 	assert_false(leap);
 	assert_int_equal(recording_utc_ns(&label, leap_tai, &leap), 1483228800 * s);

@@ -23,7 +23,6 @@ static void test_golden(void **state)
 {
 	uint8_t bytes[TDM_WORD_BYTES];
 
-	(void)state;
 	word_pack(&reply, bytes);
 	assert_memory_equal(bytes, reply_bytes, sizeof(bytes));
 }
@@ -39,7 +38,6 @@ static void test_there_and_back(void **state)
 		{0xff, 0xff, 0xff, 0xff, -1, UINT32_MAX, UINT16_MAX},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		uint8_t bytes[TDM_WORD_BYTES];
 		struct word w;
@@ -62,7 +60,6 @@ static void test_damage(void **state)
 	uint8_t bytes[TDM_WORD_BYTES];
 	struct word w, untouched;
 
-	(void)state;
 	memset(&untouched, 0xa5, sizeof(untouched));
 	w = untouched;
 	for (unsigned bit = 0; bit < 8 * TDM_WORD_BYTES; bit++) {
@@ -78,7 +75,6 @@ static void test_empty(void **state)
 	uint8_t bytes[TDM_WORD_BYTES] = {0};
 	struct word w, untouched;
 
-	(void)state;
 	memset(&untouched, 0xa5, sizeof(untouched));
 	w = untouched;
 	assert_int_equal(word_unpack(bytes, &w), -ENODATA);

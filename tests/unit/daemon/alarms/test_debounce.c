@@ -22,7 +22,6 @@ static struct debounce_reason *see(const char *code, uint64_t hold_ms, uint64_t 
 
 static int clear(void **state)
 {
-	(void)state;
 	memset(&t, 0, sizeof(t));
 	return 0;
 }
@@ -31,7 +30,6 @@ static void test_at_once(void **state)
 {
 	struct debounce_reason *e = see("link-dark", 0, 1000);
 
-	(void)state;
 	assert_true(debounce_begun(e));
 	assert_true(debounce_tell(e));
 	assert_false(debounce_tell(e));
@@ -49,7 +47,6 @@ static void test_at_once(void **state)
 /* Flickers: seen for 0.1 s every second, it never begins. */
 static void test_a_flicker_is_none(void **state)
 {
-	(void)state;
 	for (uint64_t at = 1000; at < 20000; at += 1000) {
 		struct debounce_reason *e = see("consumer-lag", 1000, at);
 
@@ -62,7 +59,6 @@ static void test_it_holds(void **state)
 {
 	struct debounce_reason *e = NULL;
 
-	(void)state;
 	for (uint64_t at = 1000; at < 2000; at += 100) {
 		e = see("consumer-lag", 1000, at);
 		assert_false(debounce_tell(e));
@@ -85,7 +81,6 @@ static void test_parts(void **state)
 		bool told;
 	} seen[] = {{1, true}, {1, false}, {5, true}, {4, false}, {5, true}, {5, false}};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(seen) / sizeof(seen[0]); n++) {
 		struct debounce_reason *e = debounce_see(&t, "hv-trip", "tower1.floor3", 0,
 							 seen[n].parts, (n + 1) * 100 * MS);
@@ -98,7 +93,6 @@ static void test_no_room(void **state)
 {
 	char code[16];
 
-	(void)state;
 	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
 		snprintf(code, sizeof(code), "code%u", n);
 		assert_non_null(see(code, 0, 100));
@@ -112,7 +106,6 @@ static void test_told_is_true_between_report_and_clearing(void **state)
 {
 	struct debounce_reason *e = see("link-dark", 1000, 1000);
 
-	(void)state;
 	assert_false(debounce_told(&t, "link-dark", "link0"));
 	for (uint64_t at = 1400; at <= 2000; at += 300) {
 		e = see("link-dark", 1000, at);
@@ -128,7 +121,6 @@ static void test_told_is_true_between_report_and_clearing(void **state)
 /* Missing for at most half its hold, a reason that has not begun keeps its start. */
 static void test_half_the_hold_may_be_missed(void **state)
 {
-	(void)state;
 	see("consumer-lag", 1000, 1000);
 	assert_int_equal(see("consumer-lag", 1000, 1500)->since_ns, 1000 * MS);
 	assert_int_equal(see("consumer-lag", 1000, 2001)->since_ns, 2001 * MS);
@@ -144,7 +136,6 @@ static void test_each_cleared_reason_is_found_once(void **state)
 	struct debounce_reason *e = NULL;
 	char code[16];
 
-	(void)state;
 	memset(&table, 0, sizeof(table));
 	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
 		snprintf(code, sizeof(code), "code%u", n);

@@ -21,7 +21,6 @@ static int set_up(void **state)
 	static const struct param_floor floors[] = {{0, 1, 1}, {1, 1, 2}};
 	struct sc_error error = {0};
 
-	(void)state;
 	all = incidents_create();
 	now = 1000 * S;
 	return params_load("schemas/parameters.conf", floors, 2, &params, &error);
@@ -29,7 +28,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	incidents_destroy(all);
 	params_destroy(params);
 	return 0;
@@ -173,7 +171,6 @@ static void each_row_explains(void **state)
 {
 	unsigned pairs = 0;
 
-	(void)state;
 	for (const struct incident_row *row = incident_rows; row->cause; row++) {
 		for (const char *const *e = row->effects; *e; e++) {
 			check_pair(row, *e);
@@ -185,7 +182,6 @@ static void each_row_explains(void **state)
 
 static void what_is_forgiven_has_a_bound(void **state)
 {
-	(void)state;
 	for (unsigned beyond = 0; beyond < 2; beyond++, anew()) {
 		see("link-loss", object_link(0), now - INCIDENT_NEAR_NS - beyond);
 		see("link-dark", object_link(0), now);
@@ -229,7 +225,6 @@ static bool leads(const char *from, const char *to, unsigned depth)
 
 static void no_cause_is_its_own_effect(void **state)
 {
-	(void)state;
 	for (const struct incident_row *row = incident_rows; row->cause; row++) {
 		assert_false(leads(row->cause, row->cause, 0));
 	}
@@ -237,7 +232,6 @@ static void no_cause_is_its_own_effect(void **state)
 
 static void modules_are_told_apart(void **state)
 {
-	(void)state;
 	see("hv-trip", object_of("hv-trip", 0), now);
 	see("alarm", object_value(get("floor1.om2.current")), now);
 	see("alarm", object_value(get("floor1.om3.current")), now); /* another module */
@@ -253,7 +247,6 @@ static void what_began_together_is_parted_again(void **state)
 {
 	uint64_t then = now;
 
-	(void)state;
 	for (unsigned n = 0; n < 10; n++) {
 		for (unsigned link = 0; link < 2; link++) {
 			see("link-dark", object_link(link), then);
@@ -279,7 +272,6 @@ static void what_waits_for_its_acknowledgement_stands(void **state)
 {
 	struct observation o = seen("hv-trip", object_of("hv-trip", 0), now);
 
-	(void)state;
 	o.red = true;
 	o.much.dark[0] = 1u << 2;
 	incidents_see(all, &o, now);
@@ -311,7 +303,6 @@ static void what_comes_again_adds_up(void **state)
 	struct observation o = seen("link-loss", object_link(0), now);
 	uint64_t then = now;
 
-	(void)state;
 	for (unsigned n = 0; n < 40; n++) {
 		o.much = (struct observed){.frames = 5, .dropped = 7, .hits = 11};
 		see("board-gone", object_thing("board"), then);
@@ -344,7 +335,6 @@ static void a_full_house_says_so(void **state)
 {
 	unsigned numbers;
 
-	(void)state;
 	/* Each of its own: more than there are incidents. */
 	see_values(0, INCIDENTS_MAX + 5, 3 * S);
 	look();
@@ -391,7 +381,6 @@ static void what_has_no_room_is_red_still(void **state)
 {
 	char text[600];
 
-	(void)state;
 	see_values(0, INCIDENTS_MAX + 1, 3 * S);
 	look();
 	assert_string_equal(incidents_word(all), "RED");
@@ -408,7 +397,6 @@ static void red_ones_come_first(void **state)
 {
 	struct observation o = seen("disk-low", object_thing("disk"), now);
 
-	(void)state;
 	see("data-open", object_thing("data"), now - 9 * S);
 	see("link-dark", object_link(0), now - 5 * S);
 	incidents_see(all, &o, now);
@@ -439,7 +427,6 @@ static void names_and_advices_are_written(void **state)
 				.with = "tcp://x"};
 	char text[200];
 
-	(void)state;
 	assert_string_equal(object_name(&floor, text, sizeof(text)), "tower1.floor3");
 	observation_advice(&o, text, sizeof(text));
 	assert_string_equal(text, "fcmctl get 'floor3.om*.rate'; link 2; tcp://x");

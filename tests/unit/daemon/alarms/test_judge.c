@@ -14,14 +14,12 @@ static const struct incident *i;
 
 static int set_up(void **state)
 {
-	(void)state;
 	rig_open(&rig);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	rig_close(&rig);
 	return 0;
 }
@@ -40,7 +38,6 @@ static const char *word(void)
 
 static void a_station_that_is_well_has_none(void **state)
 {
-	(void)state;
 	rig_run(&rig, 100);
 	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
 	assert_string_equal(word(), "WELL");
@@ -53,7 +50,6 @@ static void a_cut_fibre_costs_its_frames_and_its_darkness(void **state)
 {
 	uint64_t begun;
 
-	(void)state;
 	rig_cut(&rig, 1);
 	rig_run(&rig, 0.1);
 	begun = rig.v.now_ns;
@@ -86,7 +82,6 @@ static void a_cut_fibre_costs_its_frames_and_its_darkness(void **state)
 
 static void an_old_cause_explains_no_new_loss(void **state)
 {
-	(void)state;
 	/* Before the cause: losses that go on are another's. */
 	rig_lose(&rig, 0, TDM_LOSS_CRC, 3);
 	rig_run(&rig, 2.5);
@@ -116,7 +111,6 @@ static void an_old_cause_explains_no_new_loss(void **state)
 
 static void cleared_and_again_is_another_one(void **state)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 3; n++) {
 		rig_cut(&rig, 2);
 		rig_run(&rig, 1);
@@ -140,7 +134,6 @@ static void cleared_and_again_is_another_one(void **state)
 
 static void links_that_go_dark_together_are_one_entry(void **state)
 {
-	(void)state;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		rig_cut(&rig, link);
 	}
@@ -155,7 +148,6 @@ static void an_operator_acknowledges_the_cause(void **state)
 {
 	const struct alarm_hand hand = {.who = "ann", .origin = "here"};
 
-	(void)state;
 	rig_cut(&rig, 3);
 	rig_run(&rig, 1);
 	assert_int_equal(
@@ -178,7 +170,6 @@ static void what_is_paused_does_not_count(void **state)
 	const struct alarm_hand hand = {.who = "ann", .text = "known"};
 	struct engine_now now;
 
-	(void)state;
 	rig_cut(&rig, 3);
 	rig_run(&rig, 1);
 	now = (struct engine_now){rig.v.now_ns, rig.v.utc_ns};
@@ -195,7 +186,6 @@ static void what_is_paused_does_not_count(void **state)
 
 static void a_command_of_ours_is_named(void **state)
 {
-	(void)state;
 	rig.v.link[1].own = "reset by ann";
 	rig.v.link[1].own_ns = rig.v.now_ns;
 	rig_cut(&rig, 1);
@@ -215,7 +205,6 @@ static void the_board_is_gone_and_back(void **state)
 {
 	uint64_t gone;
 
-	(void)state;
 	rig.v.board_gone_ns = gone = rig.v.now_ns;
 	rig.v.board_present = false;
 	rig_run(&rig, 5);
@@ -251,7 +240,6 @@ static void the_board_is_gone_and_back(void **state)
 
 static void a_link_that_was_dark_before_the_board_went_is_its_own(void **state)
 {
-	(void)state;
 	rig_cut(&rig, 0);
 	rig_run(&rig, 10);
 	rig.v.board_gone_ns = rig.v.now_ns;
@@ -268,7 +256,6 @@ static void a_link_that_was_dark_before_the_board_went_is_its_own(void **state)
 /* The FCM's boot is known when it says so: later than the link went dark. */
 static void a_boot_is_noticed_late(void **state)
 {
-	(void)state;
 	rig_cut(&rig, 2);
 	rig_run(&rig, 1);
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->cause->kind->code, "link-dark");
@@ -291,7 +278,6 @@ static void a_boot_is_noticed_late(void **state)
 
 static void a_group_without_a_member_drops(void **state)
 {
-	(void)state;
 	rig.publisher.group[0].members = 0;
 	rig_run(&rig, 5);
 	rig_drop(&rig, OUTCOME_DROP_NO_MEMBER, 160);
@@ -307,7 +293,6 @@ static void a_group_without_a_member_drops(void **state)
 
 static void hits_and_tripped_modules_are_counted(void **state)
 {
-	(void)state;
 	rig_read(&rig, "floor2.om1.lost", 0);
 	rig_run(&rig, 1);
 	rig_read(&rig, "floor2.om1.lost", 120);

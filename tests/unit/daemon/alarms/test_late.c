@@ -27,7 +27,6 @@ static void test_late_judge(void **state)
 		{600, 0, 700, LATE_BOARD, 700},	     /* the sums are read one after the other */
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct late_tick before = {77000000, 5000000, 9000000}, now = before;
 		uint64_t ns = 0;
@@ -45,7 +44,6 @@ static void test_first_tick(void **state)
 	struct late_tick none = {0}, now = {.mono_ns = 99000000000};
 	uint64_t ns = 0;
 
-	(void)state;
 	assert_int_equal(late_judge(&none, &now, &ns), LATE_NOT);
 }
 

@@ -18,7 +18,6 @@ static struct loss_episodes_report report;
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(counts, 0, sizeof(counts));
 	counts[1] = 77; /* of the start */
 	loss_episodes_init(&b, counts);
@@ -32,7 +31,6 @@ static enum loss_episodes_news step(uint64_t at_ms)
 
 static void test_one_burst(void **state)
 {
-	(void)state;
 	assert_int_equal(step(1000), LOSS_EPISODES_NOTHING);
 	counts[1] += 520;
 	assert_true(loss_episodes_going_on(
@@ -60,7 +58,6 @@ static void test_one_burst(void **state)
 /* A run from before the account may be reported after it begins: it does not lengthen the first burst. */
 static void test_before_the_account(void **state)
 {
-	(void)state;
 	loss_episodes_from(&b, 4, 8083);
 	loss_episodes_span(&b, 4, 8000, 8080);
 	loss_episodes_span(&b, 4, 8080, 8083);
@@ -78,7 +75,6 @@ static void test_before_the_account(void **state)
 /* What is left out is none of the burst that it comes in, which ends as it would have. */
 static void test_left_out(void **state)
 {
-	(void)state;
 	counts[1] += 520;
 	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
 	counts[2] += 9;
@@ -95,7 +91,6 @@ static void test_left_out(void **state)
 /* A kind that joins is told at once; a second burst is one of its own, with its own totals. */
 static void test_kinds_and_bursts(void **state)
 {
-	(void)state;
 	counts[4] += 5;
 	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
 	counts[4] += 5;
@@ -125,7 +120,6 @@ static void test_bounded(void **state)
 {
 	unsigned news = 0;
 
-	(void)state;
 	for (uint64_t at = 1000; at < 3601000; at += 100) {
 		counts[3] += at % 4000 == 0;
 		news += step(at) != LOSS_EPISODES_NOTHING;
@@ -136,7 +130,6 @@ static void test_bounded(void **state)
 
 static void test_epochs(void **state)
 {
-	(void)state;
 	counts[3] += 100;
 	loss_episodes_span(&b, 1, 800000, 808000);
 	loss_episodes_span(&b, 2, 0, 4000);
@@ -149,7 +142,6 @@ static void test_epochs(void **state)
 /* The rest of the epoch before is told when the next one has losses already. */
 static void test_epoch_told_late(void **state)
 {
-	(void)state;
 	counts[3] += 100;
 	loss_episodes_span(&b, 7, 800000, 808000);
 	loss_episodes_span(&b, 8, 0, 4000);
@@ -165,7 +157,6 @@ static void test_counts_anew(void **state)
 {
 	const uint64_t hour = 3600ull * 8000;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t was = i ? 0 : hour, is = i ? hour : 0;
 

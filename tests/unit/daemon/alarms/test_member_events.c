@@ -19,7 +19,6 @@ static struct member_event coming;
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&c, 0, sizeof(c));
 	memset(&now, 0, sizeof(now));
 	return 0;
@@ -47,7 +46,6 @@ static void nothing(uint64_t now_ns)
 
 static void comes_and_goes(void **state)
 {
-	(void)state;
 	nothing(1 * S);
 	member(0, "a", MEMBER_ALIVE);
 	member(1, "b", MEMBER_ALIVE);
@@ -69,7 +67,6 @@ static void comes_and_goes(void **state)
 /* Its row goes to another; and of one that was too slow the policy's own event tells. */
 static void rows(void **state)
 {
-	(void)state;
 	member(0, "a", MEMBER_ALIVE);
 	told(1 * S, "member a is there");
 	member(0, "a", MEMBER_TOO_SLOW);
@@ -82,7 +79,6 @@ static void rows(void **state)
 
 static void start(void **state)
 {
-	(void)state;
 	member(0, "a", MEMBER_ALIVE);
 	assert_false(member_events_next(&c, &now, true, 1 * S, &coming));
 	nothing(4 * S);
@@ -96,7 +92,6 @@ static void flood(void **state)
 	char longest[sizeof(now.member[0].name)];
 	unsigned events = 0;
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
 	for (unsigned n = 0; n < 600; n++) { /* ten minutes, one a second */
@@ -116,7 +111,6 @@ static void silent(void **state)
 	int64_t utc_ns = 1795372620ll * 1000000000; /* 2026-11-22 18:37:00 */
 	char text[120] = "";
 
-	(void)state;
 	assert_false(member_events_silent(&now, "acoustic", 100 * S, utc_ns, text, sizeof(text)));
 	member(0, "a", MEMBER_SILENT);
 	now.member[0].last_seen_ns = 94 * S;

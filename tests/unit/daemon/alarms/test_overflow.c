@@ -15,7 +15,6 @@ static void test_the_last_minute(void **state)
 {
 	struct overflow_floor f = {.begun_ns = 0};
 
-	(void)state;
 	overflow_read(&f, 2, 5000, 100 * S); /* lost before we looked */
 	assert_int_equal(overflow_recent(&f.module[2], 101 * S), 0);
 	overflow_read(&f, 2, 5000, 110 * S);
@@ -32,7 +31,6 @@ static void test_a_boot(void **state)
 {
 	struct overflow_floor f = {.begun_ns = 0};
 
-	(void)state;
 	overflow_read(&f, 2, 1000000, 100 * S);
 	overflow_read(&f, 2, 0, 110 * S);
 	assert_int_equal(overflow_recent(&f.module[2], 111 * S), 0);
@@ -45,7 +43,6 @@ static void test_for_ever(void **state)
 {
 	struct overflow_floor f = {.begun_ns = 0};
 
-	(void)state;
 	for (uint64_t n = 1; n < 1000; n++) {
 		overflow_read(&f, 2, n * 3, n * 10 * S);
 	}
@@ -57,7 +54,6 @@ static void test_a_spell(void **state)
 {
 	struct overflow_floor f = {.begun_ns = 0};
 
-	(void)state;
 	for (unsigned m = 0; m < OVERFLOW_MODULES; m++) {
 		overflow_read(&f, m, 5000, 100 * S + m);
 	}

@@ -32,7 +32,6 @@ static void test_uneven_looks(void **state)
 	struct rates r = {.points = 0};
 	uint64_t cells = 5000;
 
-	(void)state;
 	is(&r, 0);
 	add(&r, cells, cells);
 	is(&r, 0);
@@ -47,7 +46,6 @@ static void test_losses_and_standstill(void **state)
 {
 	struct rates r = {.points = 0};
 
-	(void)state;
 	for (unsigned n = 0; n < 10; n++) {
 		add(&r, n * 8000, n * 6000);
 	}

@@ -19,7 +19,6 @@ static void test_schema(void **state)
 	json_t *schema = json_load_file("schemas/control.schema.json", 0, NULL), *codes, *code;
 	size_t n, count = 0;
 
-	(void)state;
 	assert_int_equal(json_unpack(schema, "{s:{s:{s:{s:{s:o}}}}}", "$defs", "reason",
 				     "properties", "code", "enum", &codes),
 			 0);
@@ -68,7 +67,6 @@ static void test_runbook(void **state)
 	char line[400], code[64];
 	size_t entries = 0;
 
-	(void)state;
 	assert_non_null(page);
 	while (fgets(line, sizeof(line), page)) {
 		if (strncmp(line, ".Sh ", 4) == 0) {
@@ -101,7 +99,6 @@ static void test_objects(void **state)
 {
 	char buf[400];
 
-	(void)state;
 	assert_null(reason_kind("hv-tripp"));
 	assert_true(reason_kind_is_of(reason_kind("hv-trip"), OF_FLOOR, "tower1.floor3"));
 	assert_false(reason_kind_is_of(reason_kind("hv-trip"), OF_VALUE, "tower1.floor3.om2.hv"));

@@ -22,7 +22,6 @@ static int set_up(void **state)
 	static const struct param_floor floors[] = {{0, 1, 1}, {2, 1, 7}};
 	struct sc_error error = {0};
 
-	(void)state;
 	if (params_load("schemas/parameters.conf", floors, 2, &params, &error) < 0) {
 		fail_msg("%s", error.message);
 	}
@@ -31,7 +30,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	params_destroy(params);
 	return 0;
 }
@@ -60,7 +58,6 @@ static struct silence_view view_at(unsigned link, uint64_t mono_s)
 
 static void it_says_whether_the_timer_is_on(void **state)
 {
-	(void)state;
 	assert_string_equal(silence_timer_name(view_at(2, 100).timer), "unknown");
 	assert_int_equal(view_at(2, 100).time_s, -1);
 	read_as("floor7.fcm.silence_timer", 0);
@@ -84,7 +81,6 @@ static void it_says_that_it_fired_when_and_what_to_do(void **state)
 	char text[320], action[320];
 	struct silence_view v;
 
-	(void)state;
 	observation_advice(&o, action, sizeof(action));
 	read_as("floor7.fcm.silenced", 0);
 	read_as("floor7.fcm.silenced_ago", 0);

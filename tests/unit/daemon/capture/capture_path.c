@@ -83,7 +83,6 @@ static void *publisher_main(void *arg)
 	static struct block *held[20000];
 	unsigned n = 0;
 
-	(void)arg;
 	while (!atomic_load(&path.stop) || n > 0) {
 		struct block **place = queue_peek(&path.blocks);
 		bool holds = atomic_load(&path.mode) != PATH_ACK && !atomic_load(&path.stop);
@@ -372,7 +371,6 @@ unsigned path_check_rows(unsigned link, uint64_t *ret_good, uint64_t *ret_lost)
 
 int path_setup(void **state)
 {
-	(void)state;
 	free(path.consumer);
 	path_begin_mode = PATH_ACK;
 	path.consumer = NULL;
@@ -381,7 +379,6 @@ int path_setup(void **state)
 
 int path_teardown(void **state)
 {
-	(void)state;
 	if (path.running) { /* a case has failed */
 		path_stop();
 	}
@@ -393,7 +390,6 @@ int path_teardown(void **state)
 
 int path_group_setup(void **state)
 {
-	(void)state;
 	snprintf(directory, sizeof(directory), "/tmp/fcm-capture-XXXXXX");
 	if (!mkdtemp(directory)) {
 		return -1;
@@ -406,7 +402,6 @@ int path_group_setup(void **state)
 
 int path_group_teardown(void **state)
 {
-	(void)state;
 	unlink(socket_path);
 	return rmdir(directory);
 }

@@ -39,7 +39,6 @@ void world_step(struct world *w)
 
 uint32_t world_fault(struct world *w)
 {
-	(void)w;
 	return 0;
 }
 
@@ -66,9 +65,6 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 
 void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 {
-	(void)w;
-	(void)link;
-	(void)frame;
 }
 
 /* The floor's next frame; damaged if it is its turn. */
@@ -97,7 +93,6 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 {
 	unsigned offset = w->control->offset[link];
 
-	(void)fate;
 	if (!(w->control->links & 1u << link)) {
 		return;
 	}
@@ -114,14 +109,10 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 
 void world_realign(struct world *w, unsigned link, bool reset)
 {
-	(void)w;
-	(void)link;
-	(void)reset;
 }
 
 struct play *world_play(struct world *w)
 {
-	(void)w;
 	return NULL;
 }
 
@@ -150,7 +141,6 @@ static volatile sig_atomic_t stop;
 
 static void on_term(int number)
 {
-	(void)number;
 	stop = 1;
 }
 

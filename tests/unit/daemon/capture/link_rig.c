@@ -13,7 +13,6 @@ struct link_board B;
 
 int nanet3_open(const char *where, struct nanet3 **ret_board)
 {
-	(void)where;
 	if (!B.can_open) {
 		return -ENODEV;
 	}
@@ -29,9 +28,6 @@ void nanet3_close(struct nanet3 *b)
 
 int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_taken_over)
 {
-	(void)b;
-	(void)link;
-	(void)flags;
 	B.claims++;
 	*ret_taken_over = B.taken_over;
 	return B.claim_error;
@@ -39,8 +35,6 @@ int nanet3_claim(struct nanet3 *b, unsigned link, uint32_t flags, bool *ret_take
 
 int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle)
 {
-	(void)b;
-	(void)link;
 	B.grants++;
 	B.granted = handle;
 	return 0;
@@ -48,73 +42,56 @@ int nanet3_grant(struct nanet3 *b, unsigned link, uint64_t handle)
 
 int nanet3_wait(struct nanet3 *b, int timeout_ms)
 {
-	(void)b;
 	B.waited_ms = timeout_ms;
 	return B.wait_error ? B.wait_error : B.gone;
 }
 
 int nanet3_next_event(struct nanet3 *b, struct nanet3_event *ret_event)
 {
-	(void)b;
 	*ret_event = (struct nanet3_event){.type = NANET3_EVENT_GONE};
 	return B.gone;
 }
 
 const struct nanet3_info *nanet3_info(const struct nanet3 *b)
 {
-	(void)b;
 	return &B.info;
 }
 
 const struct nanet3_ring *nanet3_ring(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return &B.ring;
 }
 
 uint64_t nanet3_write_position(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return B.ring.write_position;
 }
 
 uint64_t nanet3_release_position(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return B.ring.release_position;
 }
 
 const struct nanet3_event *nanet3_completion(const struct nanet3 *b, unsigned link,
 					     uint64_t position)
 {
-	(void)b;
-	(void)link;
 	assert_true(position < B.ring.write_position && position >= B.ring.release_position);
 	return &B.done[position % DEPTH];
 }
 
 const uint8_t *nanet3_buffer(const struct nanet3 *b, unsigned link, uint64_t position)
 {
-	(void)b;
-	(void)link;
 	assert_true(position < B.ring.write_position && position >= B.ring.release_position);
 	return B.cells[position % DEPTH];
 }
 
 void *nanet3_owner_page(const struct nanet3 *b, unsigned link)
 {
-	(void)b;
-	(void)link;
 	return B.page;
 }
 
 int nanet3_release(struct nanet3 *b, unsigned link, uint64_t position)
 {
-	(void)b;
-	(void)link;
 	assert_true(position >= B.ring.release_position && position <= B.ring.write_position);
 	B.ring.release_position = position;
 	return 0;
@@ -169,7 +146,6 @@ void kill_and_start(void)
 
 int set_up(void **state)
 {
-	(void)state;
 	memset(&B, 0, sizeof(B));
 	B.ring.frames_per_buffer = PER;
 	B.ring.depth = DEPTH;
@@ -212,7 +188,6 @@ void forget_daemon(void)
 
 int tear_down(void **state)
 {
-	(void)state;
 	forget_daemon();
 	tap_fini(&R->tap);
 	queue_fini(&R->blocks);

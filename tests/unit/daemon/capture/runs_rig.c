@@ -243,7 +243,6 @@ static int command(void *context, enum capture_command_type type, uint32_t numbe
 
 static void on_effect(void *context, const struct capture_run *e)
 {
-	(void)e;
 	point(context);
 }
 
@@ -251,7 +250,6 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 {
 	struct runs_rig *r = context;
 
-	(void)error;
 	if (!r->waits) {
 		complain(r, "an answer without a waiting client");
 	}

@@ -39,7 +39,6 @@ static void test_steady(void **state)
 	struct capture_status s;
 	uint64_t good, lost;
 
-	(void)state;
 	path_host_begin(0x7, 500, HOST_SPEED_MAX);
 	path_control->offset[1] = 3333; /* a link whose frames straddle the cells */
 	path_start(&c);
@@ -95,7 +94,6 @@ static void test_reply(void **state)
 	struct capture_config c = path_config(0x1);
 	unsigned replies = 0, early = 0;
 
-	(void)state;
 	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
 	path_start(&c);
 	path_wait_frames(0, 800);
@@ -125,7 +123,6 @@ static void test_by_the_block(void **state)
 	uint64_t first, last, moves = 0;
 	struct capture_status s;
 
-	(void)state;
 	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
 	path_start(&c);
 	path_wait_frames(0, 800);
@@ -172,7 +169,6 @@ static void test_short_blocks_do_not_wait(void **state)
 {
 	uint64_t shorter, longer;
 
-	(void)state;
 	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
 	shorter = ticks_of(80);
 	longer = ticks_of(400);
@@ -188,7 +184,6 @@ static void test_losses(void **state)
 	uint64_t good, lost, good1, lost1;
 	unsigned crc = 0, down = 0;
 
-	(void)state;
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_start(&c);
 	path_wait_frames(0, 8000);
@@ -239,7 +234,6 @@ static void test_downlink(void **state)
 	struct capture_status s;
 	uint64_t damaged;
 
-	(void)state;
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_start(&c);
 	path_wait_frames(1, 1600);
@@ -264,7 +258,6 @@ static void test_run_label_identity(void **state)
 	struct capture_command run = {.type = CAPTURE_RUN, .run = 42};
 	struct capture_command label = path_label_command(2);
 
-	(void)state;
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_start(&c);
 	path_wait_frames(0, 1600);
@@ -299,7 +292,6 @@ static void test_delay_goes_with_the_floor(void **state)
 	static const uint32_t wanted_ns[] = {424828, 392002, 457172};
 	struct capture_config c = path_config(0x7);
 
-	(void)state;
 	path_host_begin(0x7, 500, HOST_SPEED_MAX);
 	for (unsigned link = 0; link < 3; link++) {
 		path_control->floor[link] = floors[link];
@@ -326,7 +318,6 @@ static void test_run_without_time(void **state)
 	struct capture_command run = {.type = CAPTURE_RUN, .run = 42};
 	struct capture_command label = path_label_command(2);
 
-	(void)state;
 	label.label.anchor_tai_ns = FCM_NO_TAI;
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_start(&c);
@@ -376,7 +367,6 @@ static void test_no_memory(void **state)
 	uint64_t good, lost, dropped, drop_runs = 0;
 	struct capture_status s;
 
-	(void)state;
 	begin_small(800, HOST_SPEED_REAL);
 	atomic_store(&path.mode, PATH_HOLD);
 	do {
@@ -417,7 +407,6 @@ static void test_pool_empty(void **state)
 	uint64_t good, lost, dropped;
 	struct capture_status s;
 
-	(void)state;
 	begin_small(800, HOST_SPEED_REAL);
 	atomic_store(&path.relieve, 1);
 	atomic_store(&path.mode, PATH_HOLD);
@@ -455,7 +444,6 @@ static void test_out_frames(void **state)
 	struct capture_status s;
 	uint64_t most;
 
-	(void)state;
 	path_host_begin(0x1, 6000, HOST_SPEED_MAX);
 	c.block_frames = 8;
 	c.hold_frames = 0;
@@ -493,7 +481,6 @@ static void test_board_gone(void **state)
 	struct capture_status s;
 	uint64_t good, lost;
 
-	(void)state;
 	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
 	path_start(&c);
 	path_wait_frames(0, 10000);
@@ -562,7 +549,6 @@ static void test_grant(void **state)
 	struct capture_status s;
 	struct nanet3 *b;
 
-	(void)state;
 	assert_int_equal(privilege_admin(false), 0);
 	path_host_begin(0x1, 1000, HOST_SPEED_REAL);
 	b = open_another(&c);
@@ -600,7 +586,6 @@ static void test_board_gone_backlog(void **state)
 	uint64_t good, lost, dropped, handed_over;
 	struct capture_status s;
 
-	(void)state;
 	begin_small(1000, HOST_SPEED_MAX);
 	atomic_store(&path.mode, PATH_HOLD);
 	do {
@@ -629,7 +614,6 @@ static void test_stop_and_start(void **state)
 	struct rig_consumer *consumer;
 	uint64_t good, lost;
 
-	(void)state;
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_start(&c);
 	path_wait_frames(0, 10000);
@@ -661,7 +645,6 @@ static void test_stop_with_a_stalled_consumer(void **state)
 	struct capture_status s;
 	uint64_t used;
 
-	(void)state;
 	path_host_begin(0x1, 2000, HOST_SPEED_REAL);
 	path_start(&c);
 	path_wait_frames(0, 800);
@@ -707,7 +690,6 @@ static void test_other_configuration(void **state)
 	struct capture_config c = path_config(0x3);
 	uint64_t repeats = 0;
 
-	(void)state;
 	path_host_begin(0x3, 500, HOST_SPEED_REAL);
 	path_start(&c);
 	path_wait_frames(0, 2000);
@@ -746,7 +728,6 @@ static void test_other_block_lengths(void **state)
 	static const uint32_t lengths[] = {16, 80, 8, 1600, 320, 80};
 	struct capture_config c = path_config(0x3);
 
-	(void)state;
 	path_host_begin(0x3, 500, HOST_SPEED_REAL);
 	path_start(&c);
 	for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -777,7 +758,6 @@ static void test_page_of_no_use(void **state)
 	struct nanet3 *board;
 	bool taken_over;
 
-	(void)state;
 	path_host_begin(0x1, 500, HOST_SPEED_REAL);
 	path_start(&c);
 	path_wait_frames(0, 2000);
@@ -810,7 +790,6 @@ static void test_restart_without_a_member(void **state)
 	struct capture_config c = path_config(0x1);
 	struct capture_status s;
 
-	(void)state;
 	path_host_begin(0x1, 2000, HOST_SPEED_REAL);
 	path_begin_mode = PATH_SHARE;
 	path_start(&c);
@@ -832,7 +811,6 @@ static void test_busy(void **state)
 	struct queue q[4];
 	struct capture *second;
 
-	(void)state;
 	path_host_begin(0x1, 500, HOST_SPEED_REAL);
 	path_start(&c);
 	for (unsigned i = 0; i < 4; i++) {

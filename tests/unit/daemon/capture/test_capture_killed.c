@@ -323,13 +323,11 @@ static void killed_again_and_again(const uint32_t *lengths, unsigned count)
 
 static void test_killed(void **state)
 {
-	(void)state;
 	killed_again_and_again((const uint32_t[]){80}, 1);
 }
 
 static void test_killed_and_another_block_length(void **state)
 {
-	(void)state;
 	killed_again_and_again((const uint32_t[]){80, 16, 320, 16, 80}, 5);
 }
 

@@ -17,7 +17,6 @@ static void a_loss_is_told_to_every_successor_until_it_is_saved(void **state)
 	const struct label label = rig_label(1);
 	uint64_t lost;
 
-	(void)state;
 	data(20, 0);
 	tell_losses(false);
 	lost = B.count + 3;
@@ -43,7 +42,6 @@ static void a_loss_is_told_to_every_successor_until_it_is_saved(void **state)
 /* An open run is the account's: no number, so nothing to be saved. */
 static void an_open_loss_has_no_number(void **state)
 {
-	(void)state;
 	data(20, 0);
 	tell_losses(false);
 	R->loss_count = 0;
@@ -62,7 +60,6 @@ static void an_open_loss_has_no_number(void **state)
 /* The page has 18 places: with more than half of them taken saving is urgent, beyond them losses give way. */
 static void saving_is_urgent_when_half_the_places_are_taken(void **state)
 {
-	(void)state;
 	for (unsigned n = 1; n <= OWNER_LOSSES + 1; n++) {
 		assert_int_equal(the_link()->status.rows_forgotten, 0);
 		data(1, n > 1); /* the first is to find the alignment */
@@ -78,7 +75,6 @@ static void everything_may_be_saved_at_once(void **state)
 {
 	uint64_t next;
 
-	(void)state;
 	data(20, 0);
 	tell_losses(false);
 	next = the_link()->next_verdict;
@@ -96,7 +92,6 @@ static void of_kept_losses_what_lies_beyond_the_cursor_is_left_out(void **state)
 	uint64_t frame, count;
 	bool gave_way;
 
-	(void)state;
 	data(50, 0);
 	tell_losses(false);
 	report_losses_saved(the_link(), R->losses[R->loss_count - 1].number);
@@ -175,7 +170,6 @@ static void of_a_full_queue_only_what_comes_again_is_lost(void **state)
 					CAPTURE_LOSS,	   CAPTURE_LINK_ROW,  CAPTURE_STREAM_ROW};
 	const struct capture_report *r;
 
-	(void)state;
 	take_reports();
 	fill_the_queue();
 	report_align(l, true, 17);
@@ -218,7 +212,6 @@ static void telemetry_is_reported_as_the_floor_sent_it(void **state)
 	struct tdm_telemetry telemetry;
 	const struct capture_report *r;
 
-	(void)state;
 	v.header.slot_valid = TDM_VALID_TELEMETRY;
 	for (unsigned i = 0; i < TDM_FRAME_BYTES; i++) {
 		B.cells[0][i] = (uint8_t)(i * 7 + 1);
@@ -236,7 +229,6 @@ static void closed_rows_have_the_time_of_their_account(void **state)
 {
 	const struct label label = rig_label(1);
 
-	(void)state;
 	data(1000, 0);
 	assert_int_equal(row_of(6)->closed, 1);
 	assert_int_equal(R->row_tai_ns[6], label_tai_ns(&label, 6 * 8000));
@@ -266,7 +258,6 @@ static void a_run_is_reported_with_the_slice_of_its_border(void **state)
 	struct run_change change = {.run = 7, .ended = 6, .number = 3, .bordered = true};
 	struct label label = rig_label(2);
 
-	(void)state;
 	label.anchor_tai_ns -= 150;
 	account_add_label(a, 8000, &label);
 	change.frame = 8 * 8000 + 3 * 1600;
@@ -303,7 +294,6 @@ static void blocks_say_what_is_special_about_them(void **state)
 	struct label label = rig_label(2);
 	uint64_t from;
 
-	(void)state;
 	data(20, 0);
 	R->holds = true;
 	B.info.emulated = 1;
@@ -328,7 +318,6 @@ static void only_what_may_have_been_sent_is_flagged(void **state)
 	uint64_t sent;
 	unsigned flagged = 0;
 
-	(void)state;
 	data(20, 0);
 	R->holds = true;
 	data(30, 0);
@@ -351,7 +340,6 @@ static void gaps_fit_the_ring(void **state)
 {
 	unsigned gaps = 0;
 
-	(void)state;
 	data(100, 0); /* to a slice's end, and some */
 	R->holds = true;
 	gap(1700, NANET3_GAP_LINK_DOWN);
@@ -373,7 +361,6 @@ static void a_run_is_told_the_time_of_once(void **state)
 {
 	struct label label = rig_label(2);
 
-	(void)state;
 	data(50, 0);
 	assert_int_equal(R->type_count[CAPTURE_RUN_TIMED], 0); /* no run */
 	forget_daemon();
@@ -396,7 +383,6 @@ static void a_successor_places_lost_cells_as_its_predecessor_did(void **state)
 	const struct rig_stream *pmt = &R->consumer->stream[0][FCM_PMT];
 	uint64_t border, missing;
 
-	(void)state;
 	data(110, 0); /* 10 buffers into a slice, to a block's end but for the delay */
 	border = B.count + RIG_DELAY;
 	missing = pmt->frames_missing;
@@ -423,7 +409,6 @@ static void a_delay_is_that_of_the_floor(void **state)
 	static const uint8_t floors[] = {1, 3, 9};
 	static const uint32_t delay_ns[] = {100, 300, 100};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		R->c.config.expected[i].tower = 1;
 		R->c.config.expected[i].floor = (uint8_t)(i + 1);
@@ -442,7 +427,6 @@ static void what_is_handed_over_is_counted(void **state)
 	const struct capture_link_status *s = &the_link()->status;
 	uint64_t blocks = 0, items;
 
-	(void)state;
 	data(100, 0);
 	data(1, 0xff);
 	data(100, 0);
@@ -466,7 +450,6 @@ static void blocks_of_many_accounts_find_theirs(void **state)
 {
 	uint64_t offered = 0, acked = 0;
 
-	(void)state;
 	R->holds = true;
 	for (unsigned i = 0; i < 6; i++) {
 		data(10, 0);
@@ -497,7 +480,6 @@ static void an_unknown_outcome_is_a_drop(void **state)
 	uint64_t frames = 0;
 	struct block *b;
 
-	(void)state;
 	data(20, 0);
 	R->holds = true;
 	data(20, 0);
@@ -525,7 +507,6 @@ static void drops_at_the_end_of_an_account_are_told(void **state)
 {
 	uint64_t frames = 0, held = 0;
 
-	(void)state;
 	data(20, 0);
 	R->holds = true;
 	data(20, 0);
@@ -561,7 +542,6 @@ static void drops_at_the_end_of_an_account_are_told(void **state)
 /* Data for some of its cells: the others are a gap, by the reason of the board. */
 static void a_completion_has_data_for_as_many_cells_as_it_says(void **state)
 {
-	(void)state;
 	data(20, 0);
 	complete(PER, 5 * TDM_FRAME_BYTES)->reason = NANET3_GAP_BOARD_FIFO;
 	for (unsigned i = 0; i < 5; i++) {
@@ -592,7 +572,6 @@ static void a_completion_has_data_for_as_many_cells_as_it_says(void **state)
 /* The ledger has room for 16 open seconds: the rest of a long gap waits until some are settled. */
 static void a_long_gap_waits_for_its_seconds_to_be_settled(void **state)
 {
-	(void)state;
 	data(20, 0);
 	R->holds = true;
 	gap(20 * 8000, NANET3_GAP_LINK_DOWN);
@@ -614,7 +593,6 @@ static void a_long_gap_waits_for_its_seconds_to_be_settled(void **state)
 /* A PPS moves the count by less than a second; two and more are another count altogether. */
 static void a_count_that_jumps_far_begins_another_account(void **state)
 {
-	(void)state;
 	data(50, 0);
 	B.count += 16000;
 	data(10, 0);
@@ -626,7 +604,6 @@ static void a_count_that_jumps_far_begins_another_account(void **state)
 
 static void counts_that_no_board_reaches_are_stale(void **state)
 {
-	(void)state;
 	data(50, 0);
 	complete(PER, PER * TDM_FRAME_BYTES)->frame_count = 1ull << 50;
 	B.count -= PER;
@@ -640,7 +617,6 @@ static void counts_that_no_board_reaches_are_stale(void **state)
 /* A jump from one second's border to another's cuts none. */
 static void a_jump_between_borders_leaves_whole_seconds(void **state)
 {
-	(void)state;
 	data(250 + 500, 0);
 	assert_int_equal(B.count % 8000, 0);
 	B.count += 8000;
@@ -662,7 +638,6 @@ static void a_label_holds_while_the_count_keeps_pace_with_time(void **state)
 		unsigned labels;
 	} table[] = {{0, 1}, {7999, 1}, {-7999, 1}, {8000, 0}, {-8000, 0}, {160000, 0}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		data(20, 0);
 		finish();

@@ -14,7 +14,6 @@ static void every_cell_is_accounted_for_by_its_name(void **state)
 {
 	const struct rig_stream *pmt = &R->consumer->stream[0][FCM_PMT];
 
-	(void)state;
 	data(600, 0);
 	data(1, 1u << 5);
 	data(100, 0);
@@ -49,7 +48,6 @@ static void a_page_that_is_ahead_of_its_ring_is_not_believed(void **state)
 	struct owner_account account;
 	uint64_t blocks;
 
-	(void)state;
 	data(200, 0);
 	account = *ack_tracker_account(the_link()->settle);
 	account.cursor.count += 100ull * TDM_FRAMES_PER_SECOND;
@@ -66,7 +64,6 @@ static void a_page_that_is_ahead_of_its_ring_is_not_believed(void **state)
 /* A second is partial where the account begins, ends or jumps in it, and nowhere else. */
 static void seconds_are_partial_where_they_are_cut(void **state)
 {
-	(void)state;
 	data(1000, 0);
 	B.count += 100; /* a PPS */
 	data(1500, 0);
@@ -85,7 +82,6 @@ static void seconds_are_partial_where_they_are_cut(void **state)
 
 static void open_rows_are_partial_like_closed_ones(void **state)
 {
-	(void)state;
 	data(10, 0);
 	assert_int_equal(the_link()->live.links[5].partial, 1);
 	data(300, 0);
@@ -98,7 +94,6 @@ static void open_rows_are_partial_like_closed_ones(void **state)
 
 static void alignment_is_reported_when_gained_and_lost(void **state)
 {
-	(void)state;
 	data(10, 0);
 	assert_int_equal(R->align_count, 1);
 	assert_int_equal(R->aligns[0].align.aligned, 1);
@@ -133,7 +128,6 @@ static void the_first_loss_after_a_calm_is_a_suspect(void **state)
 {
 	uint64_t at = 0, lost;
 
-	(void)state;
 	atomic_store(&R->tap.link[0].armed, true);
 	data(500, 0); /* 1 s */
 	data(1, 1);
@@ -160,7 +154,6 @@ static void stale_completions_change_nothing(void **state)
 {
 	struct nanet3_event *e;
 
-	(void)state;
 	data(100, 0);
 	B.count -= 32; /* twice the same */
 	complete(PER, PER * TDM_FRAME_BYTES);
@@ -184,7 +177,6 @@ static void the_ring_is_released_behind_what_is_settled(void **state)
 {
 	uint64_t release;
 
-	(void)state;
 	data(200, 0);
 	release = B.ring.release_position;
 	assert_in_range(B.ring.write_position - release, 1, 16);
@@ -207,7 +199,6 @@ static void the_ring_is_released_behind_what_is_settled(void **state)
 /* The count jumps far: the account ends, and the next one begins where the count continues. */
 static void another_count_is_another_account(void **state)
 {
-	(void)state;
 	data(200, 0);
 	B.count += 8000 * 20;
 	B.ring.start_count = B.count;
@@ -231,7 +222,6 @@ static void deaths_change_no_account(void **state)
 {
 	uint64_t lost[TDM_LOSSES] = {0};
 
-	(void)state;
 	dice = 7;
 	for (unsigned life = 0; life < 60; life++) {
 		for (unsigned steps = 1 + roll(40); steps > 0; steps--) {
@@ -269,7 +259,6 @@ static void replies_are_reported_at_once_and_blocks_are_read_whole(void **state)
 {
 	unsigned replies = 0;
 
-	(void)state;
 	data(50, 0);
 	R->moves = 0;
 	R->type_count[CAPTURE_REPLY] = 0;
@@ -285,7 +274,6 @@ static void replies_are_reported_at_once_and_blocks_are_read_whole(void **state)
 
 static void a_beginning_says_what_it_found(void **state)
 {
-	(void)state;
 	take_reports();
 	assert_int_equal(R->takeover.takeover.taken_over, 0);
 	forget_daemon(); /* before its first tick */
@@ -315,7 +303,6 @@ static void repeats_are_flagged_when_a_page_of_no_use_is_lost_again(void **state
 {
 	uint64_t sent;
 
-	(void)state;
 	R->holds = true;
 	data(100, 0);
 	sent = owner_sent(B.page);
@@ -335,7 +322,6 @@ static void rows_that_leave_the_page_are_counted(void **state)
 {
 	unsigned links = 0, streams = 0;
 
-	(void)state;
 	data(14 * 500, 0);
 	links = 14; /* seconds 5 to 18 are complete, 5 is a half */
 	streams = 3 * links;
@@ -349,7 +335,6 @@ static void without_memory_blocks_are_dropped_when_the_ring_fills(void **state)
 	uint64_t dropped = 0, frames[GROUPS_MAX] = {0};
 	unsigned buffers;
 
-	(void)state;
 	data(20, 0);
 	forget_daemon();
 	block_pool_destroy(R->pool);
@@ -386,7 +371,6 @@ static void without_memory_blocks_are_dropped_when_the_ring_fills(void **state)
  * account. */
 static void late_blocks_find_their_account(void **state)
 {
-	(void)state;
 	data(100, 0);
 	R->holds = true;
 	data(30, 0);
@@ -407,7 +391,6 @@ static void a_link_gives_its_memory_back(void **state)
 {
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 12; i++) {
 		memory = i == 6 ? mallinfo2().uordblks + mallinfo2().hblkhd : memory;
 		data(10, 0);
@@ -427,7 +410,6 @@ static void a_run_is_reported_with_its_first_block(void **state)
 {
 	uint64_t border;
 
-	(void)state;
 	data(50, 0);
 	border = (B.count / ASSEMBLE_SLICE + 2) * ASSEMBLE_SLICE;
 	assert_true(account_add_run(ack_tracker_change(the_link()->settle), border, 7, 1));
@@ -452,7 +434,6 @@ static void what_must_arrive_waits_in_order(void **state)
 	struct outbox o;
 	uint64_t rung;
 
-	(void)state;
 	assert_int_equal(queue_init(&small, sizeof(r), 8, 1), 0);
 	assert_int_equal(outbox_init(&o, &small), 0);
 	outbox_flush(&o);

@@ -33,7 +33,6 @@ static void blocks_are_dropped_beyond_three_quarters_of_the_ring(void **state)
 {
 	unsigned starved;
 
-	(void)state;
 	without_memory(false, false);
 	publish();
 	starved = R->starved;
@@ -51,7 +50,6 @@ static void blocks_are_dropped_beyond_three_quarters_of_the_ring(void **state)
 /* The emulator at full speed waits for us: as long as blocks came back within the last second. */
 static void a_model_that_waits_has_a_second_of_patience(void **state)
 {
-	(void)state;
 	without_memory(true, false);
 	assert_int_equal(R->starved, 0);
 	R->c.now_ns = the_link()->moved_ns + 1000000000 - 10 * PER * TDM_FRAME_NS - 1;
@@ -65,7 +63,6 @@ static void a_model_that_waits_has_a_second_of_patience(void **state)
 
 static void a_patient_daemon_waits_for_ever(void **state)
 {
-	(void)state;
 	without_memory(true, true);
 	R->c.now_ns += 10000000000;
 	data(20, 0);
@@ -76,7 +73,6 @@ static void a_patient_daemon_waits_for_ever(void **state)
 /* What has no memory when an account ends is charged: nobody comes back to it. */
 static void an_account_that_ends_without_memory_drops_its_blocks(void **state)
 {
-	(void)state;
 	without_memory(false, false);
 	link_end(the_link());
 	assert_true(the_link()->status.blocks_dropped > 0);
@@ -88,7 +84,6 @@ static void an_account_that_ends_without_memory_drops_its_blocks(void **state)
 /* Buffers go that end eight cells before the cursor, or earlier: a successor's deframer finds its lock there. */
 static void the_ring_is_released_up_to_eight_cells_behind_the_cursor(void **state)
 {
-	(void)state;
 	B.count += 12; /* so that some end just there */
 	for (unsigned i = 0; i < 200; i++) {
 		uint64_t cursor, kept;
@@ -111,7 +106,6 @@ static void it_is_known_what_of_a_ring_was_read(void **state)
 {
 	struct link *l = the_link();
 
-	(void)state;
 	assert_false(link_is_read(l));
 	assert_int_equal(link_front(l), 0);
 	kill_and_start(); /* before its first tick */
@@ -180,7 +174,6 @@ static void begin_backlog(uint64_t hold_frames)
  * and what is read at a time. */
 static void a_backlog_is_read_as_fast_as_it_is_acknowledged(void **state)
 {
-	(void)state;
 	begin_backlog(800);
 	backlog(DEPTH / 8); /* few enough */
 	tick();
@@ -221,7 +214,6 @@ static void catching_up_is_given_up_when_the_ring_is_almost_full(void **state)
 {
 	uint64_t used;
 
-	(void)state;
 	stand_still(60);
 	used = B.ring.write_position - B.ring.release_position;
 	backlog((unsigned)(DEPTH - DEPTH / 8 - used));
@@ -238,7 +230,6 @@ static void catching_up_is_given_up_when_the_ring_is_almost_full(void **state)
 
 static void catching_up_is_given_up_when_it_does_not_help(void **state)
 {
-	(void)state;
 	stand_still(60);
 	R->c.now_ns += 500000000 - 1;
 	the_link()->catch_up.unread = 28; /* as if it had been as much half a second ago */
@@ -256,7 +247,6 @@ static void catching_up_is_given_up_when_it_does_not_help(void **state)
 
 static void catching_up_goes_on_while_it_helps(void **state)
 {
-	(void)state;
 	stand_still(60);
 	R->c.now_ns += 500000000;
 	tick(); /* 28 and not 60 */
@@ -284,7 +274,6 @@ static void what_came_of_a_block_is_read_after_two_blocks_time(void **state)
 {
 	uint64_t since;
 
-	(void)state;
 	begin_backlog(0);
 	data(35, 0);
 	while (unread() > 0) { /* to the end of a block */
@@ -304,7 +293,6 @@ static void what_came_of_a_block_is_read_after_two_blocks_time(void **state)
 /* Of a long block no more waits in the ring than a sixteenth of it. */
 static void a_long_block_is_read_in_pieces(void **state)
 {
-	(void)state;
 	take_reports();
 	forget_daemon();
 	R->block_frames = ASSEMBLE_SLICE;
@@ -336,7 +324,6 @@ static void the_recorder_is_offered_what_was_read(void **state)
 {
 	uint64_t cells;
 
-	(void)state;
 	begin_backlog(0);
 	atomic_store(&R->tap.link[0].wanted, true);
 	tick();
@@ -359,7 +346,6 @@ static void the_recorder_holds_the_ring_to_its_half(void **state)
 {
 	uint64_t release;
 
-	(void)state;
 	data(60, 0);
 	atomic_store(&R->tap.link[0].wanted, true);
 	tick();

@@ -39,7 +39,6 @@ static void board_goes(void)
 /* The border of the next change is below that of the last one. */
 static void a_change_after_the_counts_restart_is_told(void **state)
 {
-	(void)state;
 	begin(0x3);
 	path_wait_frames(0, 60000);
 	change(42);
@@ -58,7 +57,6 @@ static void a_change_after_the_counts_restart_is_told(void **state)
 /* Its border never comes. */
 static void a_change_is_told_when_the_ring_ends_before_the_border(void **state)
 {
-	(void)state;
 	begin(0x3);
 	atomic_store(&path.mode, PATH_HOLD); /* the links stand still */
 	path_pump(500);
@@ -83,7 +81,6 @@ static void a_change_is_told_again_until_it_is_saved(void **state)
 	struct capture_config c = path_config(0x3);
 	uint64_t slice;
 
-	(void)state;
 	begin(0x3);
 	change(42);
 	path_wait_frames(0, 8000);
@@ -116,7 +113,6 @@ static void a_border_outlives_the_daemon(void **state)
 	struct capture_config c = path_config(0x3);
 	uint64_t slice;
 
-	(void)state;
 	begin(0x3);
 	atomic_store(&path.mode, PATH_HOLD); /* the links stand still */
 	path_pump(500);
@@ -142,7 +138,6 @@ static void new_rings_wait_for_the_run_of_the_journal(void **state)
 	struct capture_command journal = {.type = CAPTURE_RUN_JOURNAL, .run = 7};
 	struct capture_config c = path_config(0x3);
 
-	(void)state;
 	c.journal_wait_ms = 60000;
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_start(&c);

@@ -133,7 +133,6 @@ static void a_configuration_out_of_range_is_refused(void **state)
 	struct capture_config c = config();
 	struct capture *none = NULL;
 
-	(void)state;
 	create(&c);
 	for (unsigned i = 0; i < 4; i++) {
 		c = config();
@@ -153,7 +152,6 @@ static void so_many_frames_may_be_out(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	assert_int_equal(capture_out_frames(16000, 80), 16000);
 	assert_int_equal(capture_out_frames(1000000, 8), 4096 * 7 / 8 * 8);
@@ -166,7 +164,6 @@ static void only_the_links_of_the_configuration_are_claimed(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	c.links = 0x5;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
@@ -181,7 +178,6 @@ static void a_board_whose_link_is_taken_is_closed_again(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	B.claim_error = -EBUSY;
 	assert_int_equal(capture_start(C), -EBUSY);
@@ -196,7 +192,6 @@ static void a_board_is_not_opened_before_there_is_a_place_for_its_end(void **sta
 	struct capture_config c = config();
 	struct capture_status s;
 
-	(void)state;
 	create(&c);
 	for (unsigned i = 0; i < CAPTURE_RETIRED; i++) {
 		assert_int_equal(open_board(C), 0);
@@ -222,7 +217,6 @@ static void a_board_that_is_gone_is_looked_for_again(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	tick(C, true);
@@ -265,7 +259,6 @@ static void a_board_that_goes_leaves_no_cell_unread(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	c.pool_bytes = 1u << 20;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
@@ -288,7 +281,6 @@ static void another_handle_is_granted_once(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	c.links = 0x3;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
@@ -317,7 +309,6 @@ static void a_label_speaks_of_one_boot_of_one_board(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	for (unsigned i = 0; i < 4; i++) {
 		B.info.serial += i == 1;
@@ -336,7 +327,6 @@ static void a_label_is_in_the_page_before_a_block_carries_it(void **state)
 	struct capture_config c = config();
 	struct owner_account account;
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	command(&label);
@@ -354,7 +344,6 @@ static void saved_rows_leave_the_page_of_their_own_beginning_only(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	for (unsigned begun = 1; begun <= 2; begun++) {
 		struct capture_command saved = {.type = CAPTURE_SAVED, .begun = 1};
@@ -385,7 +374,6 @@ static void open_rows_are_told_every_half_second(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	come(20);
@@ -408,7 +396,6 @@ static void the_status_is_that_of_the_last_tick(void **state)
 	struct capture_config c = config();
 	struct capture_status s;
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	come(20);
@@ -439,7 +426,6 @@ static void new_rings_wait_for_the_journals_run(void **state)
 	struct capture_config c = config();
 	uint64_t read;
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	C->journal_by_ns = mono_ns + 100 * PER * TDM_FRAME_NS;
@@ -463,7 +449,6 @@ static void a_run_that_is_known_is_not_waited_for(void **state)
 	struct capture_command journal = {.type = CAPTURE_RUN_JOURNAL, .run = 5};
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	C->journal_by_ns = UINT64_MAX;
@@ -485,7 +470,6 @@ static void who_waits_for_the_board_is_woken_by_it(void **state)
 	} table[] = {{32, false, 2}, {40, false, -1}, {80, false, -1}, {80, true, 2}};
 	struct capture_config c = config();
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		capture_destroy(C);
 		c.block_frames = table[i].block_frames;
@@ -528,7 +512,6 @@ static void a_ring_needs_three_eighths_for_a_successor(void **state)
 {
 	struct capture_config c = config();
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	come(DEPTH / 8 * 5);
@@ -543,7 +526,6 @@ static void a_stop_waits_while_blocks_come_back(void **state)
 	struct capture_config c = config();
 	uint64_t from, read;
 
-	(void)state;
 	create(&c);
 	assert_int_equal(open_board(C), 0);
 	come(20);
@@ -576,7 +558,6 @@ static void what_is_in_the_queues_at_the_end_is_freed(void **state)
 	struct capture_config c = config();
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		memory = i == 3 ? mallinfo2().uordblks + mallinfo2().hblkhd : memory;
 		create(&c);

@@ -22,7 +22,6 @@ static unsigned told_count;
 
 static void tell(void *context, const struct run_change *c)
 {
-	(void)context;
 	if (!c->planned) {
 		told[told_count++ % 16] = *c;
 	}
@@ -64,7 +63,6 @@ static void expect(unsigned n, uint32_t run, uint32_t ended, uint64_t frame)
  * run before it. */
 static void borders_lie_ahead_and_differ(void **state)
 {
-	(void)state;
 	begin(10 * SLICE + 5, false);
 	links[1].front = 12 * SLICE;
 	change(7);
@@ -88,7 +86,6 @@ static void borders_lie_ahead_and_differ(void **state)
 /* It takes effect with the next data, and the accounts keep it until the journal has it. */
 static void a_change_without_data_is_told_and_kept(void **state)
 {
-	(void)state;
 	begin(0, false);
 	change(7);
 	expect(0, 7, 0, 0);
@@ -117,7 +114,6 @@ static void pages_of_a_dead_daemon_agree(void **state)
 {
 	struct owner_account older;
 
-	(void)state;
 	begin(10 * SLICE, true);
 	change(7);
 	older = account[1];
@@ -148,7 +144,6 @@ static void pages_of_a_dead_daemon_agree(void **state)
 /* Killed before a page of no use had got what the others tell: it has sent frames, but no run of its own. */
 static void a_page_begun_in_the_place_of_a_bad_one_agrees(void **state)
 {
-	(void)state;
 	begin(10 * SLICE, true);
 	account[0].run[0].run = 7;
 	account_add_run(&account[0], 13 * SLICE, 0, 3);
@@ -162,7 +157,6 @@ static void a_page_begun_in_the_place_of_a_bad_one_agrees(void **state)
  * block carries the run before. */
 static void unread_pages_become_the_first(void **state)
 {
-	(void)state;
 	begin(0, true);
 	account[0].run[0].run = 7;
 	run_border_agree(&border, links, tell, NULL);
@@ -174,7 +168,6 @@ static void unread_pages_become_the_first(void **state)
  * not resume. */
 static void the_run_of_the_journal_goes_on(void **state)
 {
-	(void)state;
 	begin(0, false);
 	run_border_journal(&border, links, 7, tell, NULL);
 	assert_int_equal(account_run(&account[0], 0), 7);
@@ -192,7 +185,6 @@ static void the_run_of_the_journal_goes_on(void **state)
 /* The journal has the slice of a planned end; a page that has it reports it, once. */
 static void a_planned_end_comes(void **state)
 {
-	(void)state;
 	begin(0, false); /* its rings are gone */
 	run_border_ending(&border, links, 7, tell, NULL);
 	assert_int_equal(told_count, 1);
@@ -214,7 +206,6 @@ static void a_planned_end_comes(void **state)
 /* A change without room waits; if its run is ended before, it never began, and that is reported. */
 static void a_change_waits_for_room(void **state)
 {
-	(void)state;
 	begin(10 * SLICE, false);
 	for (uint32_t run = 1; run < OWNER_RUNS; run++) {
 		change(run);
@@ -242,7 +233,6 @@ static void a_change_while_the_board_was_away_is_made_up_for(void **state)
 {
 	struct owner_account kept;
 
-	(void)state;
 	begin(10 * SLICE, false);
 	border.known = true;
 	kept = account[0];

@@ -67,7 +67,6 @@ static void expect_well(const char *what, unsigned points)
 
 static void a_change_and_trouble_at_every_step(void **state)
 {
-	(void)state;
 	for (unsigned when = 0; when < 2; when++) {
 		unsigned points = run_through(TROUBLE_NONE, 0, when) + 60;
 
@@ -112,7 +111,6 @@ static void changes_and_trouble_at_random(void **state)
 	const char *one = getenv("FCM_SEED"), *many = getenv("FCM_SEEDS");
 	uint64_t seeds = many ? strtoull(many, NULL, 10) : 300;
 
-	(void)state;
 	if (one) {
 		random_life(strtoull(one, NULL, 10));
 		return;
@@ -125,7 +123,6 @@ static void changes_and_trouble_at_random(void **state)
 /* A request is answered although the board delivers no data, and takes effect later. */
 static void a_request_without_data_is_answered(void **state)
 {
-	(void)state;
 	runs_rig_init(&rig, 2);
 	ticks(20);
 	rig.data_back = 1000;
@@ -147,7 +144,6 @@ static void a_request_without_data_is_answered(void **state)
 /* A second request for the end of a run waits with the change that is under way. */
 static void an_end_asked_again_is_answered_with_it(void **state)
 {
-	(void)state;
 	runs_rig_init(&rig, 3);
 	ticks(20);
 	runs_rig_reach(&rig, true);
@@ -169,7 +165,6 @@ static void an_end_asked_again_is_answered_with_it(void **state)
 /* The answer to an end waits for the journal, a second where an owner page keeps the change meanwhile. */
 static void an_end_is_answered_when_it_is_kept(void **state)
 {
-	(void)state;
 	runs_rig_init(&rig, 4);
 	ticks(20);
 	runs_rig_reach(&rig, true);
@@ -225,7 +220,6 @@ static void a_row_that_was_given_up_is_put_again(void **state)
 	struct capture_report again = {.type = CAPTURE_RUN_BEGUN};
 	struct rig_stored row, other;
 
-	(void)state;
 	runs_rig_init(&rig, 7);
 	ticks(20);
 	runs_rig_reach(&rig, true);
@@ -256,7 +250,6 @@ static void a_run_that_goes_on_keeps_its_first_slice(void **state)
 {
 	uint64_t first;
 
-	(void)state;
 	runs_rig_init(&rig, 8);
 	ticks(20);
 	runs_rig_reach(&rig, true);
@@ -277,7 +270,6 @@ static void a_start_that_was_given_up_is_ended(void **state)
 {
 	struct rig_stored held;
 
-	(void)state;
 	runs_rig_init(&rig, 5);
 	ticks(20);
 	assert_true(runs_rig_ask(&rig, true));
@@ -301,7 +293,6 @@ static void a_start_that_was_given_up_is_ended(void **state)
  * next one has another number and begins. */
 static void a_run_that_only_the_ring_knows_gives_way(void **state)
 {
-	(void)state;
 	runs_rig_init(&rig, 9);
 	ticks(20);
 	for (unsigned n = 0; n < 5; n++) {
@@ -329,7 +320,6 @@ static void a_run_that_only_the_ring_knows_gives_way(void **state)
 /* The same, asked for before the ring's run has ended: whatever its number, what was asked for begins. */
 static void a_run_asked_for_early_begins_whatever_the_rings_know(void **state)
 {
-	(void)state;
 	runs_rig_init(&rig, 9);
 	ticks(20);
 	for (unsigned n = 0; n < 5; n++) {
@@ -355,7 +345,6 @@ static void a_run_asked_for_early_begins_whatever_the_rings_know(void **state)
 /* When the daemon is stopped, a waiting client is answered. */
 static void a_stop_of_the_daemon_answers(void **state)
 {
-	(void)state;
 	runs_rig_init(&rig, 6);
 	ticks(20);
 	assert_true(runs_rig_ask(&rig, true));

@@ -12,8 +12,6 @@ static const struct nanet3_tx word = {.link = 1, .kind = NANET3_TX_REQUEST, .byt
 
 static void ignore(const struct nanet3_event *event, void *context)
 {
-	(void)event;
-	(void)context;
 }
 
 static struct watch *started_watch(void)
@@ -43,7 +41,6 @@ static void links_not_granted_yet_are_waited_for(void **state)
 	struct nanet3 *owner = open_board();
 	struct watch *w = started_watch();
 
-	(void)state;
 	assert_int_equal(privilege_admin(false), 0);
 	wait_locked(w);
 	assert_int_equal(watch_send(w, &word), -EAGAIN);
@@ -63,7 +60,6 @@ static void links_of_others_are_refused_in_the_end(void **state)
 	struct watch *w = started_watch();
 	uint64_t until;
 
-	(void)state;
 	assert_int_equal(privilege_admin(false), 0);
 	wait_locked(w);
 	assert_int_equal(nanet3_claim(owner, 1, 0, NULL), 0);

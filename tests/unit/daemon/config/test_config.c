@@ -24,7 +24,6 @@ static char file[64], drop_ins[64];
 
 static int make_directory(void **state)
 {
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(file, sizeof(file), "%s/board.conf", directory);
 	snprintf(drop_ins, sizeof(drop_ins), "%s/board.conf.d", directory);
@@ -33,7 +32,6 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	(void)state;
 	unlink(file);
 	rmdir(drop_ins);
 	return rmdir(directory);
@@ -72,7 +70,6 @@ static void defaults(void **state)
 {
 	struct config c;
 
-	(void)state;
 	load(FLOORS, &c);
 	assert_string_equal(c.board.device, "/dev/nanet3-0");
 	assert_int_equal(c.data.block_frames, 80);
@@ -106,7 +103,6 @@ static void budgets(void **state)
 	struct config c;
 	uint64_t sum = 0;
 
-	(void)state;
 	assert_int_equal(config_stream_bytes(1u << FCM_PMT), 9168);
 	assert_int_equal(config_stream_bytes(1u << FCM_HYDROPHONE | 1u << FCM_INSTRUMENT), 384);
 	load(FLOORS, &c);
@@ -139,7 +135,6 @@ static void feed_ports(void **state)
 	struct config_report *report = NULL;
 	struct config c;
 
-	(void)state;
 	write_text(file, FLOORS "[feed]\nenabled = yes\naddress = ::1\n");
 	assert_int_equal(config_load(file, 3, NULL, &c, &report), 0);
 	assert_true(c.feed.enabled);
@@ -170,7 +165,6 @@ static void all_types(void **state)
 		"[clock]\nholdover = rb\nsystem_clock = off\nearliest = 2027-02-28\n"
 		"[daemon]\nlog_level = debug\nname = %N of 100%%\n";
 
-	(void)state;
 	load(text, &c);
 	assert_string_equal(c.board.device, "unix:/run/x.sock");
 	assert_int_equal(c.data.block_frames, 1600);
@@ -199,7 +193,6 @@ static void instance_number(void **state)
 	struct config c;
 	const char *overrides[] = {"link 0.floor=1", "daemon.name=%(100+N)x%%", NULL};
 
-	(void)state;
 	assert_int_equal(config_load(NULL, 3, overrides, &c, &report), 0);
 	assert_string_equal(c.board.device, "/dev/nanet3-3");
 	assert_string_equal(c.data.reserved_endpoint, "tcp://127.0.0.1:5713");
@@ -292,7 +285,6 @@ static void mistakes(void **state)
 		{"[link 0]\nfloor = 3\nenabled = no\n", 0, "no link has a floor"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct config_report *report = NULL;
 		struct config c;
@@ -325,7 +317,6 @@ static void collects_all(void **state)
 	struct config_report *report;
 	struct config c;
 
-	(void)state;
 	write_text(file, "[data]\ntick_us = 1\nnonsense\n[clock\n[phase]\ntolerance = 3\n");
 	assert_int_equal(config_load(file, 0, NULL, &c, &report), -EINVAL);
 	assert_int_equal(config_errors(report), 5); /* and no floor */
@@ -338,7 +329,6 @@ static void not_a_text(void **state)
 	struct config c;
 	char *big = malloc(3000000);
 
-	(void)state;
 	assert_non_null(big);
 	write_bytes(file, "[data]\nti\0ck_us = 3\n", 20);
 	assert_int_equal(config_load(file, 0, NULL, &c, &report), -EINVAL);
@@ -371,7 +361,6 @@ static void later_ones_win(void **state)
 	char one[128], two[128], other[128];
 	struct config c;
 
-	(void)state;
 	snprintf(two, sizeof(two), "%s/20-b.conf", drop_ins);
 	snprintf(one, sizeof(one), "%s/10-a.conf", drop_ins);
 	snprintf(other, sizeof(other), "%s/30-c.conf~", drop_ins);
@@ -416,7 +405,6 @@ static void check_and_print(void **state)
 	struct config a, b;
 	char *text, *again;
 
-	(void)state;
 	load("[link 2]\nfloor = 7\nname = a 50%% thing\n[group z]\nstreams = instrument\n"
 	     "[phase]\ndrift_ps = 1234.5\n[data]\nmonitor_endpoint=\n",
 	     &a);
@@ -455,7 +443,6 @@ static void reload(void **state)
 	struct changes changes = {""};
 	struct config a, b;
 
-	(void)state;
 	load(FLOORS, &a);
 	assert_int_equal(config_diff(&a, &a, on_change, &changes), 0);
 	assert_string_equal(changes.text, "");
@@ -476,7 +463,6 @@ static void example(void **state)
 	struct config example_config, defaults_config, uncommented;
 	FILE *f = open_memstream(&made, &made_size), *bare;
 
-	(void)state;
 	config_print_example(f);
 	fclose(f);
 	f = fopen("schemas/example.conf", "r");
@@ -537,7 +523,6 @@ static void ranges(void **state)
 	const struct option *tables[] = {config_options, config_group_options, config_link_options};
 	unsigned numbers = 0;
 
-	(void)state;
 	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
 		for (const struct option *o = tables[t]; o->section; o++) {
 			double step = o->type == OPTION_DOUBLE ? 1e-3 : 1;
@@ -588,7 +573,6 @@ static void endpoints(void **state)
 	};
 	const struct option *o = config_options;
 
-	(void)state;
 	while (strcmp(o->key, "reserved_endpoint") != 0) {
 		o++;
 	}
@@ -609,7 +593,6 @@ static void manual_page(void **state)
 	unsigned keys = 0;
 	FILE *f = fopen("daemon/fcm-server.conf.5", "r"), *all, *example_file;
 
-	(void)state;
 	if (!f) {
 		skip(); /* not run from the top of the tree */
 	}
@@ -643,7 +626,6 @@ static void manual_page(void **state)
 
 static void holdover_classes(void **state)
 {
-	(void)state;
 	/* Neither what 4 h nor what 24 h cost is exceeded. */
 	assert_true(config_holdover_ppb(CONFIG_RB) * 86400 >= 1000);
 	assert_true(config_holdover_ppb(CONFIG_RB) * 14400 >= 199.9);

@@ -85,19 +85,16 @@ static int set_up_as(int type)
 
 int rig_set_up(void **state)
 {
-	(void)state;
 	return set_up_as(ZMQ_ROUTER);
 }
 
 int rig_set_up_monitor(void **state)
 {
-	(void)state;
 	return set_up_as(ZMQ_PUB);
 }
 
 int rig_tear_down(void **state)
 {
-	(void)state;
 	fcmdata_close(rig.h);
 	zmq_close(rig.socket);
 	zmq_ctx_term(rig.context);

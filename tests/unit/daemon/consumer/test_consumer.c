@@ -146,7 +146,6 @@ static int setup(void **state)
 {
 	struct floor_model w = {.rng = 0x1234567887654321ull};
 
-	(void)state;
 	memset(&bench, 0, sizeof(bench));
 	bench.label = (struct label){
 		.time_epoch = 1,
@@ -173,7 +172,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	consumer_check_destroy(bench.check);
 	close(bench.record_fd);
 	unlink(bench.truth_path);
@@ -358,7 +356,6 @@ static void test_all_equal(void **state)
 	const struct consumer_counts *n;
 	struct book *b;
 
-	(void)state;
 	receive_all();
 	n = consumer_check_counts(bench.check);
 	assert_int_equal(n->blocks, 2 * BLOCKS);
@@ -394,7 +391,6 @@ static void test_lost_frames(void **state)
 	const struct book_tally *t;
 	struct book *b;
 
-	(void)state;
 	bench.loss[40] = TDM_LOSS_CRC;
 	bench.truth[40].fate = TDM_LOSS_CRC;
 	bench.loss[80] = TDM_LOSS_CRC;
@@ -430,7 +426,6 @@ static void test_dropped_blocks(void **state)
 	const struct loss_row late = {1, "slow", "pmt", FIRST + 2 * BLOCK_FRAMES, BLOCK_FRAMES};
 	struct book *b;
 
-	(void)state;
 	for (unsigned n = 0; n < BLOCKS; n++) {
 		struct sent s = build(n, FCM_PMT);
 
@@ -470,7 +465,6 @@ static void test_repeats(void **state)
 	const struct consumer_counts *n;
 	struct book *b;
 
-	(void)state;
 	assert_true(receive(&s));
 	s.header.flags |= FCM_BLOCK_RESENT;
 	seal(&s);
@@ -502,7 +496,6 @@ static void test_partly_repeated(void **state)
 	const struct consumer_counts *n;
 	struct sent s = build(0, FCM_PMT), next = build(1, FCM_PMT);
 
-	(void)state;
 	assert_true(receive(&s));
 	assert_true(receive(&next));
 	n = consumer_check_counts(bench.check);
@@ -533,7 +526,6 @@ static void test_wrong_content(void **state)
 	const struct book_example *e;
 	struct book *b;
 
-	(void)state;
 	s.payload[at + 13] ^= 1; /* charge of module 0's first hit */
 	seal(&s);
 	assert_true(receive(&s));
@@ -553,7 +545,6 @@ static void test_wrong_times(void **state)
 	uint32_t at = s.header.channel_offset[0];
 	struct book *b;
 
-	(void)state;
 	/* A second of one hit. */
 	s.payload[at + 8] ^= 1;
 	seal(&s);
@@ -590,7 +581,6 @@ static void test_times_of_the_light(void **state)
 	} rows[] = {{1, 0, true}, {5, 5, false}, {6, 5, true}, {-2 * CABLE_NS, 10, true}};
 	struct sent s = build(0, FCM_PMT);
 
-	(void)state;
 	assert_true(receive(&s));
 	free(s.payload);
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -616,7 +606,6 @@ static void test_damaged_messages(void **state)
 	struct sent s = build(0, FCM_PMT), bad;
 	unsigned taken = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 252 + 2048; i++) {
 		uint8_t *byte;
 
@@ -642,7 +631,6 @@ static void test_bad_files(void **state)
 	struct book *b = NULL;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(book_open("/nonexistent/truth", &b), -ENOENT);
 	assert_int_equal(book_open(bench.truth_path, &b), -EBADMSG); /* empty */
 	f = fopen(bench.truth_path, "w");

@@ -22,7 +22,6 @@ static void test_blocks_are_acknowledged(void **state)
 	unsigned acked;
 	int bytes;
 
-	(void)state;
 	rig_open_member();
 	for (uint64_t n = 0; n < 8; n++) {
 		rig_say_block(n, 0, FCMDATA_GOOD);
@@ -77,7 +76,6 @@ static void test_unknown_member(void **state)
 	char body[1024];
 	int bytes;
 
-	(void)state;
 	rig_open_member();
 	rig_say_block(0, 0, FCMDATA_GOOD);
 	rig_say_block(1, 0, FCMDATA_GOOD);
@@ -119,7 +117,6 @@ static void test_remembered(void **state)
 	const struct fcm_ack had = {.sequence = 5ull << 40 | 7, .tower = 1, .floor = 2};
 	const struct fcmdata_block *b;
 
-	(void)state;
 	rig_open_member();
 	assert_int_equal(fcmdata_remember(rig.h, &had), 0);
 	rig_say_block(7, RESENT, FCMDATA_GOOD);
@@ -139,7 +136,6 @@ static void test_daemon_comes_back(void **state)
 	char body[1024];
 	int bytes;
 
-	(void)state;
 	rig_open_member();
 	rig_say_block(0, 0, FCMDATA_GOOD);
 	rig_say_block(1, 0, FCMDATA_GOOD);
@@ -173,7 +169,6 @@ static void test_closed_in_the_middle_of_a_message(void **state)
 	const struct fcmdata_block *b;
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 30; round++) {
 		memory = round == 10 ? mallinfo2().uordblks : memory;
 		rig_open_member();
@@ -198,7 +193,6 @@ static void test_two_welcomes(void **state)
 	char body[1024];
 	int bytes;
 
-	(void)state;
 	rig_open_member();
 	rig_say_block(0, 0, FCMDATA_GOOD);
 	rig_say_block(1, 0, FCMDATA_GOOD);
@@ -236,7 +230,6 @@ static void test_refusals(void **state)
 	};
 	const struct fcmdata_block *b;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct pollfd p = {.events = POLLIN};
 
@@ -258,7 +251,6 @@ static void test_refusals(void **state)
 /* The name may be our own, of a connection whose end nobody has seen: asked again until it is free ... */
 static void test_name_taken_for_a_while(void **state)
 {
-	(void)state;
 	rig_open_asking();
 	for (unsigned n = 0; n < 3; n++) {
 		rig_say_words("ERROR", "{\"error\":\"name-taken\",\"retry_ms\":60000}");
@@ -279,7 +271,6 @@ static void test_name_taken_for_good(void **state)
 	int64_t end = rig_now_ms() + PATIENCE_MS;
 	int r = 0;
 
-	(void)state;
 	rig_open_asking();
 	while (r == 0 && rig_now_ms() < end) {
 		rig_say_words("ERROR",
@@ -299,7 +290,6 @@ static void test_bad_messages(void **state)
 	const void *many[300];
 	size_t bytes[300];
 
-	(void)state;
 	rig_open_member();
 	for (unsigned i = 0; i < sizeof(one) / sizeof(one[0]); i++) {
 		rig_say_words(one[i], NULL);
@@ -344,7 +334,6 @@ static void expect_refusal(const char *wanted)
 /* Nothing that is asked for again would make it readable. */
 static void test_next_version(void **state)
 {
-	(void)state;
 	rig_open_member();
 	rig_say_block(0, 0, FCMDATA_VERSION);
 	expect_refusal("version: the daemon sends data of version 2, this library reads 1: "
@@ -353,7 +342,6 @@ static void test_next_version(void **state)
 
 static void test_next_protocol(void **state)
 {
-	(void)state;
 	rig_open_asking();
 	rig_say_words("WELCOME", "{\"protocol\":2,\"board\":0}");
 	expect_refusal("version: the daemon speaks protocol 2, this library reads 1: "
@@ -363,7 +351,6 @@ static void test_next_protocol(void **state)
 /* Members that this version does not know are passed over. */
 static void test_grown_welcome(void **state)
 {
-	(void)state;
 	rig_open_asking();
 	rig_say_words("WELCOME", "{\"capabilities\":[\"x\"],\"protocol\":1,\"y\":{\"z\":[]}}");
 	rig_say_block(0, 0, FCMDATA_GOOD);
@@ -378,7 +365,6 @@ static void test_monitor_of_next_version(void **state)
 	int64_t end = rig_now_ms() + PATIENCE_MS;
 	int r = 0;
 
-	(void)state;
 	assert_int_equal(fcmdata_open(&config, &rig.h), 0);
 	while (r == 0 && rig_now_ms() < end) { /* until the subscription is there */
 		rig_say_block(0, 0, FCMDATA_VERSION);
@@ -397,7 +383,6 @@ static void test_monitor(void **state)
 	const void *part[] = {"pmt.", "x"};
 	const size_t bytes[] = {4, 1};
 
-	(void)state;
 	assert_int_equal(fcmdata_open(&config, &rig.h), 0);
 	for (uint64_t n = 0; b == NULL; n++) { /* until the subscription has arrived */
 		rig_say_block(n < 100 ? 10 : 0, 0, FCMDATA_GOOD);
@@ -456,7 +441,6 @@ static void test_bad_configurations(void **state)
 	};
 	struct fcmdata *h = (struct fcmdata *)&rig;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (fcmdata_open(&cases[i], &h) != -EINVAL) {
 			fail_msg("configuration %u is taken", i);

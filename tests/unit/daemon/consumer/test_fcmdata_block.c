@@ -131,7 +131,6 @@ static void test_hits(void **state)
 	struct fcmdata_hit hit;
 	struct sample s;
 
-	(void)state;
 	make_pmt(&s);
 	assert_int_equal(check(&s, &b), FCMDATA_GOOD);
 	assert_int_equal(b.key.sequence, s.h.sequence);
@@ -182,7 +181,6 @@ static void test_bad_hits(void **state)
 	struct fcmdata_cursor c;
 	struct fcmdata_hit hit;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sample s;
 		uint8_t bytes[HIT_MAX_BYTES];
@@ -214,7 +212,6 @@ static void test_samples(void **state)
 	struct fcmdata_hit hit;
 	struct sample s;
 
-	(void)state;
 	begin(&s, FCM_HYDROPHONE, 2, "hydrophone.T01.F02");
 	for (unsigned i = 0; i < TDM_SAMPLES; i++) {
 		le32_put(bytes + 4 * i, (uint32_t)(-5 * (int)i));
@@ -246,7 +243,6 @@ static void test_instrument(void **state)
 	struct fcmdata_cursor c;
 	struct sample s;
 
-	(void)state;
 	begin(&s, FCM_INSTRUMENT, 2, "instrument.T01.F02");
 	add(&s, 0, 1, bytes, 64);
 	add(&s, 0, 2, bytes, 63);
@@ -290,7 +286,6 @@ static void test_gap_block(void **state)
 	struct fcmdata_hit hit;
 	struct sample s;
 
-	(void)state;
 	begin(&s, FCM_PMT, 0, "pmt.T01.F02");
 	s.h.flags = FCM_BLOCK_GAP;
 	s.h.frames_lost = FRAMES;
@@ -308,7 +303,6 @@ static void test_another_version(void **state)
 	struct fcmdata_block b = {.payload = NULL};
 	struct sample s;
 
-	(void)state;
 	make_pmt(&s);
 	s.h.version = 2;
 	seal(&s);
@@ -362,7 +356,6 @@ static void test_wrong_headers(void **state)
 	struct fcmdata_block b = {.payload = NULL};
 	struct sample s;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make_pmt(&s);
 		memcpy((uint8_t *)&s.h + cases[i].offset, &cases[i].value, cases[i].size);
@@ -380,7 +373,6 @@ static void test_wrong_sizes_and_crcs(void **state)
 	struct fcmdata_block b;
 	struct sample s;
 
-	(void)state;
 	make_pmt(&s);
 	for (size_t bytes = 0; bytes < 256; bytes += 51) {
 		assert_int_equal(fcmdata_check(s.topic, strlen(s.topic), &s.h, bytes, s.payload,
@@ -410,7 +402,6 @@ static void test_wrong_index(void **state)
 	struct fcmdata_block b;
 	struct sample s;
 
-	(void)state;
 	for (unsigned i = 0; i < 6 * (FRAMES + 1); i++) {
 		static const uint32_t wrong[] = {0, 3, 4096, UINT32_MAX};
 
@@ -465,7 +456,6 @@ static void test_random_damage(void **state)
 	uint64_t rng = 99;
 	struct sample s;
 
-	(void)state;
 	for (unsigned n = 0; n < 20000; n++) {
 		struct fcmdata_block b;
 		uint8_t *copy;

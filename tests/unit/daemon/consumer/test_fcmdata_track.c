@@ -20,7 +20,6 @@ static bool late;
 
 static int set_up(void **state)
 {
-	(void)state;
 	tracks = libfcmdata_tracks_create(TRACKS_MEMBER);
 	if (tracks) {
 		libfcmdata_tracks_restart(tracks);
@@ -30,21 +29,18 @@ static int set_up(void **state)
 
 static int set_up_sole(void **state)
 {
-	(void)state;
 	tracks = libfcmdata_tracks_create(TRACKS_SOLE);
 	return tracks ? 0 : -1;
 }
 
 static int set_up_monitor(void **state)
 {
-	(void)state;
 	tracks = libfcmdata_tracks_create(TRACKS_MONITOR);
 	return tracks ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	libfcmdata_tracks_destroy(tracks);
 	return 0;
 }
@@ -114,7 +110,6 @@ static void expect_gap(uint64_t first, uint64_t blocks, uint64_t lost_blocks)
 
 static void test_repeats(void **state)
 {
-	(void)state;
 	take_new(1000, 0);
 	take_new(1001, 0);
 	take_new(1002, 0);
@@ -140,7 +135,6 @@ static void test_repeats(void **state)
 /* What was handed out before a HELLO is not awaited behind it, until it comes again. */
 static void test_memberships(void **state)
 {
-	(void)state;
 	take_new(1000, 0);
 	take_new(1001, 0);
 	assert_true(ack(1000));
@@ -156,7 +150,6 @@ static void test_memberships(void **state)
 
 static void test_gaps_of_a_group(void **state)
 {
-	(void)state;
 	take_new(1003, 0); /* the first of all: nothing is known before */
 	take(1005, 0);
 	expect_gap(1004, 1, 1); /* inside the slice */
@@ -175,7 +168,6 @@ static void test_gaps_that_are_not_certain(void **state)
 {
 	struct fcmdata_block b;
 
-	(void)state;
 	take_new(1003, RESENT); /* left behind by another member, who may have had the next, too */
 	take(1005, RESENT);
 	expect_gap(1004, 1, 0);
@@ -197,7 +189,6 @@ static void test_gaps_that_are_not_certain(void **state)
 
 static void test_gaps_of_a_sole_member(void **state)
 {
-	(void)state;
 	take_new(1003, 0);
 	take(1050, 0);
 	expect_gap(1004, 46, 46);
@@ -218,7 +209,6 @@ static void test_gaps_of_a_sole_member(void **state)
 /* It was killed with 1002 in hand and 1003 to 1009 acknowledged: the first alone comes again. */
 static void test_a_sole_member_that_was_restarted(void **state)
 {
-	(void)state;
 	take_new(1002, RESENT);
 	take(1010, RESENT);
 	expect_gap(1003, 7, 0);
@@ -231,7 +221,6 @@ static void test_a_sole_member_that_was_restarted(void **state)
 /* What others had acknowledged comes to it all the same. */
 static void test_gaps_of_a_monitor(void **state)
 {
-	(void)state;
 	take_new(1003, RESENT);
 	take(1050, 0);
 	expect_gap(1004, 46, 46);
@@ -259,7 +248,6 @@ static void test_lives_of_a_monitor(void **state)
 		{6, 0, 80080, 0},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		take_it(block(cases[i].epoch, cases[i].first / BLOCK, BLOCK, cases[i].flags));
 		assert_int_equal(taken.gap_lost, cases[i].missed);
@@ -272,7 +260,6 @@ static void test_what_is_no_gap(void **state)
 {
 	struct fcmdata_block b;
 
-	(void)state;
 	take_new(1019, 0);
 	take_it(block(5, 1020, 1600, FCM_BLOCK_GAP));
 	expect_gap(0, 0, 0);
@@ -304,7 +291,6 @@ static void test_what_is_no_gap(void **state)
 
 static void test_the_board_begins_anew(void **state)
 {
-	(void)state;
 	take_new(1000, 0);
 	assert_true(ack(1000));
 	take_it(block(6, 0, BLOCK, 0)); /* another DMA epoch */
@@ -333,7 +319,6 @@ static void test_other_block_lengths(void **state)
 {
 	struct fcmdata_block b = block(5, 10000, 8, RESENT);
 
-	(void)state;
 	take_new(999, 0);
 	take_new(1000, 0);
 	b.header.first_frame = 80080; /* block 10010 of 8 frames: right behind */
@@ -354,7 +339,6 @@ static void test_repeats_over_a_change_of_length(void **state)
 {
 	struct fcmdata_block b = long_block(5010, 16, 0); /* right after 1001 of 80 frames */
 
-	(void)state;
 	take_new(1000, 0);
 	take_new(1001, 0);
 	assert_true(ack(1000));
@@ -391,7 +375,6 @@ static void test_keys_without_a_length(void **state)
 {
 	struct fcm_ack key = block(5, 1000, BLOCK, 0).key;
 
-	(void)state;
 	key.block_frames = 0;
 	assert_int_equal(libfcmdata_tracks_remember(tracks, &key), 0);
 	take(1000, RESENT);
@@ -407,7 +390,6 @@ static void test_keys_without_a_length(void **state)
 /* Old things are forgotten, not mistaken. */
 static void test_the_window(void **state)
 {
-	(void)state;
 	for (uint64_t n = 1000; n < 1000 + 70010; n++) {
 		take_new(n, 0);
 		assert_true(ack(n));
@@ -430,7 +412,6 @@ static void test_the_window(void **state)
 /* More floors and epochs than are remembered: the oldest go, nothing grows. */
 static void test_many_tracks(void **state)
 {
-	(void)state;
 	for (uint32_t epoch = 1; epoch <= 1000; epoch++) {
 		take_it(block(epoch, 7, BLOCK, 0));
 		take_it(block(epoch, 7, BLOCK, RESENT));

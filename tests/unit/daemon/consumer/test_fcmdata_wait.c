@@ -45,7 +45,6 @@ static void test_duty_without_receiving(void **state)
 {
 	char word[16];
 
-	(void)state;
 	rig_open_member();
 	fcmdata_alive(rig.h);
 	rig_daemon_dies();
@@ -76,7 +75,6 @@ static void test_descriptor(void **state)
 	unsigned spins = 0, blocks = 0;
 	int64_t end;
 
-	(void)state;
 	rig_open_member();
 	p.fd = fcmdata_fd(rig.h);
 	assert_true(p.fd >= 0);
@@ -123,7 +121,6 @@ static void test_descriptor_and_acknowledgements(void **state)
 	const struct fcmdata_block *b;
 	unsigned n = 0;
 
-	(void)state;
 	rig_open_member();
 	p.fd = fcmdata_fd(rig.h);
 	for (uint64_t k = 0; k < 16; k++) {
@@ -154,7 +151,6 @@ static void test_signal_inside_a_message(void **state)
 {
 	const struct fcmdata_block *b;
 
-	(void)state;
 	rig_open_member();
 	rig_say_block(0, 0, FCMDATA_GOOD);
 	fcmdata_release(rig.h, rig_receive(0));
@@ -174,7 +170,6 @@ static void test_signal_inside_a_message(void **state)
 
 static void on_alarm(int number)
 {
-	(void)number;
 }
 
 static void test_signal(void **state)
@@ -184,7 +179,6 @@ static void test_signal(void **state)
 	struct sigaction action = {.sa_handler = on_alarm};
 	const struct fcmdata_block *b;
 
-	(void)state;
 	rig_open_member();
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &soon, NULL);

@@ -38,8 +38,6 @@ static struct control_groups groups; /* no roles */
 
 static void answer(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	(void)context;
 	control_answer(rq, NULL);
 }
 
@@ -70,8 +68,6 @@ static struct control_request *held;
 
 static void hold(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	(void)context;
 	control_hold(rq);
 	held = rq;
 }
@@ -98,8 +94,6 @@ static unsigned kept_count;
 
 static void keep(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	(void)context;
 	kept[kept_count++] = rq;
 }
 
@@ -122,7 +116,6 @@ static const struct control_op *const tables[] = {ops, more_ops, NULL};
 
 static int begin(void **state)
 {
-	(void)state;
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/control.sock", directory);
@@ -134,7 +127,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	dispatch_destroy(desk);
 	event_base_free(base);
 	unlink(path);
@@ -191,7 +183,6 @@ static void test_one_daemon(void **state)
 	struct control *first = NULL, *second = NULL;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(open_at(path, &first), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0660);
@@ -212,7 +203,6 @@ static void test_two_starts(void **state)
 	struct control *c = NULL;
 	int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600), other;
 
-	(void)state;
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	other = foreign_socket(false);
 	assert_int_equal(connect_to(path), -ECONNREFUSED);
@@ -227,7 +217,6 @@ static void test_stale(void **state)
 {
 	struct control *c = NULL;
 
-	(void)state;
 	close(foreign_socket(true)); /* as kill -9 leaves it */
 	assert_int_equal(open_at(path, &c), 0);
 	assert_true(can_connect(path));
@@ -239,7 +228,6 @@ static void test_foreign(void **state)
 	struct control *c = NULL;
 	int fd = foreign_socket(true), waiting[8], count = 0;
 
-	(void)state;
 	assert_int_equal(open_at(path, &c), -EADDRINUSE);
 	/* It is too busy to answer: nobody waits for that. */
 	while (count < 8 && (waiting[count] = connect_to(path)) >= 0) {
@@ -265,7 +253,6 @@ static void test_late_end(void **state)
 {
 	struct control *old = NULL, *new = NULL;
 
-	(void)state;
 	assert_int_equal(open_at(path, &old), 0);
 	assert_int_equal(unlink(path) | unlink(lock) | rmdir(directory) | mkdir(directory, 0700),
 			 0);
@@ -284,7 +271,6 @@ static void test_removed(void **state)
 	struct control_stats stats;
 	int fd, before;
 
-	(void)state;
 	assert_int_equal(open_at(path, &c), 0);
 	before = connect_to(path);
 	event_base_loop(base, EVLOOP_NONBLOCK);
@@ -326,7 +312,6 @@ static void test_crowd(void **state)
 	unsigned answered = 0;
 	int fd[CROWD];
 
-	(void)state;
 	served = 0;
 	assert_int_equal(open_at(path, &c), 0);
 	for (unsigned n = 0; n < CROWD; n++) {
@@ -385,7 +370,6 @@ static void test_ended(void **state)
 	struct control_stats stats;
 	int fd[CROWD], half, gone;
 
-	(void)state;
 	served = 0;
 	marks = 0;
 	assert_int_equal(open_at(path, &c), 0);
@@ -425,7 +409,6 @@ static void test_name_service(void **state)
 	char number[32];
 	int fd;
 
-	(void)state;
 	snprintf(number, sizeof(number), "uid %u", geteuid());
 	for (unsigned round = 0; round < 2; round++) {
 		hangs = round == 0;
@@ -453,7 +436,6 @@ static void test_hold(void **state)
 	char text[512] = "";
 	int fd, other;
 
-	(void)state;
 	marks = 0;
 	held = NULL;
 	assert_int_equal(open_at(path, &c), 0);
@@ -527,7 +509,6 @@ static void test_idle_goes(void **state)
 	struct control_stats stats;
 	int fd[PLACES_UID], new;
 
-	(void)state;
 	assert_int_equal(open_at(path, &c), 0);
 	connect_many(fd, PLACES_UID, NULL);
 	assert_int_equal(ask_at(fd[0], "info"), 0);
@@ -559,7 +540,6 @@ static void test_news_go(void **state)
 	struct control *c = NULL;
 	int fd[PLACES_UID], new;
 
-	(void)state;
 	kept_count = 0;
 	assert_int_equal(open_at(path, &c), 0);
 	connect_many(fd, PLACES_UID, "news");
@@ -580,7 +560,6 @@ static void test_urgent_only(void **state)
 	struct control *c = NULL;
 	int fd[PLACES_UID], more[10];
 
-	(void)state;
 	kept_count = 0;
 	assert_int_equal(open_at(path, &c), 0);
 	connect_many(fd, PLACES_UID, "keep");
@@ -613,7 +592,6 @@ static void test_urgent_ends(void **state)
 	struct control *c = NULL;
 	int fd[PLACES_UID], urgent;
 
-	(void)state;
 	kept_count = 0;
 	assert_int_equal(open_at(path, &c), 0);
 	connect_many(fd, PLACES_UID, "keep");
@@ -640,7 +618,6 @@ static void test_urgent_full(void **state)
 	const char *last;
 	int new;
 
-	(void)state;
 	kept_count = 0;
 	assert_int_equal(open_at(path, &c), 0);
 	connect_many(fd, PLACES_UID, "keep");
@@ -670,7 +647,6 @@ static void test_flood(void **state)
 	struct control_stats stats;
 	int fd[200];
 
-	(void)state;
 	assert_int_equal(open_at(path, &c), 0);
 	for (unsigned n = 0; n < 200; n++) {
 		fd[n] = connect_to(path);
@@ -713,7 +689,6 @@ static void test_stranger(void **state)
 	int status = 0;
 	pid_t child;
 
-	(void)state;
 	groups = (struct control_groups){
 		.roles = true, .has = {[ACCESS_READER] = true}, .gid = {[ACCESS_READER] = 70003}};
 	assert_int_equal(chmod(directory, 0711), 0);
@@ -758,7 +733,6 @@ static void test_half(void **state)
 	int whole, half, slow;
 	char text[512] = "";
 
-	(void)state;
 	assert_int_equal(open_at(path, &c), 0);
 	whole = connect_to(path);
 	half = connect_to(path);
@@ -796,7 +770,6 @@ static void test_last_word(void **state)
 	struct control *c = NULL;
 	int fd;
 
-	(void)state;
 	marks = 0;
 	assert_int_equal(open_at(path, &c), 0);
 	fd = connect_to(path);

@@ -38,16 +38,12 @@ static const struct control_transport transport = {say, on_answered};
 
 static void op_ask(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	(void)context;
 	ran++;
 	control_answer(rq, NULL);
 }
 
 static void op_keep(struct control_request *rq, json_t *args, void *context)
 {
-	(void)args;
-	(void)context;
 	ran++;
 	kept = rq;
 }
@@ -78,7 +74,6 @@ static bool on_refused(void *context, struct control_request *rq, const char *op
 
 static void op_must(struct control_request *rq, json_t *args, void *context)
 {
-	(void)context;
 	ran++;
 	assert_string_equal(arg_text(args, "name"), "a");
 	assert_null(arg_text(args, "other"));
@@ -121,7 +116,6 @@ static const struct control_op *const tables[] = {ops, NULL};
 
 static int begin(void **state)
 {
-	(void)state;
 	said = NULL;
 	answered = ran = refused = 0;
 	desk = dispatch_create(tables, &ran, on_refused);
@@ -133,7 +127,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	control_client_fini(&client);
 	dispatch_destroy(desk);
 	json_decref(said);
@@ -159,7 +152,6 @@ static void test_subscribed(void **state)
 {
 	struct control_request *first;
 
-	(void)state;
 	client.peer.role = ACCESS_READER;
 	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
 	assert_true(control_client_waits(&client));
@@ -180,7 +172,6 @@ static void test_subscribed(void **state)
 /* Nobody hears the answer: what only asks is not done, what does something is. */
 static void test_unheard(void **state)
 {
-	(void)state;
 	client.peer.role = ACCESS_OPERATOR;
 	client.gone = true;
 	take("{\"v\":1,\"id\":1,\"op\":\"ask\"}");
@@ -193,7 +184,6 @@ static void test_unheard(void **state)
 /* In a place that is kept for what is urgent. */
 static void test_urgent_only(void **state)
 {
-	(void)state;
 	client.peer.role = ACCESS_READER;
 	client.urgent_only = true;
 	take("{\"v\":1,\"id\":1,\"op\":\"ask\"}");
@@ -212,7 +202,6 @@ static void test_user(void **state)
 	client.desk = desk;
 	client.peer = (struct control_peer){
 		.uid = 1000, .pid = 1, .who = "anna", .origin = "local", .role = ACCESS_READER};
-	(void)state;
 	take("{\"v\":1,\"id\":1,\"op\":\"set\"}");
 	assert_string_equal(error_text("detail"), "role");
 	assert_string_equal(error_text("message"), "set: that is for operators; anna is a reader");
@@ -225,7 +214,6 @@ static void test_roles(void **state)
 	static const char danger[] =
 		"{\"v\":1,\"id\":\"b\",\"op\":\"set\",\"args\":{\"dangerous\":true}}";
 
-	(void)state;
 	client.peer.role = ACCESS_READER;
 	take("{\"v\":1,\"id\":\"q\",\"op\":\"ask\"}");
 	assert_true(json_is_true(json_object_get(said, "ok")));
@@ -263,7 +251,6 @@ static void test_envelope(void **state)
 		"{\"v\":1,\"op\":\"none\"}",
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(wrong) / sizeof(wrong[0]); n++) {
 		take(wrong[n]);
 		assert_string_equal(error_text("code"), "usage");
@@ -282,7 +269,6 @@ static void test_ids(void **state)
 	static const char *const bad[] = {"[\"a\"]", "{}", "true"};
 	char text[400], much[200];
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
 		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%s,\"op\":\"ask\"}", good[n]);
 		take(text);
@@ -310,7 +296,6 @@ static void test_cut_names(void **state)
 {
 	char text[200];
 
-	(void)state;
 	for (unsigned ascii = 56; ascii <= 61; ascii++) {
 		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%u,\"op\":\"%.*s\xe2\x82\xac\"}",
 			 ascii, (int)ascii,
@@ -368,7 +353,6 @@ static void test_arguments(void **state)
 		{"\"s n\":1", "it takes no argument \"s n\""},
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
 		take_args(good[n]);
 		assert_true(json_is_true(json_object_get(said, "ok")));
@@ -412,7 +396,6 @@ static void test_ranges(void **state)
 	};
 	char text[256];
 
-	(void)state;
 	client.peer.role = ACCESS_OPERATOR;
 	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
 		snprintf(text, sizeof(text),
@@ -452,7 +435,6 @@ static void test_schema(void **state)
 	json_t *all = control_ops_json(tables), *operations, *op, *schema;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(json_unpack(all, "{s:o}", "operations", &operations), 0);
 	assert_int_equal(json_array_size(operations), sizeof(ops) / sizeof(ops[0]) - 1);
 	json_array_foreach (operations, n, op) {
@@ -492,7 +474,6 @@ static void test_details(void **state)
 {
 	struct sc_error error = {.code = "interlock", .message = "no", .hint = "wait"};
 
-	(void)state;
 	for (unsigned n = 0; n < ERROR_DETAILS_COUNT; n++) {
 		const char *word = error_details[n].word;
 
@@ -513,7 +494,6 @@ static void test_details(void **state)
 
 static void test_gone(void **state)
 {
-	(void)state;
 	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
 	assert_int_equal(client.open, 1);
 	assert_true(control_alive(kept));
@@ -532,7 +512,6 @@ static void test_words(void **state)
 	struct control_peer p = {.uid = 1000, .pid = 42, .who = "anna", .origin = "local"};
 	char text[128];
 
-	(void)state;
 	control_peer_words(&p, text, sizeof(text));
 	assert_string_equal(text, "anna (uid 1000, pid 42, local)");
 	control_peer_words(&client.peer, text, sizeof(text));
@@ -566,7 +545,6 @@ static void test_values(void **state)
 	json_error_t error;
 	json_t *message;
 
-	(void)state;
 	message = loaded("7", most, &error);
 	assert_int_equal(json_array_size(json_object_get(message, "x")), most);
 	json_decref(message);
@@ -587,7 +565,6 @@ static void test_golden(void **state)
 	static const char *const names[] = {"request.json", "request-grown.json",
 					    "request-next.json"};
 
-	(void)state;
 	client.peer.role = ACCESS_READER;
 	for (unsigned n = 0; n < 3; n++) {
 		char path[128];

@@ -45,15 +45,11 @@ static char login_text[120]; /* of the last */
 
 static void op_ask(struct control_request *rq, json_t *args, void *unused)
 {
-	(void)args;
-	(void)unused;
 	control_answer(rq, json_pack("{s:s}", "who", control_peer(rq)->origin));
 }
 
 static void op_keep(struct control_request *rq, json_t *args, void *unused)
 {
-	(void)args;
-	(void)unused;
 	kept = rq;
 	control_peer_words(control_peer(rq), kept_who, sizeof(kept_who));
 }
@@ -62,8 +58,6 @@ static void op_much(struct control_request *rq, json_t *args, void *unused)
 {
 	static char text[1 << 20];
 
-	(void)args;
-	(void)unused;
 	memset(text, 'x', sizeof(text) - 1);
 	control_answer(rq, json_pack("{s:s}", "much", text));
 }
@@ -73,8 +67,6 @@ static void op_chatter(struct control_request *rq, json_t *args, void *unused)
 {
 	struct network_status v = {.unsent = 0};
 
-	(void)args;
-	(void)unused;
 	for (unsigned n = 0; n < 1000000 && v.unsent == 0; n++) {
 		control_progress(rq, json_pack("{s:i}", "n", n));
 		network_get_status(network, &v);
@@ -91,7 +83,6 @@ static const struct control_op *const tables[] = {ops, NULL};
 
 static void on_login(void *unused, const struct access_key *key, const char *address, uint64_t more)
 {
-	(void)unused;
 	logins++;
 	snprintf(login_text, sizeof(login_text), "%s %s %s %u", key->name,
 		 access_role_name(key->right.role), address, (unsigned)more);
@@ -125,7 +116,6 @@ static int begin(void **state)
 		.endpoint = endpoint, .key_file = path, .rate = 1, .burst = 60, .login = on_login};
 	struct sc_error error = {0};
 
-	(void)state;
 	kept = NULL;
 	logins = 0;
 	list.count = 0;
@@ -148,7 +138,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	while (clients_count) {
 		zmq_close(clients[--clients_count]);
 	}
@@ -235,7 +224,6 @@ static void test_roles(void **state)
 {
 	void *a = client(&reader), *b = client(&operator), *c = client(&stranger);
 
-	(void)state;
 	expect(a, "ask", "");
 	expect(a, "set", "role");
 	expect(b, "set", "");
@@ -258,7 +246,6 @@ static void test_login(void **state)
 {
 	void *a = client(&reader), *b;
 
-	(void)state;
 	expect(a, "ask", "");
 	assert_int_equal(logins, 1);
 	assert_string_equal(login_text, "look reader 127.0.0.1 1");
@@ -283,7 +270,6 @@ static void test_gone(void **state)
 {
 	void *a = client(&reader);
 
-	(void)state;
 	ask(a, "keep");
 	WAIT(kept != NULL);
 	assert_string_equal(kept_who, "look (curve:look)");
@@ -304,7 +290,6 @@ static void test_rate(void **state)
 {
 	void *a = client(&reader), *b = client(&operator);
 
-	(void)state;
 	for (unsigned n = 0; n < 60; n++) {
 		expect(a, "ask", "");
 	}
@@ -326,7 +311,6 @@ static void test_unread(void **state)
 {
 	void *a = client(&reader);
 
-	(void)state;
 	expect(a, "ask", "");
 	for (unsigned n = 0; n < 59; n++) {
 		ask(a, "much");
@@ -342,7 +326,6 @@ static void test_hole(void **state)
 {
 	void *a = client(&reader);
 
-	(void)state;
 	ask(a, "chatter");
 	WAIT(kept != NULL);
 	assert_true(status().unsent > 0);

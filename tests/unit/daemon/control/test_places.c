@@ -36,7 +36,6 @@ static enum place_cost cost_of(const struct place *place)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(connection, 0, sizeof(connection));
 	count = 0;
 	places_init(&places, cost_of);
@@ -47,7 +46,6 @@ static int end(void **state)
 {
 	struct place *place;
 
-	(void)state;
 	while ((place = TAILQ_FIRST(&places.all))) {
 		places_leave(&places, place);
 	}
@@ -88,7 +86,6 @@ static void enter_many(int64_t uid, enum place_cost cost, unsigned many)
 /* With one too many of a user, his own goes that was idle longest, and nobody else's. */
 static void test_own_idle_first(void **state)
 {
-	(void)state;
 	enter_many(7, PLACE_IDLE, 1);
 	enter_many(1000, PLACE_IDLE, PLACES_UID);
 	places_heard(&places, &connection[1].place);
@@ -103,7 +100,6 @@ static void test_own_idle_first(void **state)
 /* Subscribers keep no newcomer of their user out. */
 static void test_news_make_room(void **state)
 {
-	(void)state;
 	enter_many(1000, PLACE_NEWS, PLACES_UID);
 	assert_ptr_equal(enter(1000, PLACE_WAITS), &connection[0]);
 	assert_false(last()->place.urgent);
@@ -114,7 +110,6 @@ static void test_urgent(void **state)
 {
 	struct connection *first;
 
-	(void)state;
 	enter_many(1000, PLACE_WAITS, PLACES_UID / 2);
 	enter_many(1000, PLACE_ASKS, PLACES_UID / 2);
 	first = &connection[count];
@@ -139,7 +134,6 @@ static void test_urgent(void **state)
 /* Who has all that a user may have, and is busy in all, takes nobody else's: it gets an urgent place. */
 static void test_no_place_of_another_user(void **state)
 {
-	(void)state;
 	enter_many(7, PLACE_IDLE, 3);
 	enter_many(1000, PLACE_WAITS, PLACES_UID);
 	assert_null(enter(1000, PLACE_IDLE));
@@ -152,7 +146,6 @@ static void test_users_leave_nothing(void **state)
 {
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
 		for (unsigned user = 0; user < 100; user++) {
 			enter_many(user, PLACE_IDLE, 1);
@@ -171,7 +164,6 @@ static void finish(void *context)
 
 static void test_its_end_is_when_all_have_left(void **state)
 {
-	(void)state;
 	enter_many(1000, PLACE_IDLE, 1);
 	assert_true(dies(finish, &places));
 	places_leave(&places, &last()->place);
@@ -183,7 +175,6 @@ static void test_reserved(void **state)
 {
 	unsigned users = (PLACES - PLACES_RESERVED) / PLACES_UID;
 
-	(void)state;
 	for (unsigned user = 0; user < users; user++) {
 		enter_many(1000 + user, PLACE_WAITS, PLACES_UID);
 	}
@@ -204,7 +195,6 @@ static void test_reserved(void **state)
 /* All are taken, not all busy: who has most gives; root's are not given to others. */
 static void test_most_gives(void **state)
 {
-	(void)state;
 	enter_many(0, PLACE_IDLE, PLACES_UID - 1);
 	enter_many(1000, PLACE_IDLE, 20);
 	enter_many(1001, PLACE_WAITS, PLACES_UID);
@@ -219,7 +209,6 @@ static void test_turns(void **state)
 {
 	struct connection *busy = connection, *other, *new;
 
-	(void)state;
 	enter_many(1000, PLACE_ASKS, 30);
 	enter_many(1001, PLACE_ASKS, 1);
 	other = last();

@@ -64,7 +64,6 @@ static void test_groups(void **state)
 	};
 	gid_t many[300];
 
-	(void)state;
 	if (geteuid() != 0) {
 		skip();
 	}
@@ -94,7 +93,6 @@ static void test_unset(void **state)
 	struct control_groups g = {.roles = false};
 	struct sc_error error = {0};
 
-	(void)state;
 	assert_int_equal(control_groups_mode(&none), 0660);
 	assert_int_equal(control_groups_mode(&experts), 0666);
 	if (geteuid() != 0) {
@@ -119,7 +117,6 @@ static void test_names(void **state)
 	const char *const readers[ACCESS_ROLES] = {[ACCESS_READER] = "root", "", ""};
 	const char *const wrong[ACCESS_ROLES] = {"root", "", "no-such-group"};
 
-	(void)state;
 	assert_int_equal(control_groups_find(empty, &g, &error), 0);
 	assert_false(g.roles || g.has[0] || g.has[1] || g.has[2]);
 	assert_int_equal(control_groups_find(socket_only, &g, &error), 0);

@@ -53,7 +53,6 @@ static void on_known(void *context)
 
 static int begin(void **state)
 {
-	(void)state;
 	hangs = false;
 	asked = told = 0;
 	base = event_base_new();
@@ -63,7 +62,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	hangs = false;
 	names_close(names);
 	event_base_free(base);
@@ -91,7 +89,6 @@ static void test_names(void **state)
 {
 	char text[64];
 
-	(void)state;
 	assert_false(names_get(names, 1000, text, sizeof(text)));
 	assert_string_equal(name_of(1000), "user1000");
 	assert_string_equal(name_of(7), "uid 7");
@@ -117,7 +114,6 @@ static void test_name_service_hangs(void **state)
 	uint64_t begin_ns = now_mono_ns();
 	char text[64];
 
-	(void)state;
 	assert_string_equal(name_of(1001), "user1001");
 	hangs = true;
 	assert_string_equal(name_of(1000), "uid 1000");

@@ -60,7 +60,6 @@ static uint64_t virtual_now(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	lines_length = lines_count = 0;
 	lines[0] = '\0';
 	fields_count = 0;
@@ -74,7 +73,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	log_close();
 	log_test_hooks(NULL, NULL, NULL);
 	return 0;
@@ -94,7 +92,6 @@ static void one_line(void **state)
 {
 	int y, mo, d, h, mi, s, ms, n = 0;
 
-	(void)state;
 	errno = EBUSY;
 	log_warning("clock", "state %s: %d", "holdover", 3);
 	assert_int_equal(errno, EBUSY);
@@ -108,7 +105,6 @@ static void one_line(void **state)
 
 static void levels(void **state)
 {
-	(void)state;
 	log_debug("x", "not written");
 	assert_int_equal(lines_count, 0);
 	log_set_level(LOG_DEBUG);
@@ -129,7 +125,6 @@ static void hostile_text(void **state)
 {
 	char *big = malloc(5000);
 
-	(void)state;
 	assert_non_null(big);
 	log_info("consumer", "name \"%s\"", "a\nb\r\x1b[2J\x7f");
 	assert_non_null(strstr(lines, "name \"a b  [2J \"\n"));
@@ -151,7 +146,6 @@ static void chatter(int link)
 
 static void limit(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 100; i++) {
 		chatter(2);
 	}
@@ -176,7 +170,6 @@ static void to_journal(void **state)
 	char stream[64];
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(fstat(STDERR_FILENO, &st), 0);
 	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
 		 (unsigned long long)st.st_ino);
@@ -228,7 +221,6 @@ static void journal_hangs(void **state)
 	char text[4096], words[64];
 	unsigned taken = 0;
 
-	(void)state;
 	snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/test_log.%d", (int)getpid());
 	assert_int_equal(bind(journald, (struct sockaddr *)&address, sizeof(address)), 0);
 	log_test_hooks(NULL, take_line, virtual_now);
@@ -263,7 +255,6 @@ static void journal_hangs(void **state)
 
 static void *talker(void *arg)
 {
-	(void)arg;
 	for (int i = 0; i < 200; i++) {
 		log_info("thread", "a line of its own, whole");
 	}
@@ -279,7 +270,6 @@ static void threads(void **state)
 	int fds[2], saved = dup(STDERR_FILENO);
 	FILE *f;
 
-	(void)state;
 	log_test_hooks(NULL, NULL, NULL);
 	assert_int_equal(pipe(fds), 0);
 	assert_true(dup2(fds[1], STDERR_FILENO) >= 0);

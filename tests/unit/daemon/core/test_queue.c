@@ -22,7 +22,6 @@ static void test_full_and_empty(void **state)
 	struct queue q;
 	struct item *p;
 
-	(void)state;
 	assert_int_equal(queue_init(&q, sizeof(struct item), 4, 0), 0);
 	assert_null(queue_peek(&q));
 	for (unsigned i = 0; i < 4; i++) {
@@ -51,7 +50,6 @@ static void test_bell(void **state)
 	struct queue q;
 	struct pollfd fd = {.events = POLLIN};
 
-	(void)state;
 	assert_int_equal(queue_init(&q, 8, 2, 1), 0);
 	fd.fd = q.fd;
 	assert_int_equal(poll(&fd, 1, 0), 0);
@@ -69,7 +67,6 @@ static void test_wrap(void **state)
 {
 	struct queue q;
 
-	(void)state;
 	assert_int_equal(queue_init(&q, sizeof(uint64_t), 8, 0), 0);
 	atomic_store(&q.head, UINT32_MAX - 3);
 	atomic_store(&q.tail, UINT32_MAX - 3);
@@ -108,7 +105,6 @@ static void test_two_threads(void **state)
 	struct queue q;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(queue_init(&q, sizeof(struct item), 64, 0), 0);
 	assert_int_equal(pthread_create(&thread, NULL, produce, &q), 0);
 	for (uint64_t i = 0; i < ITEMS;) {
@@ -138,7 +134,6 @@ static void test_home(void **state)
 		char last;
 	} * home[8];
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++) {
 		home[i] = queue_home_alloc(sizeof(*home[i]));
 		assert_non_null(home[i]);

@@ -14,7 +14,6 @@ static void test_add_and_list(void **state)
 {
 	char text[32] = "";
 
-	(void)state;
 	text_list(text, sizeof(text), "%u crc", 3u);
 	assert_string_equal(text, "3 crc");
 	text_list(text, sizeof(text), "%u alignment", 4u);
@@ -27,7 +26,6 @@ static void test_no_room(void **state)
 {
 	char text[8] = "";
 
-	(void)state;
 	for (unsigned n = 0; n < 5; n++) {
 		text_list(text, sizeof(text), "om%u", n);
 	}
@@ -40,7 +38,6 @@ static void test_bits(void **state)
 {
 	char text[32] = "of before";
 
-	(void)state;
 	assert_string_equal(text_bits(text, sizeof(text), "om", 0x80000005u), "om0, om2, om31");
 	assert_string_equal(text_bits(text, sizeof(text), "", 1u << 3), "3");
 	assert_string_equal(text_bits(text, sizeof(text), "om", 0), "");
@@ -50,7 +47,6 @@ static void test_utc(void **state)
 {
 	char text[32];
 
-	(void)state;
 	assert_string_equal(text_utc(text, sizeof(text), 0), "1970-01-01 00:00:00");
 	assert_string_equal(text_utc(text, sizeof(text), 1795372614999999999),
 			    "2026-11-22 18:36:54");

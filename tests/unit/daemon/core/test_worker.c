@@ -66,7 +66,6 @@ static void give(unsigned pieces)
 
 static int begin(void **state)
 {
-	(void)state;
 	hangs_at = PIECES;
 	hangs_until_ns = UINT64_MAX;
 	began = done_count = 0;
@@ -77,7 +76,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	event_base_free(base);
 	return 0;
 }
@@ -126,7 +124,6 @@ static void test_order_and_hang(void **state)
 {
 	uint64_t begin_ns, end_ns = now_mono_ns() + PATIENCE_NS;
 
-	(void)state;
 	assert_true(worker_busy_ns(w) == 0);
 	hangs_at = 0;
 	begin_ns = now_mono_ns();
@@ -156,7 +153,6 @@ static void test_order_and_hang(void **state)
 /* What is done has its done() by then; what has not begun has neither run() nor done(). */
 static void test_stop_waits_for_the_piece_under_way(void **state)
 {
-	(void)state;
 	hangs_at = 1;
 	hangs_until_ns = now_mono_ns() + 50000000;
 	give(2);
@@ -173,7 +169,6 @@ static void test_stop_does_not_wait_for_its_limit(void **state)
 {
 	uint64_t begin_ns = now_mono_ns();
 
-	(void)state;
 	assert_true(worker_stop(w));
 	for (unsigned n = 1; n < 20; n++) {
 		assert_int_equal(worker_start(base, "test", &w), 0);
@@ -189,7 +184,6 @@ static void test_stop_while_it_hangs(void **state)
 	unsigned before = count_open() - 1; /* without its own */
 	uint64_t end_ns = now_mono_ns() + PATIENCE_NS;
 
-	(void)state;
 	hangs_at = 1;
 	give_these(left, 3);
 	wait_until_begun(2);
@@ -212,7 +206,6 @@ static void test_a_worker_leaves_nothing_behind(void **state)
 	unsigned before = count_open();
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
 		done_count = 0;
 		give(3);
@@ -234,7 +227,6 @@ static void test_a_start_that_fails(void **state)
 	struct rlimit before, least = {.rlim_cur = 0};
 	size_t memory = 0;
 
-	(void)state;
 	assert_true(worker_stop(w));
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	least.rlim_max = before.rlim_max;
@@ -255,7 +247,6 @@ static void test_descriptor_zero(void **state)
 {
 	int input = fcntl(0, F_DUPFD_CLOEXEC, 3);
 
-	(void)state;
 	assert_true(worker_stop(w));
 	close(0);
 	assert_int_equal(worker_start(base, "test", &w), 0);

@@ -115,7 +115,6 @@ static void on_link(void *context, const struct ledger_link_row *row)
 {
 	unsigned i = (unsigned)(row->second - START / 8000);
 
-	(void)context;
 	assert_false(rows.closed[i]);
 	assert_true(ledger_link_balances(row));
 	rows.closed[i] = true;
@@ -127,7 +126,6 @@ static void on_stream(void *context, const struct ledger_stream_row *row)
 {
 	unsigned i = (unsigned)(row->second - START / 8000);
 
-	(void)context;
 	assert_true(ledger_stream_balances(row));
 	assert_int_equal(row->in_flight, 0);
 	assert_true(takes(row->stream, row->group));
@@ -254,14 +252,12 @@ static void lives_of(const struct lengths *of)
 
 static void test_lives(void **state)
 {
-	(void)state;
 	lives_of(one_length);
 }
 
 /* Daemons with other block lengths: acknowledgements beyond the cursor are still remembered. */
 static void test_lives_with_other_lengths(void **state)
 {
-	(void)state;
 	lives_of(many_lengths);
 }
 
@@ -269,7 +265,6 @@ static void test_change_of_length(void **state)
 {
 	struct owner_account a;
 
-	(void)state;
 	account_begin(&a, 80);
 	assert_int_equal(account_block_frames(&a, 0), 80);
 	assert_int_equal(account_block_frames(&a, UINT64_MAX), 80);
@@ -294,7 +289,6 @@ static void test_before_the_first(void **state)
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_ACKED, OUTCOME_ACKED};
 	struct assembled span;
 
-	(void)state;
 	account_begin(&account, B);
 	ack_tracker_begin(s, 3, &account);
 	for (unsigned n = 0; n < 3; n++) {
@@ -326,7 +320,6 @@ static void test_nonsense_outcome(void **state)
 	uint8_t outcome[GROUPS_MAX] = {OUTCOME_NOT_OFFERED, OUTCOMES};
 	struct assembled span = span_of(0);
 
-	(void)state;
 	account_begin(&account, B);
 	ack_tracker_begin(s, 3, &account);
 	ack_tracker_push(s, &span, 7);
@@ -347,7 +340,6 @@ static void test_labels_and_runs(void **state)
 	struct owner_account a;
 	struct label label;
 
-	(void)state;
 	memset(&a, 0, sizeof(a));
 	memset(&label, 0, sizeof(label));
 	assert_int_equal(account_label(&a, 5)->anchor_tai_ns, FCM_NO_TAI);
@@ -442,7 +434,6 @@ static void test_a_loss_over_many_spans_is_one_run(void **state)
 	};
 	struct ack_tracker *s = started();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct assembled span = cells_of(START + table[i].first, START + table[i].end,
 						 table[i].loss, table[i].lost);
@@ -473,7 +464,6 @@ static void test_seconds_that_a_jump_cuts_are_partial(void **state)
 		{false, 100, 100, {false, false, false, false}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct assembled span = cells_of(START, START + table[i].end, TDM_GOOD, 0);
 		struct ack_tracker *s = started();
@@ -496,7 +486,6 @@ static void test_rows_name_the_floor_of_the_span(void **state)
 	struct ack_tracker *s = started();
 	const struct ledger_link_row *row = &ack_tracker_ledger(s)->links[SECOND % LEDGER_SECONDS];
 
-	(void)state;
 	span.tower = 4;
 	span.floor = 6;
 	go_over(s, &span);
@@ -522,7 +511,6 @@ static void test_a_successor_takes_the_rows_and_no_more(void **state)
 	struct ack_tracker *s = ack_tracker_create(1, &config);
 	const struct ledger *l = ack_tracker_ledger(s);
 
-	(void)state;
 	ack_tracker_begin(s, 3, &account);
 	assert_int_equal(l->links[3].cells, 500);
 	assert_int_equal(l->links[3].restarts, 1);
@@ -546,7 +534,6 @@ static void test_lists_of_impossible_length_are_dropped(void **state)
 	};
 	struct ack_tracker *s = ack_tracker_create(1, &config);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct owner_account account = {.labels = table[i].labels, .runs = table[i].runs};
 
@@ -596,7 +583,6 @@ static void test_acknowledged_is_what_was_however_far_the_cursor_jumps(void **st
 	struct ack_tracker *s = started();
 	unsigned at = 0;
 
-	(void)state;
 	dice = 5;
 	for (size_t i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
 		struct assembled span = span_of(0);
@@ -643,7 +629,6 @@ static void test_as_many_spans_as_there_is_room_for_are_out(void **state)
 	struct assembled span = span_of(0);
 	struct ack_tracker *s = started();
 
-	(void)state;
 	for (unsigned n = 0; n < SETTLE_SPANS; n++) {
 		assert_true(has_room(s));
 		assert_int_equal(ack_tracker_out(s), n);
@@ -674,7 +659,6 @@ static void test_the_account_holds_what_it_has_room_for(void **state)
 	const struct owner_account *a = ack_tracker_account(s);
 	struct owner_account fresh = {0};
 
-	(void)state;
 	ack_tracker_begin(s, 3, &fresh);
 	for (unsigned n = 0; n < 6; n++) {
 		struct assembled span =
@@ -710,7 +694,6 @@ static void test_history_goes_when_the_cursor_has_left_it(void **state)
 	struct owner_account *a = ack_tracker_change(s);
 	struct label label;
 
-	(void)state;
 	memset(&label, 0, sizeof(label));
 	for (unsigned i = 0; i < 3; i++) {
 		label.time_epoch = i + 1;
@@ -749,7 +732,6 @@ static void test_labels_leave_runs_alone(void **state)
 	struct owner_account a;
 	struct label label;
 
-	(void)state;
 	memset(&a, 0, sizeof(a));
 	memset(&label, 0, sizeof(label));
 	for (unsigned i = 0; i < OWNER_RUNS; i++) {

@@ -232,7 +232,6 @@ static unsigned count_status(const struct kept *k, uint8_t loss)
 
 static void test_steady(void **state)
 {
-	(void)state;
 	begin();
 	cells(8000, TDM_GOOD);
 	/* The first cell's frame is START - 4: the block before START begins it. */
@@ -256,7 +255,6 @@ static void test_steady(void **state)
 
 static void test_single_losses(void **state)
 {
-	(void)state;
 	begin();
 	cells(4 + 2 * B + 10, TDM_GOOD);
 	cells(1, TDM_LOSS_CRC);
@@ -278,7 +276,6 @@ static void test_link_down(void **state)
 {
 	unsigned gaps = 0;
 
-	(void)state;
 	begin();
 	cells(4 + 1600 + 800 + 33, TDM_GOOD);
 	R->count = 0;
@@ -314,7 +311,6 @@ static void test_link_down(void **state)
 
 static void test_dead_from_the_start(void **state)
 {
-	(void)state;
 	begin();
 	cells(100, TDM_LOSS_LINK_DOWN);
 	assert_int_equal(R->count, 0);
@@ -330,7 +326,6 @@ static void test_dead_from_the_start(void **state)
 /* A good frame later than 20 ms after the end was due, and one that comes twice. */
 static void test_late_and_twice(void **state)
 {
-	(void)state;
 	begin();
 	cells(4 + 40, TDM_GOOD);
 	R->delay = 5; /* one step back: the last number again */
@@ -358,7 +353,6 @@ static void test_hole(void **state)
 {
 	unsigned holes = 0;
 
-	(void)state;
 	begin();
 	cells(4 + 240 + 30, TDM_GOOD);
 	R->count = 0;
@@ -391,7 +385,6 @@ static void test_other_floor(void **state)
 {
 	const struct kept *first, *second;
 
-	(void)state;
 	begin();
 	cells(4 + B + 30, TDM_GOOD);
 	R->count = 0;
@@ -423,7 +416,6 @@ static void test_other_floor(void **state)
 
 static void test_end(void **state)
 {
-	(void)state;
 	begin();
 	cells(4 + B + 30, TDM_GOOD);
 	R->count = 0;
@@ -503,13 +495,11 @@ static void random_lives(void)
 
 static void test_random(void **state)
 {
-	(void)state;
 	random_lives();
 }
 
 static void test_random_with_other_lengths(void **state)
 {
-	(void)state;
 	changing = true;
 	random_lives();
 	assert_true(R->change.turn > 3);
@@ -519,7 +509,6 @@ static void test_random_with_other_lengths(void **state)
 /* A floor that steps back again and again cannot hold a block, or memory, for ever. */
 static void test_stuck_number(void **state)
 {
-	(void)state;
 	begin();
 	cells(1000, TDM_GOOD);
 	for (unsigned i = 0; i < 30000; i++) {
@@ -539,7 +528,6 @@ static void test_moved_back(void **state)
 {
 	const uint32_t back[] = {1000, 7900};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		begin();
 		cells(1004, TDM_GOOD);
@@ -638,14 +626,12 @@ static void resume_lives(void)
 
 static void test_resume(void **state)
 {
-	(void)state;
 	resume_lives();
 }
 
 /* Data are sent again in the same blocks, whatever lengths the predecessors had. */
 static void test_resume_with_other_lengths(void **state)
 {
-	(void)state;
 	changing = true;
 	resume_lives();
 	changing = false;
@@ -653,7 +639,6 @@ static void test_resume_with_other_lengths(void **state)
 
 static int clean(void **state)
 {
-	(void)state;
 	assemble_destroy(R->a);
 	free(R);
 	assemble_destroy(NULL);
@@ -676,7 +661,6 @@ static void good_cells(unsigned n)
 /* A block has the frame behind it, however often spans are requested. */
 static void test_a_block_waits_for_the_frame_behind_it(void **state)
 {
-	(void)state;
 	begin();
 	for (unsigned i = 0; i < 1000; i++) {
 		cells(1, TDM_GOOD);
@@ -693,7 +677,6 @@ static void test_a_block_waits_for_the_frame_behind_it(void **state)
 /* The alignment is lost after the block, not in it. */
 static void test_a_link_that_goes_down_behind_a_block_was_aligned_in_it(void **state)
 {
-	(void)state;
 	begin();
 	assert_int_equal(assemble_due(R->a), 0);
 	cells(3, TDM_LOSS_LINK_DOWN);
@@ -713,7 +696,6 @@ static void test_a_hole_at_a_border_costs_what_is_missing(void **state)
 {
 	unsigned lost = 0;
 
-	(void)state;
 	begin();
 	cells(4 + 2 * B, TDM_GOOD);
 	R->next += 10;
@@ -727,7 +709,6 @@ static void test_a_hole_at_a_border_costs_what_is_missing(void **state)
 /* The frames of cells of a dark link are guessed: a floor that returns with other numbers wins. */
 static void test_a_good_frame_overrules_a_guess(void **state)
 {
-	(void)state;
 	begin();
 	cells(4 + 2 * B, TDM_GOOD);
 	cells(100, TDM_LOSS_LINK_DOWN);
@@ -740,7 +721,6 @@ static void test_a_slice_without_a_good_frame_is_a_gap(void **state)
 {
 	unsigned gaps = 0;
 
-	(void)state;
 	begin();
 	cells(4 + ASSEMBLE_SLICE, TDM_GOOD);
 	cells(ASSEMBLE_SLICE, TDM_LOSS_LINK_DOWN);
@@ -759,7 +739,6 @@ static void take_without_a_span(void *a)
 
 static void test_to_take_what_is_not_there_is_our_bug(void **state)
 {
-	(void)state;
 	begin();
 	assert_true(dies(take_without_a_span, R->a));
 }

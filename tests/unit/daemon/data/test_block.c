@@ -153,7 +153,6 @@ static void test_all_good(void **state)
 {
 	const struct fcm_block_header *h;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	h = build();
 	assert_true(check_hits(0) > 1000);
@@ -196,7 +195,6 @@ static void check_stamps(uint64_t first, int64_t utc_zero, enum hit_day_origin o
 	}
 	assert_int_equal(h->first_item_tai_ns, earliest);
 	assert_int_equal(h->last_item_tai_ns, latest);
-	(void)first;
 }
 
 static void test_stamps(void **state)
@@ -205,7 +203,6 @@ static void test_stamps(void **state)
 	 * at midnight, at the turn of a common and of a leap year. */
 	static const int64_t utc[] = {1700000000, 1699920000, 1704067200, 1735689600};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned origin = 0; origin < 2; origin++) {
 			int64_t zero = utc[i] - 4000;
@@ -223,7 +220,6 @@ static void test_stamps(void **state)
 /* An anchor some ns off the second's border changes times by as much, and no second. */
 static void test_anchor_off(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	R.plan.label.anchor_tai_ns -= 150;
 	R.plan.cable_delay_ns = 1000;
@@ -256,7 +252,6 @@ static void test_delay_is_added_to_the_label(void **state)
 		{4000 * 8000 + 7999, 1, 1735689599 - 4000, 1735689637000365004},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fcm_block_header h[2];
 
@@ -278,7 +273,6 @@ static void test_delay_is_added_to_the_label(void **state)
 
 static void test_no_time(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	R.plan.label.anchor_tai_ns = FCM_NO_TAI;
 	build();
@@ -301,7 +295,6 @@ static void test_leap_second(void **state)
 	const int64_t midnight = 1483228800; /* 2017-01-01, behind the last leap second */
 	struct hit hit;
 
-	(void)state;
 	/* The block lies in the inserted second. */
 	make(FIRST, midnight - 4000);
 	R.floor.utc_s = 0;
@@ -325,7 +318,6 @@ static void test_leap_second(void **state)
 /* The floors say another second than the label. */
 static void test_word_disagrees(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	R.plan.label = label_at(UTC_ZERO + 1024 * 7 * 86400);
 	build();
@@ -335,7 +327,6 @@ static void test_word_disagrees(void **state)
 /* A hit born so long ago that no FIFO could have kept it. */
 static void test_too_old(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	R.floor.age_max = 7000;
 	for (unsigned f = 0; f <= FRAMES; f++) {
@@ -363,7 +354,6 @@ static void test_after_unknown(void **state)
 {
 	unsigned whole, cut;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	build();
 	whole = check_hits(0);
@@ -380,7 +370,6 @@ static void test_lost_frames(void **state)
 	unsigned faults, lost = 0;
 	const struct fcm_block_header *h;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	/* In the middle, and the last two. */
 	lose(20, TDM_LOSS_CRC);
@@ -417,7 +406,6 @@ static void test_bad_hit(void **state)
 	struct tdm_pmt_slot slot;
 	unsigned items, good;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	build();
 	items = check_hits(0);
@@ -439,7 +427,6 @@ static void test_bad_hit(void **state)
 /* Slots of a few bytes: hits go on over many frames, headers are cut. */
 static void test_tiny_slots(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	for (unsigned limit = 1; limit < 40; limit += 3) {
 		floor_rig_init(&R.floor, 1, 7);
@@ -457,7 +444,6 @@ static void test_tiny_slots(void **state)
 
 static void test_hydrophone(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	lose(5, TDM_LOSS_CRC);
 	R.plan.stream = FCM_HYDROPHONE;
@@ -485,7 +471,6 @@ static void test_instrument(void **state)
 {
 	unsigned records = 0;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	R.plan.stream = FCM_INSTRUMENT;
 	build();
@@ -508,7 +493,6 @@ static void test_gap(void **state)
 {
 	static struct block_frame none[1600];
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	for (unsigned f = 0; f < 1600; f++) {
 		none[f].loss = TDM_LOSS_LINK_DOWN;
@@ -532,7 +516,6 @@ static void test_pure(void **state)
 	struct fcm_block_header header;
 	uint8_t *payload;
 
-	(void)state;
 	for (unsigned stream = 0; stream < FCM_STREAMS; stream++) {
 		make(FIRST, UTC_ZERO);
 		lose(11, TDM_LOSS_CRC);
@@ -559,7 +542,6 @@ static uint32_t roll(void)
 /* Frames whose slots are noise: nothing is written outside, every hit in the block is legal. */
 static void test_noise(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	for (unsigned round = 0; round < 200; round++) {
 		for (unsigned f = 0; f <= FRAMES; f++) {
@@ -587,7 +569,6 @@ static void test_quick_is_careful(void **state)
 	static struct block quick;
 	unsigned whole = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 300; round++) {
 		uint64_t first = round % 3 ? FIRST : FIRST + FRAMES; /* born in the second before */
 		unsigned damage = round % 2 ? roll() % 40 : 0;
@@ -616,7 +597,6 @@ static void test_quick_is_careful(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_string_equal(outcome_name(OUTCOME_ACKED), "acknowledged");
 	assert_string_equal(outcome_name(OUTCOME_DROP_POOL), "pool");
 	assert_string_equal(outcome_name(OUTCOME_DROP_NO_TIME), "no-time");
@@ -626,7 +606,6 @@ static void test_names(void **state)
 
 static int clean(void **state)
 {
-	(void)state;
 	free(R.block.payload);
 	R.block.payload = NULL;
 	return 0;
@@ -637,7 +616,6 @@ static void test_a_clean_block_is_walked_once(void **state)
 {
 	uint64_t bytes = 0;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	for (unsigned f = 0; f < FRAMES; f++) {
 		for (unsigned m = 0; m < TDM_MODULES; m++) {
@@ -657,7 +635,6 @@ static void test_a_slot_that_is_not_valid_is_no_fault(void **state)
 {
 	const struct fcm_block_header *h;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	for (unsigned f = 0; f <= FRAMES; f++) {
 		uint8_t *valid = R.bytes[f] + TDM_OFF_SLOT_VALID;
@@ -675,7 +652,6 @@ static void test_instrument_items_have_the_times_of_their_frames(void **state)
 {
 	const struct fcm_block_header *h = &R.block.header;
 
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	R.plan.stream = FCM_INSTRUMENT;
 	for (unsigned f = 0; f < 3; f++) {
@@ -691,7 +667,6 @@ static void test_instrument_items_have_the_times_of_their_frames(void **state)
 /* Padding bytes between the frames' status and the index are 0. */
 static void test_padding_is_zero(void **state)
 {
-	(void)state;
 	for (unsigned frames = FRAMES - 7; frames <= FRAMES; frames++) {
 		make(FIRST, UTC_ZERO);
 		R.plan.frames = frames;
@@ -726,7 +701,6 @@ static void only_hit(unsigned f, uint16_t frame, uint16_t t5ns)
 /* A floor keeps a hit for 4000 frames at most. */
 static void test_a_hit_is_too_old_beyond_4000_frames(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	only_hit(40, 7960 - 4000, 0);
 	build();
@@ -753,7 +727,6 @@ static void test_a_hit_cannot_say_any_moment_of_a_leap_second(void **state)
 		{1, 7999, HIT_T5NS_MAX, true},	/* and the last before it */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		make((4000 + table[i].second) * 8000ull, midnight - 4000);
 		R.plan.label.leap_tai_ns = (midnight + TAI_UTC) * 1000000000;
@@ -771,7 +744,6 @@ static void test_a_hit_cannot_say_any_moment_of_a_leap_second(void **state)
 /* Hits were lost in the floor: the block says so, whichever of its frames told it. */
 static void test_a_full_fifo_is_seen_in_every_frame(void **state)
 {
-	(void)state;
 	make(FIRST, UTC_ZERO);
 	build();
 	assert_int_equal(R.block.header.flags, 0);

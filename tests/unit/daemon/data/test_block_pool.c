@@ -17,7 +17,6 @@ static void test_pool_budget(void **state)
 	struct block *b[64], *big;
 	unsigned n = 0;
 
-	(void)state;
 	while (n < 64 && (b[n] = block_get(p, 60000))) {
 		memset(b[n]->payload, 1, 60000);
 		n++;
@@ -52,7 +51,6 @@ static void a_block_has_a_largest_size(void **state)
 	struct block_pool *p = block_pool_create(256 << 20);
 	struct block *b = block_get(p, 25000000);
 
-	(void)state;
 	assert_non_null(b);
 	block_put(b);
 	assert_null(block_get(p, 40000000));
@@ -70,7 +68,6 @@ static void test_pool_warm(void **state)
 	struct block_pool *p = block_pool_create(16u << 20);
 	struct block *b[4];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		b[i] = block_get(p, 100000);
 	}
@@ -90,7 +87,6 @@ static void *put_thread(void *arg)
 {
 	unsigned done = 0;
 
-	(void)arg;
 	while (done < HANDED) {
 		for (unsigned i = 0; i < 8; i++) {
 			struct block *b = atomic_exchange(&handed[i], NULL);
@@ -112,7 +108,6 @@ static void test_pool_threads(void **state)
 	pthread_t thread;
 	unsigned sent = 0;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, put_thread, NULL), 0);
 	while (sent < HANDED) {
 		for (unsigned i = 0; i < 8 && sent < HANDED; i++) {

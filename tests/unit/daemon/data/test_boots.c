@@ -14,7 +14,6 @@ static void test_a_boot_is_told_once(void **state)
 	struct boots b = {.used = 0};
 	uint32_t before = 0;
 
-	(void)state;
 	assert_false(boots_heard(&b, 1, 3, 7, 9000, 100, &before)); /* heard first */
 	assert_false(boots_heard(&b, 1, 3, 7, 9000, 200, &before));
 	assert_true(boots_heard(&b, 1, 3, 8, 0, 300, &before));
@@ -31,7 +30,6 @@ static void test_a_swap_is_no_boot(void **state)
 	struct boots b = {.used = 0};
 	uint32_t before = 0;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(heard) / sizeof(heard[0]); n++) {
 		assert_false(boots_heard(&b, 1, heard[n][0], heard[n][1], 9000, 100 * n, &before));
 	}
@@ -45,7 +43,6 @@ static void test_more_floors_than_room(void **state)
 	struct boots b = {.used = 0};
 	uint32_t before = 0;
 
-	(void)state;
 	for (uint8_t floor = 1; floor < 60; floor++) {
 		assert_false(boots_heard(&b, 1, floor, 1, 9000, 1, &before));
 	}
@@ -60,7 +57,6 @@ static void test_when_it_booted(void **state)
 	struct boots b = {.used = 0};
 	uint32_t before = 0;
 
-	(void)state;
 	assert_false(boots_heard(&b, 1, 3, 7, 25, 100 * s, &before));
 	assert_int_equal(boots_find(&b, 1, 3)->booted_ns, 75 * s);
 	assert_false(boots_heard(&b, 1, 3, 7, 26, 102 * s, &before));
@@ -77,7 +73,6 @@ static void test_a_boot_while_no_daemon_looked(void **state)
 	char text[BOOTS_TEXT_MAX];
 	uint32_t before = 0;
 
-	(void)state;
 	boots_heard(&b, 1, 3, 7, 9000, 1, &before);
 	boots_heard(&b, 255, 255, UINT32_MAX, 9000, 1, &before);
 	boots_write(&b, text);
@@ -97,7 +92,6 @@ static void test_what_is_kept_of_many_and_of_rubbish(void **state)
 	char text[BOOTS_TEXT_MAX];
 	uint32_t before = 0;
 
-	(void)state;
 	for (uint8_t floor = 100; floor < 160; floor++) {
 		boots_heard(&b, 200, floor, UINT32_MAX, 9000, 1, &before);
 	}

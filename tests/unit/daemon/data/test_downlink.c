@@ -16,7 +16,6 @@ static struct downlink d;
 
 static int setup(void **state)
 {
-	(void)state;
 	memset(&d, 0, sizeof(d));
 	memset(block, 0, sizeof(block));
 	return 0;
@@ -31,7 +30,6 @@ static void frame(unsigned n, unsigned counter, uint8_t flags)
 
 static void test_wraps(void **state)
 {
-	(void)state;
 	frame(1, 250, 0);
 	downlink_block(&d, 1, 2, block, 3); /* counted before we looked */
 	assert_int_equal(d.errors, 0);
@@ -46,7 +44,6 @@ static void test_wraps(void **state)
 /* All frames damaged, in the longest block. */
 static void test_long_block(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < 1600; n++) {
 		frame(n, n, 0);
 	}
@@ -57,7 +54,6 @@ static void test_long_block(void **state)
 
 static void test_begins_anew(void **state)
 {
-	(void)state;
 	frame(0, 100, 0);
 	downlink_block(&d, 1, 2, block, 1);
 	frame(0, 3, TDM_FLAG_BOOTED); /* it counts from 0 */

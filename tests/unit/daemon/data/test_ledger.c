@@ -24,7 +24,6 @@ static struct seen {
 
 static void on_stream(void *context, const struct ledger_stream_row *row)
 {
-	(void)context;
 	assert_true(ledger_stream_balances(row));
 	S.stream[S.streams++] = *row;
 	S.order[S.rows++] = row->second * 2;
@@ -32,7 +31,6 @@ static void on_stream(void *context, const struct ledger_stream_row *row)
 
 static void on_link(void *context, const struct ledger_link_row *row)
 {
-	(void)context;
 	S.link[S.links++] = *row;
 	S.order[S.rows++] = row->second * 2 + 1;
 }
@@ -48,7 +46,6 @@ static void test_balances(void **state)
 		.in_flight = 100,
 	};
 
-	(void)state;
 	assert_true(ledger_link_balances(&link));
 	link.verdicts[TDM_LOSS_CRC]++;
 	assert_false(ledger_link_balances(&link));
@@ -63,7 +60,6 @@ static void test_rows(void **state)
 {
 	struct ledger l;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	ledger_init(&l, 3, 2, streams, 7);
 	ledger_identity(&l, 1, 5);
@@ -119,7 +115,6 @@ static void test_room(void **state)
 {
 	struct ledger l;
 
-	(void)state;
 	ledger_init(&l, 0, 0, streams, 1);
 	assert_true(ledger_room(&l, 1ull << 40));
 	ledger_cells(&l, 8000 * 100, 1);
@@ -138,7 +133,6 @@ static void test_a_fresh_ledger_is_empty(void **state)
 	static const uint8_t more[GROUPS_MAX] = {1u << FCM_PMT, 0, 1u << FCM_PMT};
 	struct ledger l;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	memset(&l, 0xa5, sizeof(l));
 	ledger_init(&l, 3, 2, more, 7);
@@ -154,7 +148,6 @@ static void test_each_open_second_is_told_once(void **state)
 {
 	struct ledger l;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	ledger_init(&l, 3, 2, streams, 7);
 	ledger_cells(&l, 8000 * 100, 8000 * LEDGER_SECONDS);
@@ -192,7 +185,6 @@ static void test_what_cannot_be_entered_is_our_bug(void **state)
 						 not_offered_after_all, no_outcome};
 	struct ledger l;
 
-	(void)state;
 	ledger_init(&l, 3, 2, streams, 7);
 	ledger_offer(&l, FCM_PMT, 8000 * 100, 80);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

@@ -17,7 +17,6 @@ static struct seen {
 
 static void on_loss(void *context, const struct ledger_loss *loss)
 {
-	(void)context;
 	S.loss[S.losses++] = *loss;
 }
 
@@ -26,7 +25,6 @@ static void test_runs(void **state)
 	struct losses l;
 	struct label label = {.anchor_count = 0, .anchor_tai_ns = 5000};
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	losses_init(&l, 2, 4, on_loss, NULL);
 	losses_identity(&l, 1, 6);
@@ -64,7 +62,6 @@ static void test_crowd(void **state)
 	struct losses l;
 	uint64_t frames = 0;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	losses_init(&l, 2, 4, on_loss, NULL);
 	for (uint64_t c = 8000; c < 16000; c += 2) {
@@ -85,7 +82,6 @@ static void test_restored_run(void **state)
 {
 	struct losses l;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	losses_init(&l, 2, 4, on_loss, NULL);
 	losses_restore(&l, TDM_LOSS_LINK_DOWN, 1000, 3000, 2000);
@@ -100,7 +96,6 @@ static void test_drops(void **state)
 {
 	struct losses l;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	losses_init(&l, 2, 4, on_loss, NULL);
 	for (uint64_t f = 0; f < 800; f += 80) {
@@ -127,7 +122,6 @@ static void only_what_is_open_is_ended(void **state)
 {
 	struct losses l;
 
-	(void)state;
 	memset(&S, 0, sizeof(S));
 	losses_init(&l, 2, 4, on_loss, NULL);
 	losses_cell(&l, 1 * 8000 + 5, TDM_LOSS_CRC, NULL);

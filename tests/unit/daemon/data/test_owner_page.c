@@ -43,7 +43,6 @@ static void test_life(void **state)
 {
 	struct owner_account a;
 
-	(void)state;
 	memset(page, 0, sizeof(page));
 	assert_int_equal(owner_load(page, &config, 3, &a), -ENODATA);
 	memset(page, 0xff, sizeof(page)); /* garbage of another program */
@@ -67,7 +66,6 @@ static void test_no_use(void **state)
 	struct owner_config other = config;
 	struct owner_account a = account(1);
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	owner_commit(page, &a);
 	assert_int_equal(owner_load(page, &config, 4, &a), -ESTALE);
@@ -91,7 +89,6 @@ static void test_death_in_commit(void **state)
 {
 	struct owner_account old = account(1), new = account(2), a;
 
-	(void)state;
 	for (unsigned parity = 0; parity < 2; parity++) {
 		size_t first = NANET3_PAGE, last = 0, active = 0;
 
@@ -136,7 +133,6 @@ static void test_damage(void **state)
 	struct owner_account a = account(5);
 	unsigned found = 0;
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	owner_commit(page, &a); /* now copy 0 is in force */
 	owner_commit(page, &a);
@@ -188,7 +184,6 @@ static void test_what_no_owner_has_written(void **state)
 	};
 	struct owner_account good = account(2), a, b;
 
-	(void)state;
 	good.labels = good.runs = 1;
 	good.loss = TDM_LOSS_CRC;
 	good.loss_frames = 3;
@@ -218,7 +213,6 @@ static struct {
 
 static void on_link(void *context, const struct ledger_link_row *row)
 {
-	(void)context;
 	assert_true(row->second >= S.last && row->closed);
 	S.last = row->second;
 	S.link[S.links++] = *row;
@@ -226,7 +220,6 @@ static void on_link(void *context, const struct ledger_link_row *row)
 
 static void on_stream(void *context, const struct ledger_stream_row *row)
 {
-	(void)context;
 	assert_true(row->second >= S.last && row->closed);
 	S.last = row->second;
 	S.stream[S.streams++] = *row;
@@ -258,7 +251,6 @@ static void test_kept_rows(void **state)
 					   .offered = 8150,
 					   .outcome = {0, 8000, 10, 20, 30, 40, 50}};
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	for (unsigned n = 20; n > 14; n--) {
 		link.second = n;
@@ -301,7 +293,6 @@ static struct {
 
 static void on_loss(void *context, const struct ledger_loss *loss)
 {
-	(void)context;
 	L.loss[L.count++] = *loss;
 }
 
@@ -328,7 +319,6 @@ static void test_kept_losses(void **state)
 	unsigned place[OWNER_LOSSES];
 	bool gave_way;
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	for (unsigned n = 0; n < OWNER_LOSSES; n++) {
 		loss.first = (1ull << 40) + n;
@@ -376,7 +366,6 @@ static void test_kept_of_no_kind(void **state)
 	struct ledger_stream_row row = {.closed = 1, .second = 15, .offered = 80};
 	bool gave_way;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		owner_format(page, &config, 3, &none);
 		owner_keep_loss(page, &wrong[i], &gave_way);
@@ -396,7 +385,6 @@ static unsigned told;
 
 static void count_told(void *context, const struct ledger_loss *loss)
 {
-	(void)context;
 	told += loss->group == 0;
 }
 
@@ -411,7 +399,6 @@ static void test_adopt(void **state)
 	struct owner_account a = account(1), b;
 	bool gave_way;
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	owner_set_sent(page, 77);
 	a.stream_rows = 2;
@@ -456,7 +443,6 @@ static void test_death_in_adopt(void **state)
 	struct owner_account a = account(1), b;
 	const size_t head = 20, head_crc = head; /* bytes of it, and where its CRC lies */
 
-	(void)state;
 	other.groups = 1;
 	other.group_streams[1] = 0;
 	owner_format(page, &config, 3, &none);
@@ -545,7 +531,6 @@ static bool has(const uint64_t *seconds, unsigned count, uint64_t second)
  * gaps, and neither kind takes a place of the other or of a loss. */
 static void test_the_youngest_rows_are_kept(void **state)
 {
-	(void)state;
 	for (unsigned seed = 0; seed < 50; seed++) {
 		uint64_t links[LINK_PLACES], streams[STREAM_PLACES];
 		unsigned link_count = 0, stream_count = 0;
@@ -596,7 +581,6 @@ static void test_what_is_not_settled_is_in_flight(void **state)
 	struct ledger_stream_row row = {.offered = 100, .outcome = {0, 40, 5, 5, 5, 5}}, back;
 	struct owner_stream_row packed;
 
-	(void)state;
 	owner_pack_stream(&row, &packed);
 	owner_unpack_stream(&packed, 3, 2, &back);
 	assert_int_equal(back.in_flight, 40);
@@ -614,7 +598,6 @@ static void test_adopted_losses_are_of_the_same_groups(void **state)
 	struct owner_account a;
 	bool gave_way;
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	owner_keep_loss(page, &loss, &gave_way);
 	loss.group = 1; /* a loss of cells has no group */
@@ -646,7 +629,6 @@ static void test_the_same_configuration_is_the_same(void **state)
 {
 	struct owner_account a;
 
-	(void)state;
 	owner_format(page, &config, 3, &none);
 	leave_junk_on_the_stack();
 	assert_int_equal(owner_load(page, &config, 3, &a), 0);

@@ -22,7 +22,6 @@ static struct label label = {.time_epoch = 1};
 
 static int set_up(void **state)
 {
-	(void)state;
 	assert_int_equal(tap_init(&T, 64), 0);
 	tap_begin(&T, 1, 5, 7, 1, 100);
 	return 0;
@@ -30,7 +29,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	tap_fini(&T);
 	assert_null(T.queue.items);
 	return 0;
@@ -85,7 +83,6 @@ static void test_nobody_wants(void **state)
 {
 	uint64_t at;
 
-	(void)state;
 	assert_false(tap_feeding(&T, 1, 100, 1, &at));
 	assert_int_equal(tap_release(&T, 1, 120, 20, DEPTH, 1), 120);
 }
@@ -94,7 +91,6 @@ static void test_release_waits(void **state)
 {
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 110, 1000);
 	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 2000), 100);
 	assert_true(next(&e));
@@ -117,7 +113,6 @@ static void test_late_lets_go(void **state)
 {
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 110, 1000);
 	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 1000 + TAP_BEHIND_NS), 100);
 	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 1001 + TAP_BEHIND_NS), 108);
@@ -138,7 +133,6 @@ static void test_late_lets_go(void **state)
 
 static void test_crowded_lets_go(void **state)
 {
-	(void)state;
 	feed(100, 140, 1000);
 	assert_int_equal(tap_release(&T, 1, 108, DEPTH / 2 + 1, DEPTH, 1001), 100);
 	assert_int_equal(tap_release(&T, 1, 132, DEPTH / 2, DEPTH, 1001), 100);
@@ -151,7 +145,6 @@ static void test_one_that_follows(void **state)
 	uint64_t now_ns = 1000;
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 104, now_ns);
 	for (uint64_t p = 104; p < 200; p++) {
 		now_ns += TAP_BEHIND_NS / 4;
@@ -170,7 +163,6 @@ static void test_full_queue_is_counted(void **state)
 	uint64_t frames = 0, end = 0;
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 200, 1000); /* a queue of 64: a state and 63 completions */
 	for (unsigned i = 0; i < 64; i++) {
 		assert_true(next(&e));
@@ -204,7 +196,6 @@ static void test_missed_across_hole(void **state)
 	const uint64_t second = FIRST + 8000;
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 165, 1000); /* a queue of 64: a state and 63 completions */
 	offer_at(165, second, 1000);
 	offer_at(166, second + 16, 1000);
@@ -224,7 +215,6 @@ static void test_missed_in_pieces(void **state)
 	uint64_t count = FIRST + 163 * 16, from = 0;
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 164, 1000);
 	for (unsigned i = 0; i < 2 * TAP_MISSED; i++) {
 		count += 8000;
@@ -246,7 +236,6 @@ static void test_missed_over_lives(void **state)
 {
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 165, 1000);
 	tap_end(&T, 1); /* no place */
 	tap_begin(&T, 1, 6, 7, 1, 0);
@@ -274,7 +263,6 @@ static void test_missed_by_nobody(void **state)
 	struct tap_entry e;
 	uint64_t at;
 
-	(void)state;
 	feed(100, 165, 1000);
 	atomic_store(&T.link[1].wanted, false);
 	assert_false(tap_feeding(&T, 1, 165, 1000, &at));
@@ -289,7 +277,6 @@ static void test_lives(void **state)
 {
 	struct tap_entry e, old;
 
-	(void)state;
 	feed(100, 104, 1000);
 	while (next(&e)) {
 		old = e;
@@ -312,7 +299,6 @@ static void test_new_label(void **state)
 {
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 102, 1000);
 	label.time_epoch = 2;
 	offer(102, 1000);
@@ -338,7 +324,6 @@ static void test_suspect(void **state)
 	struct tap_entry e;
 	uint64_t at;
 
-	(void)state;
 	tap_suspect(&T, 1, 90000, 1000);
 	assert_false(next(&e)); /* not armed */
 	atomic_store(&T.link[1].armed, true);
@@ -355,7 +340,6 @@ static void test_a_suspect_wakes_the_recorder_for_a_moment(void **state)
 {
 	uint64_t at, rung;
 
-	(void)state;
 	atomic_store(&T.link[1].armed, true);
 	feed(100, 110, 1000);
 	atomic_store(&T.link[1].wanted, false);
@@ -371,7 +355,6 @@ static void test_a_feed_goes_on_where_it_was(void **state)
 {
 	uint64_t at;
 
-	(void)state;
 	feed(100, 110, 1000);
 	assert_true(tap_feeding(&T, 1, 105, 2000, &at));
 	assert_int_equal(at, 110);
@@ -383,7 +366,6 @@ static void test_missed_lists_stay_in_their_place(void **state)
 	unsigned reported = 0;
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 163, 1000);
 	for (unsigned i = 0; i < TAP_MISSED; i++) {
 		offer_at(163 + i, FIRST + (i + 1) * 8000, 1000);
@@ -407,7 +389,6 @@ static void test_each_entry_has_its_own_time(void **state)
 {
 	struct tap_entry e;
 
-	(void)state;
 	feed(100, 110, 1000);
 	do {
 		assert_true(next(&e));
@@ -422,7 +403,6 @@ static void test_each_entry_has_its_own_time(void **state)
 /* Nothing to release yet: the recorder is as late as before when there is. */
 static void test_late_stays_late(void **state)
 {
-	(void)state;
 	feed(100, 110, 1000);
 	assert_int_equal(tap_release(&T, 1, 100, 10, DEPTH, 1001 + TAP_BEHIND_NS), 100);
 	assert_int_equal(tap_release(&T, 1, 108, 10, DEPTH, 1001 + TAP_BEHIND_NS), 108);
@@ -432,7 +412,6 @@ static _Atomic int ended;
 
 static void *end_link(void *context)
 {
-	(void)context;
 	tap_end(&T, 1);
 	atomic_store(&ended, 1);
 	return NULL;
@@ -444,7 +423,6 @@ static void test_the_end_waits_for_what_is_lent(void **state)
 	pthread_t capture;
 	struct tap_entry e;
 
-	(void)state;
 	atomic_store(&ended, 0);
 	feed(100, 101, 1000);
 	assert_true(next(&e));
@@ -484,7 +462,6 @@ static void *race_capture(void *context)
 {
 	uint64_t write = 0, release = 0, at;
 
-	(void)context;
 	atomic_store(&T.link[1].wanted, true);
 	tap_feeding(&T, 1, 0, 0, &at);
 	while (write < RACE_TURNS) {
@@ -511,7 +488,6 @@ static void test_never_wrong(void **state)
 	uint64_t good = 0, gone = 0, wrong = 0;
 	pthread_t capture;
 
-	(void)state;
 	tap_end(&T, 1);
 	tap_begin(&T, 1, 5, 7, 1, 0);
 	atomic_store(&over, 0);

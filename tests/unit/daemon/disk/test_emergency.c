@@ -93,7 +93,6 @@ static void test_brought_twice_is_there_once(void **state)
 	struct emergency *j;
 	struct engine_marks *marks;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	store_rig_open(&r);
@@ -141,7 +140,6 @@ static void test_an_old_copy_adds_nothing(void **state)
 	struct place p;
 	struct emergency *j;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	store_rig_open(&r);
@@ -168,7 +166,6 @@ static void test_a_copy_does_not_know_the_last_number(void **state)
 	struct place p;
 	struct emergency *j;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	j = open_at(&p);
@@ -208,7 +205,6 @@ static void test_a_torn_copy_is_none(void **state)
 	struct emergency *j;
 	size_t at;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	for (unsigned torn = 0; torn < 2; torn++) {
@@ -238,7 +234,6 @@ static void test_a_file_of_another_version_is_kept(void **state)
 	struct emergency *j;
 	char aside[160];
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	snprintf(aside, sizeof(aside), "%s.other-version", p.file);
@@ -265,7 +260,6 @@ static void test_an_open_one_is_not_settled(void **state)
 	struct emergency *j;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	store_rig_open(&r);
@@ -305,7 +299,6 @@ static void test_it_is_bounded(void **state)
 	uint64_t id = 1;
 	int result = 0;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	j = open_at(&p);
@@ -346,7 +339,6 @@ static void test_damage_ends_it(void **state)
 	struct stat st;
 	int fd;
 
-	(void)state;
 	store_rig_create(&r);
 	p = place_of(&r);
 	for (unsigned step = 0; step < 40; step++) {
@@ -376,7 +368,6 @@ static void test_without_a_file(void **state)
 	struct emergency *j;
 	struct row row;
 
-	(void)state;
 	assert_int_equal(emergency_open("/nonexistent/dir/journal", NULL, &j, &error), 1);
 	assert_non_null(strstr(error.message, "/nonexistent/dir/journal"));
 	assert_true(error.hint[0]);

@@ -53,7 +53,6 @@ static void test_line(void **state)
 	struct iovec piece[2];
 	enum outcome outcome = OUTCOME_NOT_OFFERED;
 
-	(void)state;
 	memset(&line, 0, sizeof(line));
 	feed_line_join(&line, &quick);
 	feed_line_join(&line, &slow);
@@ -112,7 +111,6 @@ static void test_content(void **state)
 	int fd[3], other;
 	uint64_t hits = 0;
 
-	(void)state;
 	feed_rig_start(&R, 16 * MEGA, 1000);
 	feed_rig_offer(&R, 1, 10 * KILO, 0); /* nobody is there */
 	feed_rig_wait_back(&R, 1);
@@ -185,7 +183,6 @@ static void test_partial_writes(void **state)
 	void *cut;
 	int quick;
 
-	(void)state;
 	feed_rig_start(&R, 100 * MEGA, 1000);
 	slow.fd = feed_rig_connect(&R, 2, 4096);
 	quick = feed_rig_connect(&R, 2, 0);
@@ -213,7 +210,6 @@ static void test_in_the_middle(void **state)
 	struct feed_status s;
 	int first, fd[6];
 
-	(void)state;
 	feed_rig_start(&R, 100 * MEGA, 1000);
 	first = feed_rig_connect(&R, 1, 4096);
 	for (unsigned i = 0; i < 6; i++) {
@@ -238,7 +234,6 @@ static void test_no_time(void **state)
 	struct feed_status s;
 	int fd;
 
-	(void)state;
 	feed_rig_start(&R, MEGA, 1000);
 	feed_rig_offer(&R, 1, 1000, FCM_BLOCK_NO_TIME); /* whether anybody is there or not */
 	fd = feed_rig_connect(&R, 1, 0);
@@ -326,14 +321,12 @@ static void stalled(uint64_t budget, uint64_t hold_blocks)
 
 static void test_stalled_bytes(void **state)
 {
-	(void)state;
 	stalled(2 * MEGA, 100000);
 	assert_in_range(feed_rig_count(&R, OUTCOME_DROP_SLOW), 10, 15);
 }
 
 static void test_stalled_frames(void **state)
 {
-	(void)state;
 	stalled(1000ull * MEGA, 20);
 	assert_in_range(feed_rig_count(&R, OUTCOME_DROP_SLOW), 20, 25);
 }
@@ -343,7 +336,6 @@ static void test_large_block(void **state)
 {
 	int fd;
 
-	(void)state;
 	feed_rig_start(&R, MEGA, 100);
 	fd = feed_rig_connect(&R, 1, 4096);
 	feed_rig_offer(&R, 1, 20 * MEGA, 0);
@@ -360,7 +352,6 @@ static void test_pool_empty(void **state)
 	struct feed_status s;
 	int fd, quick;
 
-	(void)state;
 	feed_rig_start(&R, 1000 * MEGA, 1000);
 	assert_true(feed_oldest_ns(R.feed) == UINT64_MAX);
 	feed_pool_empty(R.feed); /* nobody holds anything: nothing happens */
@@ -390,7 +381,6 @@ static void test_goes(void **state)
 	struct feed_status s;
 	int fd, quick;
 
-	(void)state;
 	feed_rig_start(&R, 1000 * MEGA, 1000);
 	fd = feed_rig_connect(&R, 1, 4096);
 	quick = feed_rig_connect(&R, 2, 0);
@@ -415,7 +405,6 @@ static void test_garbage(void **state)
 	uint64_t sent = 0;
 	int fd, half;
 
-	(void)state;
 	feed_rig_start(&R, 16 * MEGA, 1000);
 	fd = feed_rig_connect(&R, 1, 0);
 	half = feed_rig_connect(&R, 1, 0);
@@ -456,7 +445,6 @@ static void test_thousand_connects(void **state)
 	unsigned before, open = 0, number;
 	int fd[20], other;
 
-	(void)state;
 	feed_rig_start(&R, 16 * MEGA, 1000);
 	other = feed_rig_connect(&R, 2, 0);
 	before = descriptors();
@@ -507,7 +495,6 @@ static void test_refused_starts(void **state)
 	struct feed_status s;
 	uint16_t port = 7;
 
-	(void)state;
 	assert_int_equal(feed_start(&c, &f, &port), -EINVAL);
 	assert_null(f);
 	assert_int_equal(port, 0);
@@ -545,7 +532,6 @@ static void test_stop(void **state)
 	struct feed_status s;
 	int fd;
 
-	(void)state;
 	feed_rig_start(&R, 1000 * MEGA, 1000);
 	fd = feed_rig_connect(&R, 1, 4096);
 	for (unsigned i = 0; i < 5; i++) {

@@ -79,7 +79,6 @@ static void begin(unsigned most, unsigned here, uint64_t unfinished, uint64_t si
 
 static int end(void **state)
 {
-	(void)state;
 	door_close(door);
 	door = NULL;
 	zmq_close(router);
@@ -124,7 +123,6 @@ static void test_crowd_of_strangers(void **state)
 {
 	int fd[3 * MOST_HERE], ours;
 
-	(void)state;
 	begin(MOST, MOST_HERE, 0, 0);
 	ours = zmtp_connect(port);
 	zmtp_shake_hands(ours);
@@ -154,7 +152,6 @@ static void test_crowd_of_our_own(void **state)
 {
 	int fd[MOST_HERE], more;
 
-	(void)state;
 	begin(MOST, MOST_HERE, 0, 0);
 	for (unsigned i = 0; i < MOST_HERE; i++) {
 		fd[i] = zmtp_connect(port);
@@ -181,7 +178,6 @@ static void test_crowd_from_everywhere(void **state)
 {
 	int fd[MOST + 3];
 
-	(void)state;
 	begin(MOST, MOST_HERE, 0, 0);
 	for (unsigned i = 0; i < MOST + 3; i++) {
 		fd[i] = zmtp_connect_from(0x7f000101u + i, port);
@@ -218,7 +214,6 @@ static void test_bytes_without_end(void **state)
 	uint64_t sent = 0, end_ns = now_mono_ns() + PATIENCE_NS;
 	int fd;
 
-	(void)state;
 	begin(MOST, MOST_HERE, 65536, 0);
 	for (unsigned i = 0; i < sizeof(parts); i += 2) {
 		parts[i] = ZMTP_MORE;
@@ -250,7 +245,6 @@ static void test_silence(void **state)
 	uint64_t begin_ns;
 	int fd[2];
 
-	(void)state;
 	begin(MOST, MOST_HERE, 0, 500000000);
 	for (unsigned i = 0; i < 2; i++) {
 		fd[i] = zmtp_connect(port);
@@ -276,7 +270,6 @@ static void test_number_of_another(void **state)
 	int fd, pipe_fd[2], theirs = -1, copy;
 	char c;
 
-	(void)state;
 	begin(MOST, MOST_HERE, 0, 0);
 	fd = zmtp_connect(port);
 	SERVE_UNTIL(false, s.accepted == 1);
@@ -300,7 +293,6 @@ static void test_other_protocols(void **state)
 {
 	int fd;
 
-	(void)state;
 	begin(MOST, MOST_HERE, 0, 0);
 	fd = zmtp_connect(port);
 	zmtp_send_all(fd, "GET / HTTP/1.0\r\n\r\n", 18);
@@ -324,7 +316,6 @@ static void test_port_of_another(void **state)
 	size_t size = sizeof(where);
 	int fd;
 
-	(void)state;
 	assert_int_equal(zmq_bind(other, "tcp://127.0.0.1:*"), 0);
 	assert_int_equal(zmq_getsockopt(other, ZMQ_LAST_ENDPOINT, where, &size), 0);
 	begin_at(where, MOST, MOST_HERE, 0, 0);
@@ -349,7 +340,6 @@ static void test_endpoints(void **state)
 {
 	char where[64];
 
-	(void)state;
 	begin_at("tcp://192.0.2.1:5710", MOST, MOST_HERE, 0, 0); /* not yet this machine's */
 	assert_int_equal(status().closed, -EADDRNOTAVAIL);
 	assert_int_equal(door_bind(door, "tcp://nonsense"), -EINVAL);
@@ -371,7 +361,6 @@ static void test_an_error_of_zeromqs_own_is_einval(void **state)
 {
 	struct door_config c = {.name = "test", .context = zmq_ctx_new()};
 
-	(void)state;
 	c.socket = zmq_socket(c.context, ZMQ_ROUTER);
 	zmq_ctx_shutdown(c.context);
 	assert_int_equal(door_open(&c, &door), -EINVAL);

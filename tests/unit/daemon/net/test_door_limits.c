@@ -71,7 +71,6 @@ static void open_here(unsigned most, struct door_config c)
 
 static int end(void **state)
 {
-	(void)state;
 	door_close(door);
 	zmq_close(router);
 	zmq_ctx_term(context);
@@ -162,7 +161,6 @@ static void test_bytes_behind_the_last_message_to_the_byte(void **state)
 {
 	int fd;
 
-	(void)state;
 	open_here(10, (struct door_config){.unfinished = 200});
 	fd = come_in();
 	send_message(fd, 250);
@@ -189,7 +187,6 @@ static void test_bytes_of_a_life_to_the_byte(void **state)
 {
 	int fd;
 
-	(void)state;
 	open_here(10, (struct door_config){.life = 500});
 	fd = come_in();
 	send_message(fd, 250);
@@ -212,7 +209,6 @@ static void test_silence_to_the_nanosecond(void **state)
 	const uint64_t silent_ns = 3 * DOOR_WATCH_NS;
 	int fd;
 
-	(void)state;
 	open_here(10, (struct door_config){.silent_ns = silent_ns});
 	fd = come_in();
 	now += silent_ns;
@@ -237,7 +233,6 @@ static void test_it_looks_as_often_as_it_says(void **state)
 {
 	int fd;
 
-	(void)state;
 	open_here(10, (struct door_config){.silent_ns = 1});
 	fd = come_in();
 	now += 2000000000;
@@ -269,7 +264,6 @@ static void test_without_limits_nobody_is_cut(void **state)
 {
 	int fd;
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	fd = come_in();
 	for (unsigned i = 0; i < 10; i++) {
@@ -290,7 +284,6 @@ static void test_more_than_a_greeting_is_known(void **state)
 {
 	int greeted, known, third;
 
-	(void)state;
 	open_here(2, (struct door_config){.life = 5000});
 	known = come_in();
 	send_message(known, 101 - SHAKEN);
@@ -312,7 +305,6 @@ static void test_a_talkative_stranger_is_one_still(void **state)
 {
 	int stranger, second;
 
-	(void)state;
 	open_here(1, (struct door_config){0});
 	stranger = come_in();
 	send_message(stranger, 250);
@@ -334,7 +326,6 @@ static void test_a_reason_stays(void **state)
 					     0x7f, 3, 0, 'C', 'U', 'R', 'V', 'E'};
 	int fd, other;
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	other = come_in();
 	fd = zmtp_connect(port());
@@ -363,7 +354,6 @@ static void test_other_protocols_are_counted_when_they_must_be_over(void **state
 {
 	int fd[3], later, ours;
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	ours = come_in();
 	for (unsigned i = 0; i < 3; i++) {
@@ -399,7 +389,6 @@ static void test_one_turn_takes_all_news(void **state)
 {
 	int fd[3];
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	for (unsigned i = 0; i < 3; i++) {
 		fd[i] = zmtp_connect(port());
@@ -419,7 +408,6 @@ static void test_a_name_that_is_taken(void **state)
 	struct door *none = NULL;
 	int fd;
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	c.context = context;
 	c.socket = zmq_socket(context, ZMQ_ROUTER);
@@ -465,7 +453,6 @@ static void test_ipv6(void **state)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 
-	(void)state;
 	open_at("tcp://[::1]:*", (struct door_config){.most = 10, .most_a_source = 1});
 	to.sin6_port = htons(port());
 	check_crowd_of_two(&to, sizeof(to), "::1");
@@ -476,7 +463,6 @@ static void test_unix_socket(void **state)
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	char where[64];
 
-	(void)state;
 	snprintf(to.sun_path, sizeof(to.sun_path), "/tmp/test_door_limits.%d", (int)getpid());
 	snprintf(where, sizeof(where), "ipc://%.50s", to.sun_path);
 	open_at(where, (struct door_config){.most = 1, .most_a_source = 10});
@@ -487,7 +473,6 @@ static void test_long_endpoints(void **state)
 {
 	char where[300];
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	memset(where, 'x', sizeof(where));
 	memcpy(where, "ipc:///", 7);
@@ -511,7 +496,6 @@ static void test_a_number_that_is_anothers_already(void **state)
 	uint64_t end_ns = now_mono_ns() + PATIENCE_NS;
 	char c;
 
-	(void)state;
 	open_here(0, (struct door_config){0}); /* whoever comes is too many */
 	assert_int_equal(bind(listener, (struct sockaddr *)&to, sizeof(to)), 0);
 	assert_int_equal(listen(listener, 1), 0);
@@ -544,7 +528,6 @@ static void test_the_table_grows_with_the_numbers(void **state)
 {
 	int held[256], count = 0, fd, next;
 
-	(void)state;
 	for (int number = 64; number <= 128; number *= 2) {
 		open_here(0, (struct door_config){0});
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -597,7 +580,6 @@ static void check_descriptor_zero(bool connection)
 
 static void test_descriptor_zero_is_a_connection(void **state)
 {
-	(void)state;
 	check_descriptor_zero(true);
 }
 
@@ -606,7 +588,6 @@ static void test_descriptor_zero_listens(void **state)
 	int input = fcntl(0, F_DUPFD_CLOEXEC, 3), fd, r;
 	uint16_t first;
 
-	(void)state;
 	open_here(10, (struct door_config){0});
 	first = port();
 	close(0);
@@ -623,7 +604,6 @@ static void test_descriptor_zero_listens(void **state)
 
 static void test_descriptor_zero_is_free(void **state)
 {
-	(void)state;
 	check_descriptor_zero(false);
 }
 
@@ -632,7 +612,6 @@ static void test_a_door_leaves_nothing(void **state)
 	unsigned before = count_open();
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 120; i++) {
 		memory = i == 20 ? mallinfo2().uordblks : memory;
 		open_here(i % 2, (struct door_config){0}); /* room for it, or not */

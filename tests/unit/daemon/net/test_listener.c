@@ -42,7 +42,6 @@ static int begin(void **state)
 	socklen_t length = sizeof(at);
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	(void)state;
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", directory);
@@ -61,7 +60,6 @@ static int end(void **state)
 {
 	char path[128];
 
-	(void)state;
 	if (kept >= 0) {
 		close(kept);
 	}
@@ -200,7 +198,6 @@ static void test_kept_between_daemons(void **state)
 {
 	int fd;
 
-	(void)state;
 	assert_int_equal(daemon_of(first_life, -1, ""), 0);
 	assert_true(hear());
 	assert_string_equal(said, "FDSTORE=1\nFDNAME=door\nFDPOLL=0");
@@ -235,7 +232,6 @@ static void test_another_address(void **state)
 	socklen_t length = sizeof(got);
 	int old;
 
-	(void)state;
 	assert_int_equal(daemon_of(first_life, -1, ""), 0);
 	assert_true(hear());
 	old = kept;
@@ -257,7 +253,6 @@ static void test_no_listener(void **state)
 {
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_int_equal(daemon_of(first_life, pair[0], "door"), 0);
 	assert_true(hear());
@@ -284,7 +279,6 @@ static int no_door_life(void)
 /* The configuration has no such door any more. */
 static void test_what_is_left(void **state)
 {
-	(void)state;
 	assert_int_equal(daemon_of(first_life, -1, ""), 0);
 	assert_true(hear());
 	assert_int_equal(daemon_of(no_door_life, kept, "door"), 0);
@@ -307,7 +301,6 @@ static int other_name_life(void)
 
 static void test_another_name(void **state)
 {
-	(void)state;
 	assert_int_equal(daemon_of(first_life, -1, ""), 0);
 	assert_true(hear());
 	assert_int_equal(daemon_of(other_name_life, kept, "door"), 0);
@@ -330,7 +323,6 @@ static void test_kept_twice(void **state)
 	socklen_t length = sizeof(got);
 	int given[2];
 
-	(void)state;
 	assert_int_equal(daemon_of(first_life, -1, ""), 0);
 	assert_true(hear());
 	given[0] = given[1] = kept;
@@ -415,7 +407,6 @@ static void test_more_than_are_kept(void **state)
 {
 	int given[GIVEN];
 
-	(void)state;
 	assert_int_equal(daemon_of(first_life, -1, ""), 0);
 	assert_true(hear());
 	name_many();
@@ -480,7 +471,6 @@ static void check_other6(const char *address, const char *asked, in_port_t port)
 
 static void test_kept_ipv6(void **state)
 {
-	(void)state;
 	at6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = at.sin_port};
 	check_other6("::1", "::1", 0); /* any port */
 	check_other6("::ffff:127.0.0.1", "::ffff:127.0.0.2", at6.sin6_port);
@@ -525,7 +515,6 @@ static int descriptor_zero_taken_life(void)
 
 static void test_descriptor_zero(void **state)
 {
-	(void)state;
 	assert_int_equal(daemon_of(descriptor_zero_life, -1, ""), 0);
 	assert_true(hear());
 	assert_string_equal(said, "FDSTORE=1\nFDNAME=door\nFDPOLL=0");
@@ -538,7 +527,6 @@ static void test_taken(void **state)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-	(void)state;
 	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	assert_int_equal(daemon_of(taken_life, -1, ""), EADDRINUSE);

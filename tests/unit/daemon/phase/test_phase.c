@@ -22,7 +22,6 @@ static void steady(void **state)
 	struct phase_view v;
 	uint64_t bins = 0;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 4321 * 12500.0 + 5000, 20);
 	run(&l, 6000);
 	v = view(&l);
@@ -58,7 +57,6 @@ static void around_the_wrap(void **state)
 		struct link l;
 		struct phase_view v;
 
-		(void)state;
 		setup(&l, 7 * FRAME_PS + 100 * 12500.0, 20);
 		l.tear = tear;
 		run(&l, 3000);
@@ -83,7 +81,6 @@ static void slope(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 12000, 10);
 	l.drift_ps_per_s = 3; /* over the wrap */
 	run(&l, 3000);
@@ -99,7 +96,6 @@ static void stability(void **state)
 	struct link l;
 	struct phase_view v;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 6000, 100);
 	run(&l, 50);
 	assert_true(isnan(view(&l).tdev_ps[1]));
@@ -151,7 +147,6 @@ static void verdicts(void **state)
 	};
 	struct link l;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		setup(&l, 6 * FRAME_PS + 800 * 12500.0 + 700, 15);
 		run(&l, 50);
@@ -188,7 +183,6 @@ static void reference_is_kept(void **state)
 			       accepted;
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 800 * 12500.0 + 700 + 2500, 15);
 	phase_set_reference(l.phase, &r);
 	assert_int_equal(phase_accept(l.phase, 7, &accepted), -EAGAIN);
@@ -222,7 +216,6 @@ static void quick_relock(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 15);
 	run(&l, 50);
 	l.aligns++;
@@ -248,7 +241,6 @@ static void step_inside_a_lock(void **state)
 		{5 * 12500.0 + 600, PHASE_JUMP},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct link l;
 
@@ -268,7 +260,6 @@ static void drift(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 600);
 	assert_int_equal(l.judgements, 1);
@@ -307,7 +298,6 @@ static void drift_as_it_is_now(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 6000);
 	assert_near(view(&l).farthest_ps, 0, 0);
@@ -333,7 +323,6 @@ static void dark_and_nonsense(void **state)
 	struct phase_reading bad = {.phase_ps = 12500, .locked = true, .aligns = 1};
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	l.dark = true;
 	run(&l, 100);
@@ -358,7 +347,6 @@ static void board_anew(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 100);
 	phase_lose(l.phase);
@@ -379,7 +367,6 @@ static void not_measured(void **state)
 	struct phase_reading old = {.locked = true, .aligns = 1};
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	for (unsigned i = 0; i < 4; i++) {
 		phase_sample(l.phase, &old, l.now_ns);
@@ -419,7 +406,6 @@ static void silent(void **state)
 	struct phase_view v;
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 50);
 	old = view(&l).reading;
@@ -453,7 +439,6 @@ static void silent_relock(void **state)
 	struct phase_reading none = {.locked = true, .aligns = 2};
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 50);
 	relock(&l);
@@ -484,7 +469,6 @@ static void drift_ends(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 100);
 	l.drift_ps_per_s = 5;
@@ -505,7 +489,6 @@ static void a_second_and_a_lock_are_summed_up_as_they_were(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 0, 0);
 	for (unsigned i = 0; i < 10; i++) {
 		tell(&l, 5000 + 10 * i, TENTH);
@@ -540,7 +523,6 @@ static void a_locks_spread_is_about_its_mean(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 0, 0);
 	for (unsigned i = 0; i < 5; i++) {
 		tell(&l, 5000 + 10 * i * i, TENTH); /* 0 10 40 90 160, of mean 60 */
@@ -554,7 +536,6 @@ static void the_window_is_ten_minutes(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 0, 0);
 	for (unsigned i = 0; i < 700; i++) {
 		tell(&l, i < 99 ? 5000 : 5050, 10 * TENTH); /* both ends are inside */
@@ -567,7 +548,6 @@ static void the_window_is_ten_minutes(void **state)
 /* Bytes and phase are read at different moments: any of the first five may be a byte off. */
 static void two_torn_readings_of_five_move_no_lock(void **state)
 {
-	(void)state;
 	for (unsigned a = 0; a < 5; a++) {
 		for (unsigned b = 0; b < a; b++) {
 			for (double byte = -PHASE_WRAP_PS; byte <= PHASE_WRAP_PS;
@@ -597,7 +577,6 @@ static void tolerance_is_meant_to_the_picosecond(void **state)
 		{-1350, PHASE_SLIP}, {-1351, PHASE_JUMP},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct link l;
 
@@ -617,7 +596,6 @@ static void a_step_after_long_noise_is_seen(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 15);
 	run(&l, 6000);
 	assert_int_equal(l.judgements, 1);
@@ -634,7 +612,6 @@ static void an_accepted_drift_is_cleared(void **state)
 	struct phase_reference accepted;
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 0);
 	run(&l, 300);
 	l.drift_ps_per_s = 5;
@@ -653,7 +630,6 @@ static void another_reference_ends_a_drift(void **state)
 	struct phase_reference reference;
 	struct link l;
 
-	(void)state;
 	setup(&l, 6 * FRAME_PS + 5000, 0);
 	run(&l, 300);
 	l.drift_ps_per_s = 5;
@@ -672,7 +648,6 @@ static void a_lock_without_a_phase_is_a_lock(void **state)
 	struct phase_reading r = {.phase_ps = UINT32_MAX, .aligns = UINT32_MAX, .locked = true};
 	struct link l;
 
-	(void)state;
 	setup(&l, 0, 0);
 	phase_sample(l.phase, &r, l.now_ns);
 	assert_false(view(&l).locked);
@@ -686,7 +661,6 @@ static void without_samples_there_is_no_stability(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 0, 0);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(isnan(view(&l).tdev_ps[i]));
@@ -700,7 +674,6 @@ static void a_link_gives_its_memory_back(void **state)
 	size_t memory = 0;
 	struct link l;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		memory = i == 10 ? mallinfo2().uordblks : memory;
 		setup(&l, 0, 0);

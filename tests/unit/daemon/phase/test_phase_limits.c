@@ -7,7 +7,6 @@ static void a_mean_of_a_second_has_the_sample_a_second_ago(void **state)
 {
 	struct link l;
 
-	(void)state;
 	setup(&l, 0, 0);
 	for (unsigned i = 0; i < 10; i++) {
 		tell(&l, 5000 + 10 * i, 10 * TENTH);
@@ -21,7 +20,6 @@ static void a_lock_of_five_seconds_is_old_enough_to_drift(void **state)
 	struct link l;
 	unsigned told;
 
-	(void)state;
 	setup(&l, 0, 0);
 	for (told = 0; view(&l).drifts == 0; told++) {
 		assert_true(told < 20);
@@ -34,7 +32,6 @@ static void a_lock_of_five_seconds_is_old_enough_to_drift(void **state)
 
 static void a_step_is_more_than_the_tolerance(void **state)
 {
-	(void)state;
 	for (unsigned more = 0; more < 2; more++) {
 		struct link l;
 

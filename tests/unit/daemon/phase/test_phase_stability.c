@@ -72,7 +72,6 @@ static void both_are_what_they_are_defined_to_be(void **state)
 {
 	uint32_t dice = 1;
 
-	(void)state;
 	for (uint32_t count = 0; count <= SAMPLES; count += count < 30 ? 1 : 17) {
 		const struct phase_sample *s;
 
@@ -95,7 +94,6 @@ static void samples_of_one_moment_have_no_distance(void **state)
 	const struct phase_sample moment[] = {{5, 0}, {5, 1}, {5, 2}, {5, 3}},
 				  two[] = {{5, 1}, {6, 4}};
 
-	(void)state;
 	assert_true(isnan(phase_mtie(moment, 4, 1)));
 	assert_true(isnan(phase_mtie(two, 1, 1)));
 	assert_same(phase_mtie(two, 2, 1), 3);
@@ -106,7 +104,6 @@ static void a_full_series_has_its_place(void **state)
 {
 	static struct phase_sample full[PHASE_SAMPLES_MAX];
 
-	(void)state;
 	for (uint32_t i = 0; i < PHASE_SAMPLES_MAX; i++) {
 		full[i] = (struct phase_sample){i * TAU0, i};
 	}

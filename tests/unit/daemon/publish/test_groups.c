@@ -50,7 +50,6 @@ static void test_delivery(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -72,7 +71,6 @@ static void test_nobody_there_waits_then_pays(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -101,7 +99,6 @@ static void test_slow_member(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -128,7 +125,6 @@ static void test_slices_stay_together(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -155,7 +151,6 @@ static void test_death_and_redelivery(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -174,7 +169,6 @@ static void test_silence_is_death(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -185,7 +179,6 @@ static void test_full_pipe(void **state)
 		{"tick 1", "A:0.0 A:0.1"}, {NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -208,7 +201,6 @@ static void test_pool_empty(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -228,7 +220,6 @@ static void test_pool_empty_ring(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	limited.group[0].limit_frames = 8 * BLOCK_FRAMES; /* 0.8 s */
 	groups_script(&limited, steps);
 }
@@ -240,7 +231,6 @@ static void test_pool_empty_moment(void **state)
 	struct groups_action a;
 	unsigned settled = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		struct block *b = groups_rig_block(0, i, FCM_PMT);
 
@@ -270,7 +260,6 @@ static void test_refused(void **state)
 	unsigned member;
 	char name[64];
 
-	(void)state;
 	assert_int_equal(groups_hello(g, "A", "nosuch", 1, 0, &member), -ENOENT);
 	assert_int_equal(groups_hello(g, "", "trigger", 1, 0, &member), -EINVAL);
 	assert_int_equal(groups_hello(g, "A", "trigger", 0, 0, &member), -EINVAL);
@@ -296,7 +285,6 @@ static void test_status(void **state)
 	struct fcm_ack ack = groups_rig_ack(0, 0, FCM_PMT);
 	unsigned member;
 
-	(void)state;
 	assert_int_equal(groups_hello(g, "A", "trigger", 2, 0, &member), 0);
 	for (unsigned i = 0; i < HOLD_BLOCKS + 2; i++) {
 		assert_int_equal(groups_offer(g, groups_rig_block(0, i, FCM_PMT)), 0);
@@ -348,7 +336,6 @@ enum ending { ACKED, ACKED_LATE, LEFT_LATE };
 /* Settled blocks without an owed acknowledgement take no memory, however they ended. */
 static void test_settled_blocks_take_no_memory(void **state)
 {
-	(void)state;
 	for (unsigned ending = ACKED; ending <= LEFT_LATE; ending++) {
 		struct groups *g = groups_rig_make(&config);
 		size_t memory = 0;
@@ -385,7 +372,6 @@ static void test_settled_blocks_take_no_memory(void **state)
  * rest. */
 static void test_a_late_floor_finds_its_slices_member(void **state)
 {
-	(void)state;
 	for (unsigned others = 63; others <= 64; others++) {
 		struct groups *g = groups_rig_make(&config);
 		struct groups_action a;
@@ -421,7 +407,6 @@ static void test_limits_of_a_member(void **state)
 	struct groups *g;
 	unsigned member;
 
-	(void)state;
 	all.groups = GROUPS_MAX;
 	g = groups_rig_make(&all);
 	memset(name, 'x', sizeof(name));
@@ -445,7 +430,6 @@ static void test_a_refused_block_is_the_next(void **state)
 		{"hello A trigger 3", ""}, {"tick 1", "A:0.0 A:0.1"}, {NULL},
 	};
 
-	(void)state;
 	groups_script(&config, steps);
 }
 
@@ -457,7 +441,6 @@ static void test_rates_are_of_the_last_second(void **state)
 	struct publisher_status s = {0};
 	unsigned member;
 
-	(void)state;
 	groups_hello(g, "A", "trigger", 100, 0, &member);
 	for (unsigned i = 0; i < 60; i++) { /* ten blocks a second, then twenty */
 		groups_seen(g, member, (i + 1) * 100000000ull);
@@ -492,7 +475,6 @@ static void test_redelivered_is_what_was_sent_again(void **state)
 	struct groups_action a;
 	unsigned first, second;
 
-	(void)state;
 	groups_hello(g, "A", "trigger", 2, 0, &first);
 	groups_offer(g, groups_rig_block(0, 0, FCM_PMT));
 	settle_all(g);
@@ -514,7 +496,6 @@ static void too_many_groups(void *context)
 {
 	struct groups_config all = config;
 
-	(void)context;
 	all.groups = GROUPS_MAX + 1;
 	groups_create(&all);
 }
@@ -546,7 +527,6 @@ static void test_what_cannot_be_is_our_bug(void **state)
 	struct groups *g = groups_rig_make(&config);
 	unsigned member;
 
-	(void)state;
 	groups_hello(g, "A", "trigger", 2, 0, &member);
 	groups_offer(g, groups_rig_block(0, 0, FCM_PMT));
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {

@@ -70,7 +70,6 @@ static void test_drop_newest(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DROP_NEWEST, 4, 6, 0, steps);
 }
 
@@ -93,7 +92,6 @@ static void test_wait(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_WAIT, 4, 6, 0, steps);
 }
 
@@ -120,7 +118,6 @@ static void test_disconnect_with_others(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DISCONNECT, 4, 6, 0, steps);
 }
 
@@ -146,7 +143,6 @@ static void test_disconnect_one_after_the_other(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DISCONNECT, 4, 6, 0, steps);
 }
 
@@ -169,7 +165,6 @@ static void test_newcomer_is_spared(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DISCONNECT, 4, 7, 0, steps);
 }
 
@@ -191,7 +186,6 @@ static void test_who_is_in_the_way(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DISCONNECT, 4, 6, 0, steps);
 }
 
@@ -210,7 +204,6 @@ static void test_who_has_the_slice_is_in_the_way(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DISCONNECT, 4, 9, 0, steps);
 }
 
@@ -223,7 +216,6 @@ static void test_share_below_a_block(void **state)
 		{"ack A 0.1", "=0.1/acked,-"}, {NULL},
 	};
 
-	(void)state;
 	run(FCM_DROP_OLDEST, 0, 0, 0, steps);
 }
 
@@ -251,7 +243,6 @@ static void test_budget_drop_oldest(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DROP_OLDEST, 100, 150, 8, steps);
 }
 
@@ -273,7 +264,6 @@ static void test_budget_drop_newest(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DROP_NEWEST, 100, 150, 8, steps);
 }
 
@@ -294,7 +284,6 @@ static void test_budget_wait(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_WAIT, 4, 150, 8, steps);
 }
 
@@ -319,7 +308,6 @@ static void test_budget_disconnect(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_DISCONNECT, 4, 150, 8, steps);
 }
 
@@ -340,7 +328,6 @@ static void test_budget_below_a_block(void **state)
 		{"offer 0.3", "=0.2/nobody,-"}, {NULL},
 	};
 
-	(void)state;
 	groups_script(&tiny, steps);
 }
 
@@ -351,7 +338,6 @@ static void test_budget_below_a_block_newest(void **state)
 		{"ack A 0.0", "=0.0/acked,-"}, {"large 0.2", "A:0.2"}, {NULL},
 	};
 
-	(void)state;
 	run(FCM_DROP_NEWEST, 100, 150, 2, steps);
 }
 
@@ -375,7 +361,6 @@ static void test_budget_shared_by_members(void **state)
 		{NULL},
 	};
 
-	(void)state;
 	run(FCM_WAIT, 100, 150, 8, steps);
 }
 
@@ -408,7 +393,6 @@ static void test_status(void **state)
 	struct fcm_ack ack;
 	unsigned member;
 
-	(void)state;
 	groups_tick(g, 10 * S_NS);
 	assert_int_equal(groups_hello(g, "A", "trigger", 4, 10 * S_NS, &member), 0);
 	groups_tick(g, 11 * S_NS);
@@ -464,7 +448,6 @@ static void test_back_before_told(void **state)
 	struct groups_action a;
 	unsigned member, told = 0;
 
-	(void)state;
 	assert_int_equal(groups_hello(g, "A", "trigger", 1, 0, &member), 0);
 	offer(g, 0, 4);
 	assert_int_equal(groups_offer(g, groups_rig_block(0, 4, FCM_PMT)), 0);
@@ -484,7 +467,6 @@ static void test_back_before_told(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_string_equal(member_state_name(MEMBER_TOO_SLOW), "too-slow");
 	assert_string_equal(member_state_name(MEMBER_STATES), "unknown");
 	assert_string_equal(fcm_policy_name(FCM_WAIT), "wait");

@@ -330,25 +330,21 @@ static void run_policy(enum fcm_policy policy)
 
 static void test_drop_oldest(void **state)
 {
-	(void)state;
 	run_policy(FCM_DROP_OLDEST);
 }
 
 static void test_drop_newest(void **state)
 {
-	(void)state;
 	run_policy(FCM_DROP_NEWEST);
 }
 
 static void test_disconnect(void **state)
 {
-	(void)state;
 	run_policy(FCM_DISCONNECT);
 }
 
 static void test_wait(void **state)
 {
-	(void)state;
 	run_policy(FCM_WAIT);
 }
 

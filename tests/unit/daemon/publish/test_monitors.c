@@ -210,7 +210,6 @@ static void stop(void)
 
 static int begin(void **state)
 {
-	(void)state;
 	assert_null(m); /* else a start has failed: the others would only wait for the same */
 	start();
 	return 0;
@@ -218,7 +217,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	stop();
 	return 0;
 }
@@ -227,7 +225,6 @@ static int end(void **state)
 
 static void test_a_copy_is_made_of_what_is_wanted_only(void **state)
 {
-	(void)state;
 	assert_false(is_copied(FCM_PMT, 1, 2));
 	want(sub, "pmt.T01.F02"); /* a whole topic */
 	want(sub, "hydrophone.T03.");
@@ -255,7 +252,6 @@ static void test_the_end_of_a_prefix_is_its_own(void **state)
 {
 	static const char *const prefix[] = {"pmt.T01.", "pmt.T02.", "pmt.T03."};
 
-	(void)state;
 	for (unsigned gone = 0; gone < 3; gone++) {
 		for (unsigned i = 0; i < 3; i++) {
 			want(sub, prefix[i]);
@@ -291,7 +287,6 @@ static void test_more_prefixes_than_are_listed(void **state)
 {
 	const unsigned room = MONITORS_TOPICS - 1;
 
-	(void)state;
 	want_many(0, 90, "%ulonger-than-any-topic-may-become.%u", true); /* 36 bytes */
 	let_it_be_heard();
 	assert_false(is_copied(FCM_PMT, 50, 1));
@@ -316,7 +311,6 @@ static void test_more_prefixes_than_are_listed(void **state)
 
 static void test_what_is_sent_is_whole_and_in_order(void **state)
 {
-	(void)state;
 	want(sub, "pmt.");
 	let_it_be_heard();
 	for (unsigned n = 0; n < 100; n++) {
@@ -335,7 +329,6 @@ static void test_what_is_empty_is_sent(void **state)
 {
 	struct monitors_status v;
 
-	(void)state;
 	want(sub, "pmt.");
 	let_it_be_heard();
 	copy_of(FCM_PMT, 1, 2, 7, 0);
@@ -352,7 +345,6 @@ static void test_what_has_no_room_is_counted(void **state)
 	uint64_t end_ns = now_mono_ns() + PATIENCE_NS, before, copies = 0;
 	struct monitors_status v;
 
-	(void)state;
 	do {
 		before = blocks();
 		usleep(20000); /* for what is sent and not counted yet */
@@ -391,7 +383,6 @@ static void test_what_is_no_topic_is_counted(void **state)
 	uint16_t port = (uint16_t)strtoul(strrchr(monitors_endpoint(m), ':') + 1, NULL, 10);
 	int fd = zmtp_connect(port);
 
-	(void)state;
 	zmtp_shake_hands_as(fd, "SUB");
 	zmtp_send(fd, 0, "", 0);
 	wait_for_bad(1);
@@ -415,7 +406,6 @@ static void test_it_is_woken(void **state)
 {
 	uint64_t shortest_ns = UINT64_MAX;
 
-	(void)state;
 	for (unsigned n = 0; n < 50; n++) {
 		uint64_t begin_ns = now_mono_ns(), took_ns;
 
@@ -441,7 +431,6 @@ static void test_it_sleeps_when_there_is_nothing(void **state)
 {
 	uint64_t before;
 
-	(void)state;
 	assert_false(is_copied(FCM_PMT, 1, 1));
 	usleep(50000);
 	before = used_us();
@@ -459,7 +448,6 @@ static void test_the_door_counts_seconds(void **state)
 	int fd = zmtp_connect(port); /* and says nothing */
 	uint64_t refused = 0;
 
-	(void)state;
 	while (door().accepted < 3 || door().admitted < 2) {
 		monitors_watch(m, false, now_mono_ns());
 		assert_true(now_mono_ns() < end_ns);
@@ -491,7 +479,6 @@ static void test_the_door_looks_each_time(void **state)
 	uint64_t now = now_mono_ns() + PATIENCE_NS, count;
 	int fd = zmtp_connect(port);
 
-	(void)state;
 	zmtp_shake_hands_as(fd, "SUB");
 	zmtp_send(fd, 0, word, sizeof(word));
 	wait_for_bad(1);
@@ -516,9 +503,6 @@ static void test_the_door_looks_each_time(void **state)
 
 static const char *judge(void *unused, const char *address, const char *key)
 {
-	(void)unused;
-	(void)address;
-	(void)key;
 	return "nobody";
 }
 
@@ -529,7 +513,6 @@ static void test_what_is_waited_for(void **state)
 	struct monitors *locked = NULL;
 	void *sockets[2] = {NULL, NULL};
 
-	(void)state;
 	assert_int_equal(monitors_wait_for(m, sockets), 1);
 	assert_ptr_equal(sockets[0], door_socket(monitors_door(m)));
 	zmq_curve_keypair(public, secret);
@@ -563,7 +546,6 @@ static void test_a_start_that_fails_leaves_nothing(void **state)
 	struct monitors *none = NULL;
 	unsigned before = count_open();
 
-	(void)state;
 	bad[1].hwm = -1;
 	bad[2].secret = no_key;
 	bad[2].judge = judge;
@@ -580,7 +562,6 @@ static void test_a_life_leaves_nothing(void **state)
 	unsigned before = count_open();
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 60; i++) {
 		memory = i == 10 ? mallinfo2().uordblks : memory;
 		start();

@@ -25,7 +25,6 @@ static void test_hello_block_ack(void **state)
 	struct got g;
 	void *d;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	rig_offer(&r, FCM_PMT);	       /* before anybody is there: waits */
@@ -62,7 +61,6 @@ static void test_a_refused_hello_ends_the_membership(void **state)
 	static struct rig r;
 	void *d, *other;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	other = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
@@ -106,7 +104,6 @@ static void test_refused_hellos(void **state)
 	static struct rig r;
 	void *d, *other[MEMBERS_MAX];
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -140,7 +137,6 @@ static void test_malformed(void **state)
 	static struct rig r;
 	void *d;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	rig_say(d, "ALIVE", NULL, 0);
@@ -181,7 +177,6 @@ static void test_name_taken(void **state)
 	void *d, *e;
 	uint64_t sequence;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	e = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
@@ -220,7 +215,6 @@ static void test_name_free_at_once(void **state)
 	static struct rig r;
 	uint16_t port;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	port = (uint16_t)atoi(strrchr(publisher_reserved_endpoint(r.p), ':') + 1);
 	for (unsigned life = 1; life <= 20; life++) {
@@ -246,7 +240,6 @@ static void test_name_free_after_silence(void **state)
 	unsigned refusals = 0;
 	void *d, *e;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	e = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
@@ -274,7 +267,6 @@ static void test_routing_id_taken(void **state)
 	static struct rig r;
 	void *d[2];
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	for (unsigned i = 0; i < 2; i++) {
 		d[i] = zmq_socket(r.context, ZMQ_DEALER);
@@ -316,7 +308,6 @@ static void test_monitor(void **state)
 	static struct rig r;
 	void *sub;
 
-	(void)state;
 	rig_start(&r, 2, 64);
 	rig_offer(&r, FCM_PMT); /* no monitor: no copy is made */
 	WAIT_STATUS(&r, s, s.blocks == 1);
@@ -365,7 +356,6 @@ static void test_many_prefixes(void **state)
 	uint64_t before;
 	void *sub[2];
 
-	(void)state;
 	rig_start(&r, 2, 64);
 	for (unsigned i = 0; i < 2; i++) {
 		sub[i] = monitor_of(&r);
@@ -402,7 +392,6 @@ static void test_greedy_monitors(void **state)
 	char topic[64];
 	void *sub[3];
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	for (unsigned i = 0; i < 3; i++) {
 		sub[i] = monitor_of(&r);
@@ -445,7 +434,6 @@ static void test_bad_endpoints(void **state)
 	struct publisher *p, *second;
 	char where[64];
 
-	(void)state;
 	assert_int_equal(queue_init(&q, sizeof(struct block *), 4, 1), 0);
 	assert_int_equal(queue_init(&own, sizeof(struct block *), 4, 1), 0);
 	assert_int_equal(publisher_start(&config, &q, &q, &p), 0);

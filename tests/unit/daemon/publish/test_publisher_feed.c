@@ -123,7 +123,6 @@ static void test_both(void **state)
 	struct publisher_status s;
 	int fd;
 
-	(void)state;
 	start(1u << FCM_PMT, 2);
 	fd = reader(0);
 	offer(FCM_HYDROPHONE, 1000, false); /* nobody's */
@@ -173,7 +172,6 @@ static void test_no_member(void **state)
 	int patience = FEED_RIG_PATIENCE_MS, none = 0;
 	void *context = zmq_ctx_new(), *d = zmq_socket(context, ZMQ_DEALER);
 
-	(void)state;
 	start(1u << FCM_PMT, 2);
 	zmq_setsockopt(d, ZMQ_RCVTIMEO, &patience, sizeof(patience));
 	zmq_setsockopt(d, ZMQ_LINGER, &none, sizeof(none));
@@ -197,7 +195,6 @@ static void test_pool_empty(void **state)
 	struct feed_status s;
 	int fd;
 
-	(void)state;
 	start(1u << FCM_HYDROPHONE, 100);
 	fd = reader(4096);
 	for (unsigned i = 0; i < 5; i++) {
@@ -221,7 +218,6 @@ static void test_stop(void **state)
 	int fd;
 	struct feed_status s;
 
-	(void)state;
 	start(1u << FCM_PMT, 100);
 	fd = reader(4096);
 	for (unsigned i = 0; i < 5; i++) {

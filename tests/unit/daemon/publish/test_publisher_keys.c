@@ -34,7 +34,6 @@ static void allow(const char *name, enum access_door door, const char *group, co
 
 static int begin(void **state)
 {
-	(void)state;
 	zmq_curve_keypair(server.public, server.secret);
 	zmq_curve_keypair(one.public, one.secret);
 	zmq_curve_keypair(other.public, other.secret);
@@ -49,7 +48,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	rig_finish(&r);
 	return 0;
 }
@@ -95,7 +93,6 @@ static void test_names(void **state)
 	struct publisher_status status;
 	void *s;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		s = member(&one, wrong[i].name, wrong[i].group, NULL);
 		rig_expect(s, "ERROR", "not-your-name");
@@ -119,7 +116,6 @@ static void test_doors(void **state)
 		      member(NULL, "t-1", "trigger", NULL), client(ZMQ_SUB, &wall, NULL)};
 	struct got g;
 
-	(void)state;
 	WAIT_STATUS(&r, status,
 		    status.door.refused >= 2 && status.monitor_door.refused >= 1 &&
 			    status.monitor_door.admitted == 1);
@@ -149,7 +145,6 @@ static void test_routing_id(void **state)
 	uint64_t sequence;
 	void *s = member(&one, "t-1", "trigger", "known"), *thief, *back;
 
-	(void)state;
 	rig_expect(s, "WELCOME", "trigger");
 	rig_offer(&r, FCM_PMT);
 	sequence = rig_expect_block(s, false);
@@ -174,7 +169,6 @@ static void test_left(void **state)
 	struct publisher_status status;
 	void *s = member(&one, "t-1", "trigger", NULL);
 
-	(void)state;
 	rig_expect(s, "WELCOME", "trigger");
 	zmq_close(s);
 	WAIT_STATUS(&r, status, status.members == 1 && status.member[0].state == MEMBER_LEFT);
@@ -188,7 +182,6 @@ static void test_new_list(void **state)
 	void *old = member(&one, "t-1", "trigger", NULL),
 	     *a = member(&other, "a-1", "acoustic", NULL), *m = client(ZMQ_SUB, &wall, NULL), *s;
 
-	(void)state;
 	rig_expect(old, "WELCOME", "trigger");
 	rig_expect(a, "WELCOME", "acoustic");
 	WAIT_STATUS(&r, status, status.monitor_door.admitted == 1);

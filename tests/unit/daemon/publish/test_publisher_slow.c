@@ -61,7 +61,6 @@ static void test_killed_consumer(void **state)
 	pid_t child;
 	void *d;
 
-	(void)state;
 	assert_int_equal(pipe(ready), 0);
 	assert_int_equal(pipe(where), 0);
 	child = fork_consumer("victim", 2, 4, where[0], ready[1]);
@@ -116,7 +115,6 @@ static void test_silent_consumer(void **state)
 	static struct rig r;
 	void *d;
 
-	(void)state;
 	rig_start(&r, 10, 64);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	rig_say_hello(d, "mute", "trigger", 3);
@@ -147,7 +145,6 @@ static void test_too_slow(void **state)
 	static struct rig r;
 	void *d;
 
-	(void)state;
 	rig_start_policy(&r, 4, 64, FCM_DISCONNECT, 0);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	rig_say_hello(d, "slow", "trigger", 2);
@@ -184,7 +181,6 @@ static void test_stuffed_pipe(void **state)
 	struct got g;
 	void *d;
 
-	(void)state;
 	rig_start_policy(&r, 20, 64, FCM_DROP_OLDEST, budget);
 	d = zmq_socket(r.context, ZMQ_DEALER);
 	rig_set_number(d, ZMQ_LINGER, 0);
@@ -219,7 +215,6 @@ static void test_full_settled_queue(void **state)
 {
 	static struct rig r;
 
-	(void)state;
 	rig_start(&r, 100, 4);
 	for (unsigned i = 0; i < 40; i++) {
 		rig_offer(&r, FCM_INSTRUMENT);
@@ -235,7 +230,6 @@ static void test_pool_empty(void **state)
 	struct block **place;
 	static struct rig r;
 
-	(void)state;
 	rig_start(&r, 100, 64);
 	rig_offer(&r, FCM_PMT);
 	rig_offer(&r, FCM_PMT);
@@ -254,7 +248,6 @@ static void test_stop_without_answer(void **state)
 	static struct rig r;
 	void *d;
 
-	(void)state;
 	rig_start(&r, 100, 4);
 	d = rig_dealer(r.context, publisher_reserved_endpoint(r.p));
 	rig_say_hello(d, "a", "trigger", 2);

@@ -42,7 +42,6 @@ void rig_end(void)
 
 int rig_set_up(void **state)
 {
-	(void)state;
 	snprintf(rig.directory, sizeof(rig.directory), "/tmp/test_recorder.XXXXXX");
 	assert_non_null(mkdtemp(rig.directory));
 	snprintf(rig.place, sizeof(rig.place), "%s/a/b", rig.directory); /* made when needed */
@@ -56,7 +55,6 @@ int rig_tear_down(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", rig.directory);
 	return system(command);
 }

@@ -37,7 +37,6 @@ static void test_start_stop(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	rig_wait_wanted(false); /* it held the links until it knew that nothing goes on */
 	assert_int_equal(recorder_order_stop(rig.recorder, ++rig.number, "me"), 0);
@@ -71,7 +70,6 @@ static void test_time_over(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	spec.begun_ns = now_utc_ns();
 	spec.until_ns = spec.begun_ns + 1;
@@ -112,7 +110,6 @@ static void test_stop_when_behind(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	stand_still("one", 0);
 	assert_int_equal(recorder_order_stop(rig.recorder, ++rig.number, "me"), 0);
@@ -147,7 +144,6 @@ static void test_time_over_when_behind(void **state)
 	struct recorder_event e;
 	bool in_time;
 
-	(void)state;
 	rig_start(&c);
 	stand_still("one", until_ns);
 	in_time = now_utc_ns() < until_ns;
@@ -164,7 +160,6 @@ static void test_time_over_when_behind(void **state)
 
 static void *finish_now(void *context)
 {
-	(void)context;
 	recorder_finish(rig.recorder, 0);
 	return NULL;
 }
@@ -176,7 +171,6 @@ static void test_daemon_ends_behind(void **state)
 	struct recorder_event e;
 	pthread_t t;
 
-	(void)state;
 	rig_start(&c);
 	stand_still("one", 0);
 	assert_int_equal(recorder_order_stop(rig.recorder, ++rig.number, "me"), 0);
@@ -197,7 +191,6 @@ static void test_no_room(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	c.min_free_bytes = UINT64_MAX;
 	rig_start(&c);
 	rig_order("one");
@@ -227,7 +220,6 @@ static void test_room_not_known(void **state)
 	struct recorder_event e;
 	char path[96];
 
-	(void)state;
 	put_file_for_directory(path, sizeof(path));
 	rig_start(&c);
 	rig_order("one");
@@ -245,7 +237,6 @@ static void test_disk_fails(void **state)
 	struct recorder_event e;
 	char command[200];
 
-	(void)state;
 	c.place.segment_bytes = 1;
 	rig_start(&c);
 	rig_order("one");
@@ -271,7 +262,6 @@ static void test_death(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		rig_start(&c);
 		rig_order("one");
@@ -307,7 +297,6 @@ static void test_restart(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	rig_order("one");
 	rig_wait_event(&e, RECORDER_STARTED);
@@ -331,7 +320,6 @@ static void test_time_over_meanwhile(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	spec.until_ns = spec.begun_ns + 500000000;
 	pid = fork();
 	if (pid == 0) {
@@ -361,7 +349,6 @@ static void test_let_go_is_told(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	rig_order("one");
 	rig_wait_event(&e, RECORDER_STARTED);
@@ -393,7 +380,6 @@ static void test_end_without_room(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	rig_order("one");
 	rig_wait_event(&e, RECORDER_STARTED);
@@ -411,7 +397,6 @@ static void test_end_is_not_forgotten(void **state)
 	struct recorder_event e;
 	char path[96], away[96];
 
-	(void)state;
 	rig_start(&c);
 	rig_order("one");
 	rig_wait_event(&e, RECORDER_STARTED);
@@ -463,7 +448,6 @@ static void test_pipe_for_passport(void **state)
 	struct record_dir *r = NULL;
 	char path[512];
 
-	(void)state;
 	put_directory("a");
 	put_directory("a/b");
 	put_directory("a/b/one");
@@ -481,7 +465,6 @@ static void test_link_for_recording(void **state)
 	struct record_dir *r = NULL;
 	char path[512];
 
-	(void)state;
 	put_directory("a");
 	put_directory("a/b");
 	put_directory("two");
@@ -505,7 +488,6 @@ static void test_link_for_fresh_passport(void **state)
 	char path[512];
 	struct stat st;
 
-	(void)state;
 	rig_start(&c);
 	rig_order("one");
 	rig_wait_event(&e, RECORDER_STARTED);
@@ -525,7 +507,6 @@ static void test_link_for_fresh_passport(void **state)
 
 static void test_names(void **state)
 {
-	(void)state;
 	assert_true(record_dir_name_ok("noise_floor-2.a"));
 	assert_false(record_dir_name_ok(""));
 	assert_false(record_dir_name_ok(".."));

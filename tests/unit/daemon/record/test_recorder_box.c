@@ -36,7 +36,6 @@ static void test_box(void **state)
 	struct recorder_event e;
 	char name[256];
 
-	(void)state;
 	rig_start(&c);
 	wait_armed(true);
 	tap_suspect(&rig.tap, RIG_LINK, RIG_FIRST, now_mono_ns());
@@ -66,7 +65,6 @@ static void test_box_half_kept(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_status s = {0};
 
-	(void)state;
 	rig_start(&c);
 	rig_wait_wanted(false);
 	freeze("link-dark");
@@ -92,7 +90,6 @@ static void test_box_is_no_recording(void **state)
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 
-	(void)state;
 	rig_start(&c);
 	rig_order("one");
 	rig_wait_event(&e, RECORDER_STARTED);
@@ -115,7 +112,6 @@ static void test_boxes_are_few(void **state)
 	struct recorder_event e;
 	char code[32];
 
-	(void)state;
 	rig_start(&c);
 	rig_wait_wanted(false);
 	for (unsigned n = 0; n < BOX_HOURLY; n++) {
@@ -156,7 +152,6 @@ static void test_box_left_behind(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		rig_start(&c);
 		wait_armed(true);

@@ -33,7 +33,6 @@ static struct segment_state state_1 = {
 
 static int set_up(void **state)
 {
-	(void)state;
 	snprintf(directory, sizeof(directory), "/tmp/test_segment.XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	dir_fd = open(directory, O_RDONLY | O_DIRECTORY);
@@ -45,7 +44,6 @@ static int tear_down(void **state)
 	struct dirent *e;
 	DIR *d = fdopendir(dir_fd);
 
-	(void)state;
 	rewinddir(d);
 	while ((e = readdir(d))) {
 		unlinkat(dirfd(d), e->d_name, 0);
@@ -165,7 +163,6 @@ static void test_series(void **state)
 	struct segment *s = create(400000);
 	struct segment_counts c;
 
-	(void)state;
 	assert_int_equal(files(), 0); /* nothing before there is something */
 	assert_int_equal(put(s, 5, FIRST, 16), 0);
 	assert_int_equal(segment_turn(s, 5, FIRST + 16, 1), 0);
@@ -193,7 +190,6 @@ static void test_holes(void **state)
 	struct segment *s = create(1 << 30);
 	struct segment_counts c;
 
-	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 4), 0);
 	assert_int_equal(put(s, 5, FIRST + 10, 4), 0);	  /* nobody has told of six cells */
 	assert_int_equal(put(s, 5, FIRST + 8000, 4), 0);  /* counts that never were */
@@ -210,7 +206,6 @@ static void test_new_label(void **state)
 	struct segment *s = create(1 << 30);
 	struct segment_state next = state_1;
 
-	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 4), 0);
 	next.label.time_epoch = 2;
 	segment_set_state(s, &next);
@@ -232,7 +227,6 @@ static void test_new_run(void **state)
 	struct fcm_segment_header h;
 	char text[100];
 
-	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 4), 0);
 	next.run = 10;
 	segment_set_state(s, &next);
@@ -253,7 +247,6 @@ static void test_undo(void **state)
 	struct segment *s = create(1 << 30);
 	struct segment_counts c;
 
-	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 4), 0);
 	assert_int_equal(put(s, 5, FIRST + 4, 16), 0);
 	segment_undo(s);
@@ -276,7 +269,6 @@ static void test_resumed(void **state)
 	char path[128];
 	int fd;
 
-	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 16), 0);
 	assert_int_equal(put(s, 5, FIRST + 16, 16), 0);
 	segment_destroy(s);
@@ -328,7 +320,6 @@ static void test_resumed_with_hole(void **state)
 {
 	struct segment *s = create(1 << 30);
 
-	(void)state;
 	assert_int_equal(put(s, 5, FIRST, 16), 0);
 	segment_destroy(s);
 	s = create(1 << 30);
@@ -358,7 +349,6 @@ static void test_many_records(void **state)
 	struct stat st;
 	int fd;
 
-	(void)state;
 	while (fstatat(dir_fd, "link2-00001.fcmr", &st, 0) < 0) {
 		assert_int_equal(segment_turn(s, 1, count + 1, 1), 0); /* one was let go */
 		for (unsigned i = 0; i < 4; i++) {
@@ -386,7 +376,6 @@ static void test_full_disk(void **state)
 {
 	struct segment *s = create(1 << 30);
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(put(s, 5, FIRST, 16), 0);
 	limit_files(200000);
@@ -403,7 +392,6 @@ static void test_ticks(void **state)
 {
 	struct segment *s = create(1 << 30);
 
-	(void)state;
 	assert_int_equal(segment_tick(s), 0);
 	assert_int_equal(put(s, 5, FIRST, 1), 0);
 	assert_int_equal(segment_gap(s, FCM_RECORD_GAP, 1, FIRST + 1, 40, 1), 0);
@@ -417,7 +405,6 @@ static void test_pipe_for_segment(void **state)
 {
 	struct segment *s;
 
-	(void)state;
 	assert_int_equal(mkfifoat(dir_fd, "link2-00000.fcmr", 0600), 0);
 	alarm(10);
 	s = create(1 << 30);
@@ -432,7 +419,6 @@ static void test_names(void **state)
 	unsigned link = 9;
 	uint32_t number = 9;
 
-	(void)state;
 	assert_int_equal(recording_name_parse("link3-00042.fcmr", &link, &number), 0);
 	assert_int_equal(link, 3);
 	assert_int_equal(number, 42);

@@ -40,8 +40,6 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 	char text[1024];
 	va_list ap;
 
-	(void)site;
-	(void)message_id;
 	assert_int_equal(link, LOG_NO_LINK);
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
@@ -55,7 +53,6 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 
 int store_put_station(struct store *s, const char *key, const char *value)
 {
-	(void)s;
 	assert_string_equal(key, "allow_list");
 	snprintf(place, sizeof(place), "%s", value);
 	return 0;
@@ -64,8 +61,6 @@ int store_put_station(struct store *s, const char *key, const char *value)
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
 		    const char *text, const char *action, int64_t utc_ns)
 {
-	(void)s;
-	(void)text;
 	assert_string_equal(severity, "warning");
 	assert_string_equal(code, "network-allow-list");
 	assert_string_equal(object, "network");
@@ -112,7 +107,6 @@ static int begin(void **state)
 	struct sc_error error = {0};
 	char secret[ACCESS_KEY_TEXT];
 
-	(void)state;
 	memset(&station, 0, sizeof(station));
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(directory));
@@ -133,7 +127,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	unlink(config->network.allow_list);
 	unlink(config->network.key_file);
 	return rmdir(directory);
@@ -162,7 +155,6 @@ static bool allows(const char *key)
 /* No door asks for keys: the files need not be there. */
 static void test_without_keys_no_file_is_read(void **state)
 {
-	(void)state;
 	config->network.endpoint[0] = '\0';
 	assert_int_equal(unlink(config->network.allow_list), 0);
 	assert_int_equal(unlink(config->network.key_file), 0);
@@ -180,7 +172,6 @@ static void test_without_keys_no_file_is_read(void **state)
 
 static void test_a_start_reads_the_list(void **state)
 {
-	(void)state;
 	assert_int_equal(keys_start(&station), 0);
 	assert_int_equal(station.access_list.count, 1);
 	assert_true(allows(one));
@@ -190,7 +181,6 @@ static void test_a_start_reads_the_list(void **state)
 /* All mistakes are told, and what to do where the list is not wanted. */
 static void test_a_start_with_mistakes_in_the_list_fails(void **state)
 {
-	(void)state;
 	write_list("anna expert %s\nbert boss %s\ncarl reader x\n", one, two);
 	assert_true(keys_start(&station) < 0);
 	assert_int_equal(station.access_list.count, 0);
@@ -205,7 +195,6 @@ static void test_a_group_that_there_is_not(void **state)
 {
 	static const char warning[] = "mine is a consumer of group nowhere";
 
-	(void)state;
 	config->groups = 1;
 	strcpy(config->group[0].name, "trigger");
 	write_list("good consumer:trigger %s\nmine consumer:nowhere %s\n", one, two);
@@ -224,7 +213,6 @@ static void test_a_group_that_there_is_not(void **state)
 /* Where fcmctl key list finds it: with the data's keys alone, too; nowhere, where no door asks. */
 static void test_the_place_of_the_list(void **state)
 {
-	(void)state;
 	keys_put_place(&station);
 	assert_string_equal(place, config->network.allow_list);
 	config->network.endpoint[0] = '\0';
@@ -239,7 +227,6 @@ static void test_the_secret_and_its_public_half(void **state)
 {
 	char secret[ACCESS_KEY_TEXT] = "", derived[ACCESS_KEY_TEXT];
 
-	(void)state;
 	assert_int_equal(keys_secret(&station, secret), 0);
 	assert_int_equal(zmq_curve_public(derived, secret), 0);
 	assert_string_equal(derived, public_key);
@@ -254,7 +241,6 @@ static void test_the_secret_and_its_public_half(void **state)
 /* Each of the two files, and both. */
 static void test_a_check_tells_the_mistakes_of_both_files(void **state)
 {
-	(void)state;
 	assert_int_equal(check(), 0);
 	assert_string_equal(errors, "");
 	assert_int_equal(chmod(config->network.key_file, 0644), 0);
@@ -275,7 +261,6 @@ static void test_a_check_tells_the_mistakes_of_both_files(void **state)
 
 static void test_a_reload_gives_the_list_to_all_doors(void **state)
 {
-	(void)state;
 	assert_int_equal(keys_start(&station), 0);
 	write_list("bert expert %s\n", two);
 	keys_reload(&station);
@@ -296,7 +281,6 @@ static void test_a_reload_gives_the_list_to_all_doors(void **state)
 /* A mistake while it runs takes nobody's key, and gives nobody one. */
 static void test_a_reload_with_mistakes_keeps_the_list(void **state)
 {
-	(void)state;
 	config->data.curve = true;
 	assert_int_equal(keys_start(&station), 0);
 	write_list("bert expert %s\nnonsense\n", two);

@@ -42,20 +42,17 @@ static unsigned answers;
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
-	(void)id;
 	*t = (struct timespec){(time_t)(now_ns / 1000000000u), (long)(now_ns % 1000000000u)};
 	return 0;
 }
 
 void store_get_status(struct store *s, struct store_status *ret_status)
 {
-	(void)s;
 	*ret_status = store;
 }
 
 void disk_get_status(struct disk *d, struct disk_status *ret_status)
 {
-	(void)d;
 	*ret_status = disk;
 }
 
@@ -218,7 +215,6 @@ static void say(struct control_client *cl, json_t *message)
 
 static void on_answered(struct control_client *cl)
 {
-	(void)cl;
 }
 
 static const struct control_transport transport = {say, on_answered};
@@ -262,7 +258,6 @@ static const char *error_text(const char *key)
 
 static int begin(void **state)
 {
-	(void)state;
 	memset(&station, 0, sizeof(station));
 	memset(&thread, 0, sizeof(thread));
 	memset(&database, 0, sizeof(database));
@@ -283,7 +278,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	thread_works();
 	questions_stop(&station);
 	questions_stop(&station); /* a second time is fine */
@@ -299,7 +293,6 @@ static int end(void **state)
 
 static void test_a_question_is_asked_and_answered(void **state)
 {
-	(void)state;
 	client_asks("{\"n\":5}");
 	assert_int_equal(answers, 0);
 	assert_int_equal(client.open, 1);
@@ -325,7 +318,6 @@ static void test_a_question_is_asked_and_answered(void **state)
 
 static void test_what_the_database_says_is_told(void **state)
 {
-	(void)state;
 	database.fails = -ENOENT;
 	client_asks("{}");
 	thread_works();
@@ -339,7 +331,6 @@ static void test_what_the_database_says_is_told(void **state)
 
 static void test_a_database_that_does_not_open(void **state)
 {
-	(void)state;
 	database.open_fails = -EUCLEAN;
 	client_asks("{}");
 	thread_works();
@@ -404,7 +395,6 @@ static void test_its_own_words_and_its_station(void **state)
 {
 	json_t *names = give_all();
 
-	(void)state;
 	client_asks("{}");
 	assert_int_equal(told.count, 0);
 	thread_works();
@@ -489,7 +479,6 @@ static void expect_refusal(enum trouble trouble)
 /* Whoever answers for the operation goes on with the station, as if it had been asked. */
 static void test_a_refused_question_knows_its_station(void **state)
 {
-	(void)state;
 	for (enum trouble trouble = 0; trouble < TROUBLES; trouble++) {
 		json_t *names = give_all();
 
@@ -516,7 +505,6 @@ static void test_a_refused_question_knows_its_station(void **state)
 
 static void test_nothing_written_since_the_start(void **state)
 {
-	(void)state;
 	make_trouble(NOT_WRITTEN);
 	store.last_commit_ns = 0;
 	client_asks("{}");
@@ -526,7 +514,6 @@ static void test_nothing_written_since_the_start(void **state)
 /* A disk that takes its time, and a question that does, keep nothing from being asked. */
 static void test_what_is_slow_does_not_hang(void **state)
 {
-	(void)state;
 	disk.asked_ns = now_ns - DISK_HANGS_NS + 1;
 	thread.busy_ns = 1999999999;
 	client_asks("{}");
@@ -539,7 +526,6 @@ static void test_what_is_slow_does_not_hang(void **state)
 
 static void test_so_many_may_be_open(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < QUESTIONS_MAX; n++) {
 		client_asks("{}");
 	}
@@ -566,7 +552,6 @@ static void test_a_disk_that_hangs_is_not_waited_for(void **state)
 {
 	json_t *names = give_all();
 
-	(void)state;
 	client_asks("{}");
 	asks = (struct question){.what = "the matter", .ask = ask_database};
 	client_asks("{}");
@@ -593,7 +578,6 @@ static void test_a_disk_that_hangs_is_not_waited_for(void **state)
 
 static void test_a_client_that_is_gone(void **state)
 {
-	(void)state;
 	client_asks("{}");
 	control_client_fini(&client);
 	control_client_init(&client, desk, &transport);
@@ -606,7 +590,6 @@ static void test_a_client_that_is_gone(void **state)
 
 static void test_another_file(void **state)
 {
-	(void)state;
 	questions_forget(&station); /* none is open: harmless */
 	client_asks("{}");
 	client_asks("{}");
@@ -628,13 +611,11 @@ static unsigned runs, ends;
 
 static void on_run(struct work *work)
 {
-	(void)work;
 	runs++;
 }
 
 static void on_end(struct work *work)
 {
-	(void)work;
 	ends++;
 }
 
@@ -642,7 +623,6 @@ static void test_other_work(void **state)
 {
 	struct work work = {.run = on_run, .done = on_end};
 
-	(void)state;
 	runs = ends = 0;
 	client_asks("{}");
 	questions_work(&station, &work);
@@ -658,7 +638,6 @@ static void test_other_work(void **state)
 
 static void test_the_end_answers_all(void **state)
 {
-	(void)state;
 	client_asks("{}");
 	thread_works();
 	client_asks("{}");
@@ -679,7 +658,6 @@ static void test_an_end_while_it_hangs(void **state)
 {
 	struct questions *kept = station.questions;
 
-	(void)state;
 	client_asks("{}");
 	thread_works();
 	thread.hangs = true;
@@ -692,7 +670,6 @@ static void test_an_end_while_it_hangs(void **state)
 
 static void test_a_start_that_fails(void **state)
 {
-	(void)state;
 	questions_stop(&station);
 	thread.starts = -EAGAIN;
 	assert_int_equal(questions_start(&station), -EAGAIN);
@@ -728,7 +705,6 @@ static void test_no_question_leaves_memory_behind(void **state)
 {
 	size_t memory = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
 		go_every_way();
 		memory = i == 20 ? mallinfo2().uordblks : memory;

@@ -33,7 +33,6 @@ static void test_open(void **state)
 	struct sc_error error = {0};
 	struct store_config nowhere = {.path = "/nonexistent/station.db"};
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	assert_int_equal(store_rig_number(&r, "PRAGMA user_version"), STORE_SCHEMA);
@@ -57,7 +56,6 @@ static void test_put_before_start(void **state)
 	struct store_rig r;
 	struct store_status status;
 
-	(void)state;
 	store_rig_create(&r);
 	for (int started = 0; started <= 1; started++) {
 		assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
@@ -111,7 +109,6 @@ static void test_refuses_files(void **state)
 	off_t size;
 	FILE *f;
 
-	(void)state;
 	store_rig_create(&r);
 	for (size_t n = 0; n < sizeof(others) / sizeof(others[0]); n++) {
 		if (!others[n].foreign) {
@@ -159,7 +156,6 @@ static void test_finds_damage(void **state)
 	char noise[4096];
 	int fd;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	for (uint64_t id = 1; id < 2000; id++) {
@@ -184,7 +180,6 @@ static void test_bad_rows(void **state)
 	struct store_status status;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	row_begin(&row, ROW_STATION);
@@ -210,7 +205,6 @@ static void test_arena(void **state)
 	struct row row;
 	char text[2001];
 
-	(void)state;
 	for (int i = 0; i < 2000; i += 2) {
 		memcpy(text + i, "\xc3\xa9", 2);
 	}
@@ -238,7 +232,6 @@ static void test_cut_command(void **state)
 	struct store_rig r;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_command(&row, 7, NULL, 7);
@@ -280,7 +273,6 @@ static void test_ledger_rows(void **state)
 				   .tai_ns = INT64_MIN};
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	assert_int_equal(store_put_link_row(r.s, 1, &l, INT64_MIN, RIG_UTC, 0, 0), 0);
@@ -361,7 +353,6 @@ static void test_other_rows(void **state)
 	struct store_past *past;
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_put_phase_row(r.s, 1, &row, RIG_UTC);
@@ -448,7 +439,6 @@ static void test_planned_run(void **state)
 	struct store_rig r;
 	struct store_run run;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC);
@@ -524,7 +514,6 @@ static void test_read_events(void **state)
 	struct store_rig r;
 	char all[200] = "";
 
-	(void)state;
 	store_rig_create(&r);
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
 	assert_false(read_events(r.s, all, sizeof(all))); /* there was none */
@@ -581,7 +570,6 @@ static void test_snapshot(void **state)
 	struct store_rig r;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	put_snapshot(r.s, 100, "whole", 3, 3);

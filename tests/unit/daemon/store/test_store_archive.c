@@ -113,7 +113,6 @@ static void test_moves(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	/* the newest, the open one, and one that is a reason still */
@@ -168,7 +167,6 @@ static void test_no_archive(void **state)
 	struct store_rig r;
 	char path[128];
 
-	(void)state;
 	create(&r);
 	snprintf(path, sizeof(path), "%s/station-2018.db", r.dir);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -189,7 +187,6 @@ static void test_in_both(void **state)
 	struct store_rig r;
 	char sql[256];
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	until(&r, "SELECT count(*) FROM command", 1002);
@@ -225,7 +222,6 @@ static void test_another_database(void **state)
 	char path[128];
 	int64_t archived;
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	until(&r, "SELECT count(*) FROM command", 1002);
@@ -256,7 +252,6 @@ static void test_client_again(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	create(&r);
 	run_sql(&r, "DELETE FROM command WHERE id = 300;"
 		    "UPDATE command SET client_id = 'night' WHERE id = 1");
@@ -281,7 +276,6 @@ static void test_another_schema(void **state)
 	struct store_rig r;
 	char path[128], command[320];
 
-	(void)state;
 	create(&r);
 	snprintf(path, sizeof(path), "%s/station-2018.db", r.dir);
 	store_rig_run(path, "CREATE TABLE mine(x); PRAGMA user_version = 12");
@@ -306,7 +300,6 @@ static void test_clock_was_ahead(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	create(&r);
 	run_sql(&r, "UPDATE command SET time = 4000000000000000000 WHERE id <= 3;"
 		    "UPDATE event SET time = 4000000000000000000 WHERE id <= 3");

@@ -109,7 +109,6 @@ static void test_later(void **state)
 	uint32_t first, second;
 	char dir[64];
 
-	(void)state;
 	create(&r);
 	strcpy(dir, r.dir);
 	assert_int_equal(rmdir(dir), 0);
@@ -150,7 +149,6 @@ static void test_goes_on(void **state)
 	struct store_rig r;
 	uint32_t session;
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	for (uint32_t n = 1; n <= 3; n++) {
@@ -185,7 +183,6 @@ static void test_moved(void **state)
 	struct store_past *past;
 	uint32_t session;
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	store_past_free(store_take_past(r.s));
@@ -223,7 +220,6 @@ static void test_other_file(void **state)
 	sqlite3 *db = NULL, *reader = NULL;
 	char copy[160], sql[256];
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	store_past_free(store_take_past(r.s));
@@ -265,7 +261,6 @@ static void test_final(void **state)
 	struct store *other = NULL;
 	struct sc_error error = {0};
 
-	(void)state;
 	create(&r);
 	store_rig_open(&r);
 	assert_int_equal(store_open(&r.config, &other, &error), -EBUSY);
@@ -289,7 +284,6 @@ static void test_other_schema(void **state)
 	uint32_t session;
 	char path[160];
 
-	(void)state;
 	create(&r);
 	for (size_t n = 0; n < 2; n++) {
 		if (n == 0) {
@@ -351,7 +345,6 @@ static void test_damaged_inside(void **state)
 	uint64_t began;
 	struct row row;
 
-	(void)state;
 	create(&r);
 	r.config.retry_ms = 100;
 	store_rig_open(&r);
@@ -392,7 +385,6 @@ static void test_ends(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	create(&r);
 	assert_int_equal(rmdir(r.dir), 0);
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);

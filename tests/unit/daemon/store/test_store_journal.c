@@ -32,7 +32,6 @@ static void test_group_commit(void **state)
 	struct store_done done;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	for (uint64_t id = 1; id <= 100; id++) { /* nothing urgent: all in one, after 100 ms */
@@ -70,7 +69,6 @@ static void test_commit_gathers(void **state)
 	struct row row;
 	sqlite3 *db;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	assert_int_equal(sqlite3_open(r.path, &db), SQLITE_OK);
@@ -98,7 +96,6 @@ static void test_settled(void **state)
 	struct store_rig r;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_put_alive(r.s, RIG_UTC);
@@ -142,7 +139,6 @@ static void test_constraint(void **state)
 	struct store_status status;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_command(&row, 1, "abc", 1);
@@ -172,7 +168,6 @@ static void test_number_again(void **state)
 	struct store_rig r;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_transition(&row, 1, "CANCELLED", -1, "taken back", true);
@@ -203,7 +198,6 @@ static void test_sequence_ahead(void **state)
 	struct row row;
 	sqlite3 *db;
 
-	(void)state;
 	store_rig_create(&r);
 	r.config.retry_ms = 10000; /* only what is now or never is tried meanwhile */
 	store_rig_open(&r);
@@ -246,7 +240,6 @@ static void test_full_disk(void **state)
 	struct row row;
 	uint64_t id;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	store_rig_create(&r);
 	r.config.keep_rows = 50;
@@ -299,7 +292,6 @@ static void test_locked(void **state)
 	sqlite3 *db = NULL;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	assert_int_equal(sqlite3_open(r.path, &db), SQLITE_OK);
@@ -320,7 +312,6 @@ static void test_stop_refused(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	store_rig_create(&r);
 	store_rig_open(&r);
@@ -363,7 +354,6 @@ static void test_kill(void **state)
 	struct store_rig r;
 	uint64_t answered = 0, id;
 
-	(void)state;
 	store_rig_create(&r);
 	for (int round = 0; round < 12; round++) {
 		uint64_t first = (uint64_t)round * 1000000 + 1, next = first;
@@ -424,7 +414,6 @@ static void test_read_engine(void **state)
 	struct row row;
 	uint64_t id;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	for (id = 1; id <= 3; id++) {

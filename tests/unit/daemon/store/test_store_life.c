@@ -54,7 +54,6 @@ static void test_run_refused(void **state)
 	struct store_done done;
 	sqlite3 *db;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_put_run_begin(r.s, 5, "physics", "shift", RIG_UTC);
@@ -84,7 +83,6 @@ static void test_keeps_what_is_said_once(void **state)
 	struct store_status status;
 	sqlite3 *db;
 
-	(void)state;
 	store_rig_create(&r);
 	r.config.keep_rows = 20;
 	store_rig_open(&r);
@@ -109,7 +107,6 @@ static void test_sessions(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	assert_int_equal(store_session(r.s, 0, 1, false, 42, 3, RIG_UTC), 1);
@@ -138,7 +135,6 @@ static void test_long_life(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	for (uint32_t epoch = 1; epoch <= 40; epoch++) {
@@ -203,7 +199,6 @@ static void test_left_in_flight(void **state)
 				   .frames = 400};
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_session(r.s, 2, 1, false, 42, 3, RIG_UTC);
@@ -270,7 +265,6 @@ static void test_alarms(void **state)
 	struct store_past *past;
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_put_alarm(r.s, &paused);
@@ -321,7 +315,6 @@ static void test_read_later(void **state)
 	struct store_rig r;
 	size_t found = 0;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_close(&r);
@@ -382,7 +375,6 @@ static void test_read_undone(void **state)
 	sqlite3 *db = NULL;
 	char all[400] = "";
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_close(&r);

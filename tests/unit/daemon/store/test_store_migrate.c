@@ -40,7 +40,6 @@ static struct store_schema schema = {OURS, texts, LAST};
 
 static int read_texts(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < LAST; n++) {
 		texts[n] = store_rig_migration(DIRECTORY, n + 1);
 	}
@@ -49,7 +48,6 @@ static int read_texts(void **state)
 
 static int free_texts(void **state)
 {
-	(void)state;
 	for (unsigned n = 0; n < LAST; n++) {
 		free((void *)(uintptr_t)texts[n]);
 	}
@@ -113,7 +111,6 @@ static void fill_table(sqlite3 *db, const char *table, void *context)
 {
 	char names[1024], values[1024], sql[2300];
 
-	(void)context;
 	for (int n = 1; n <= ROWS; n++) {
 		columns_of(db, table, n, names, values, sizeof(names));
 		snprintf(sql, sizeof(sql), "INSERT INTO %s(%s) VALUES(%s)", table, names, values);
@@ -133,7 +130,6 @@ static int add_row(void *context, int count, char **values, char **names)
 {
 	struct content *c = context;
 
-	(void)names;
 	for (int n = 0; n < count; n++) {
 		c->used += (size_t)snprintf(c->text + c->used, TEXT_SIZE - c->used, "%s|",
 					    values[n] ? values[n] : "NULL");
@@ -227,7 +223,6 @@ static void test_every_schema(void **state)
 	struct content *was = calloc(1, sizeof(*was));
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	for (unsigned version = 1; version <= LAST; version++) {
 		make(r.path, version, was);
@@ -243,7 +238,6 @@ static void test_states_in_order(void **state)
 {
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	store_rig_run(r.path,
@@ -286,7 +280,6 @@ static void test_at_work(void **state)
 	struct store_rig r;
 	sqlite3 *db;
 
-	(void)state;
 	store_rig_create(&r);
 	db = open_db(r.path);
 	assert_int_equal(migrate_to(db, 1), 0);
@@ -325,7 +318,6 @@ static void test_others(void **state)
 	};
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	for (size_t n = 0; n < sizeof(files) / sizeof(files[0]); n++) {
 		int64_t version, application;
@@ -366,7 +358,6 @@ static void test_killed_inside(void **state)
 	struct content *was = calloc(1, sizeof(*was));
 	struct store_rig r;
 
-	(void)state;
 	store_rig_create(&r);
 	for (unsigned version = 1; version < LAST; version++) {
 		pid_t pid;
@@ -401,7 +392,6 @@ static void test_killed_anywhere(void **state)
 	struct store_rig r;
 	unsigned halfway = 0;
 
-	(void)state;
 	store_rig_create(&r);
 	for (unsigned round = 0; round < 30; round++) {
 		int64_t version;
@@ -436,7 +426,6 @@ static void test_schema_is_not_trusted(void **state)
 	struct store_rig r;
 	int is = -1;
 
-	(void)state;
 	store_rig_create(&r);
 	assert_int_equal(store_open(&r.config, &r.s, &error), 0); /* a new file, migrated */
 	for (size_t i = 0; i < sizeof(on_off) / sizeof(on_off[0]); i++) {

@@ -12,7 +12,6 @@ static void cold_start(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
@@ -49,7 +48,6 @@ static void silent_receiver_and_return(void **state)
 	struct world w;
 	uint32_t before;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.receiver = false;
@@ -71,7 +69,6 @@ static void gpsd_gone(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.gpsd = false;
@@ -85,7 +82,6 @@ static void void_fix(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.fix = false;
@@ -102,7 +98,6 @@ static void pps_lost(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.pps = false;
@@ -122,7 +117,6 @@ static void never_a_pps(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.pps = false;
 	w.config.system_clock = false;
@@ -136,7 +130,6 @@ static void holdover_too_long(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	clock_destroy(w.clock);
 	w.config.holdover_ppb = 1000; /* 1 us a second */
@@ -159,7 +152,6 @@ static void weeks_1024(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.gps_error_s = -1024ll * 7 * 86400;
@@ -200,7 +192,6 @@ static void correction(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gps_error_s = 5;
 	w.expect_wrong = true;
@@ -242,7 +233,6 @@ static void jump_told(void **state)
 	struct clock_view v;
 	char words[200];
 
-	(void)state;
 	setup(&w);
 	w.system_synced = true;
 	run_until(&w, CLOCK_LOCKED, 60);
@@ -331,7 +321,6 @@ static void board_gone(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 300);
 	clock_board_gone(w.clock, true);
@@ -350,7 +339,6 @@ static void no_time_says_why(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = w.pps = w.floors = w.system_synced = false;
 	run(&w, 20);
@@ -376,7 +364,6 @@ static void words_of_states(void **state)
 		{CLOCK_FAULT, LABEL_NONE, "fault, no source yet"},
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct label label = {.state = (uint8_t)cases[n].state,
 				      .source = (uint8_t)cases[n].source};
@@ -392,7 +379,6 @@ static void late_reports(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.tpv_delay_ns = 1200000000;
@@ -519,7 +505,6 @@ static void fractions(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.system_clock = false;
 	w.gps_fraction_ns = 400000000;
@@ -542,7 +527,6 @@ static void adopted_label(void **state)
 			      .tai_utc_s = 37,
 			      .leap_tai_ns = INT64_MAX};
 
-	(void)state;
 	setup(&w);
 	label.anchor_count = w.count0 - 8000;
 	label.anchor_tai_ns = w.tai0_ns - S;
@@ -612,7 +596,6 @@ static void adopted_holdover(void **state)
 			      .tai_utc_s = 37,
 			      .leap_tai_ns = INT64_MAX};
 
-	(void)state;
 	setup(&w);
 	label.anchor_count = w.count0;
 	label.anchor_tai_ns = w.tai0_ns;
@@ -632,7 +615,6 @@ static void moved_count(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.pps = false;
@@ -660,7 +642,6 @@ static void host_is_late(void **state)
 	struct world w;
 	uint64_t held;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	while (w.tai_ns % S != 0) {
@@ -684,7 +665,6 @@ static void board_boots(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run(&w, 1000);
 	assert_int_equal(view(&w).label.state, CLOCK_LOCKED);

@@ -24,7 +24,6 @@ static void a_worse_source_labels_after_its_wait_and_not_before(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.floors = true;
@@ -49,7 +48,6 @@ static void an_announced_leap_second_is_the_rule_a_minute_after_it(void **state)
 	const int64_t midnight = (START_UTC_S / 86400 + 1) * 86400;
 	struct world w;
 
-	(void)state;
 	setup_at(&w, midnight - 10, midnight);
 	while (w.tai_ns < w.config.leap_tai_ns + 60 * S) {
 		run(&w, 1);
@@ -67,7 +65,6 @@ static void a_table_holds_to_the_end_of_its_last_second(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.leap_expires_utc_s = START_UTC_S + 5;
 	set_up_again(&w);
@@ -84,7 +81,6 @@ static void the_system_clock_labels_from_the_earliest_date_on(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.floor_utc_s = START_UTC_S + 5;
 	w.gpsd = false;
@@ -102,7 +98,6 @@ static void at_350_ms_from_the_pps_the_system_clock_names_no_second(void **state
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.system_synced = true;
@@ -119,7 +114,6 @@ static void at_750_ms_the_system_clock_means_another_second(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.pps = false;
@@ -140,7 +134,6 @@ static void without_its_pps_the_system_clock_means_the_labels_second(void **stat
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.system_synced = true;
@@ -161,7 +154,6 @@ static void the_system_clocks_distance_moves_with_the_label(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.receiver = false; /* told by hand, between two looks at the host's clock */
@@ -183,7 +175,6 @@ static void a_distance_that_is_unknown_stays_unknown(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	for (unsigned i = 0; i < 60 && view(&w).label.time_epoch < 2; i++) {
 		w.tai_ns += S;
@@ -201,7 +192,6 @@ static void a_pps_is_of_its_own_time(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.mono_ns += 1000;
@@ -215,7 +205,6 @@ static void what_a_source_says_has_its_effect_at_once(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	pass(&w);
 	assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
@@ -235,7 +224,6 @@ static void a_count_that_stands_is_no_other_board(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	clock_board(w.clock, count_now(&w), w.tai_ns - 37 * S, false, w.mono_ns + 1000);
@@ -250,7 +238,6 @@ static void the_word_of_the_boards_first_second_counts(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	pass(&w);
 	w.hole_ns = -5 * S - S / 10;
@@ -267,7 +254,6 @@ static void a_word_of_a_leap_second_labels_it_right(void **state)
 	const int64_t midnight = (START_UTC_S / 86400 + 1) * 86400;
 	struct world w;
 
-	(void)state;
 	setup_at(&w, midnight - 10, midnight);
 	w.config.confirm = 0;
 	w.gpsd = false;

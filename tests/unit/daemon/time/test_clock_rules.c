@@ -47,7 +47,6 @@ static void a_fresh_clock_has_words_and_its_leap_second(void **state)
 {
 	struct world w;
 
-	(void)state;
 	for (unsigned leap = 0; leap < 2; leap++) {
 		setup_at(&w, START_UTC_S, leap ? MIDNIGHT : 0);
 		clock_destroy(w.clock);
@@ -65,7 +64,6 @@ static void a_state_is_as_old_as_its_first_moment(void **state)
 	uint64_t since;
 	uint8_t before;
 
-	(void)state;
 	setup(&w);
 	since = w.mono_ns;
 	before = view(&w).label.state;
@@ -92,7 +90,6 @@ static void uncertainty_grows_in_holdover_only_and_is_news_once_a_second(void **
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.holdover_ppb = 1000; /* 1 us a second */
 	set_up_again(&w);
@@ -117,7 +114,6 @@ static void another_table_moves_every_source_by_its_second(void **state)
 {
 	static const uint8_t sources[] = {LABEL_GPSD, LABEL_FLOORS, LABEL_SYSTEM};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sources); i++) {
 		struct world w;
 
@@ -144,7 +140,6 @@ static void a_table_announces_at_once_and_labels_nothing(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	run(&w, 20);
@@ -170,7 +165,6 @@ static void gpsd_leap_seconds_are_compared_an_hour_from_the_leap(void **state)
 		{3599, 17, false}, {3600, 18, true},   {3600, 19, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct world w;
 
@@ -192,7 +186,6 @@ static void a_second_with_two_meanings_is_no_first_label(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup_at(&w, MIDNIGHT, MIDNIGHT);
 	run(&w, 19);
 	assert_int_equal(view(&w).label.state, CLOCK_NO_TIME);
@@ -205,7 +198,6 @@ static void floors_alone_count_through_a_leap_second(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup_at(&w, MIDNIGHT - 20, MIDNIGHT);
 	w.gpsd = false;
 	w.floors = true;
@@ -231,7 +223,6 @@ static void floors_announce_a_leap_second_on_its_day_only(void **state)
 		{20, 0, false, false},	 {20, 2, false, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		int64_t utc_s = MIDNIGHT - table[i].before_s;
 		time_t t = (time_t)utc_s;
@@ -258,7 +249,6 @@ static void floors_name_every_year_right(void **state)
 	/* 1 March of 2027, 2028 (a leap year), 2029 and 2100 (none) */
 	static const int64_t days[] = {1803859200, 1835481600, 1867017600, 4107542400};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		struct world w;
 
@@ -275,7 +265,6 @@ static void the_system_clock_is_not_asked_around_a_leap_second(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup_at(&w, MIDNIGHT - 10, MIDNIGHT);
 	w.gpsd = false;
 	w.system_synced = true;
@@ -301,7 +290,6 @@ static void floors_without_receiver_are_spent_until_they_have_one(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.holdover_ppb = 1000; /* spent after a minute */
 	set_up_again(&w);
@@ -348,7 +336,6 @@ static void a_good_label_is_confirmed_by_whoever_agrees(void **state)
 	struct label label;
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.floors = true;
@@ -388,7 +375,6 @@ static void any_known_source_is_adopted_and_no_other(void **state)
 {
 	static const uint8_t sources[] = {LABEL_GPSD, LABEL_FLOORS, LABEL_SYSTEM, LABEL_EMULATOR};
 
-	(void)state;
 	for (unsigned i = 0; i <= sizeof(sources); i++) {
 		struct label label;
 		struct world w;
@@ -407,7 +393,6 @@ static void a_first_report_relabels_nothing(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.floors = true;
@@ -430,7 +415,6 @@ static void gpsd_overrules_itself_when_it_keeps_to_it_for_long(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	while (w.tai_ns % S) {
@@ -453,7 +437,6 @@ static void the_earliest_date_itself_is_believed(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.floor_utc_s = START_UTC_S + 5;
 	set_up_again(&w);
@@ -481,7 +464,6 @@ static void the_system_clock_disagrees_beyond_its_tolerance_for_three_seconds(vo
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.system_synced = true;
 	run_until(&w, CLOCK_LOCKED, 60);
@@ -500,7 +482,6 @@ static void at_its_tolerance_the_system_clock_sides_with_a_second(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.system_synced = true;
 	w.system_error_ns = 500000000;
@@ -520,7 +501,6 @@ static void a_system_clock_between_two_seconds_labels_none(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.system_synced = true;
@@ -558,7 +538,6 @@ static void the_second_is_carried_over_a_moved_count(void **state)
 		{999, 0, true}, {1000, 0, true}, {1001, 0, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct world w;
 
@@ -581,7 +560,6 @@ static void floors_confirm_what_was_carried(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.gpsd = false;
@@ -597,7 +575,6 @@ static void floors_confirm_what_was_carried(void **state)
 /* A PPS too few and half a second: still the host's delay. */
 static void half_a_second_is_no_moved_count(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct world w;
 
@@ -613,7 +590,6 @@ static void a_pps_that_counts_anew_voids_at_once(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	clock_pps(w.clock, 8000, ++w.pps_number, w.mono_ns);
@@ -628,7 +604,6 @@ static void gpsd_that_goes_is_seen_at_once(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.pps = false;
 	run(&w, 30);
@@ -644,7 +619,6 @@ static void an_answer_is_new_once(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.receiver = false;
 	for (unsigned i = 0; i < 5; i++) {
@@ -657,7 +631,6 @@ static void an_answer_is_new_once(void **state)
 
 static void a_millisecond_is_a_receivers_rounding(void **state)
 {
-	(void)state;
 	for (int64_t fraction = -1000001; fraction <= 1000001; fraction++) {
 		struct world w;
 
@@ -677,7 +650,6 @@ static void words_name_what_is_so_and_nothing_else(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.config.system_clock = false;
 	w.receiver = false;
@@ -719,7 +691,6 @@ static void the_emulators_lines_say_nothing_of_real_time(void **state)
 	struct world w;
 	struct tm tm;
 
-	(void)state;
 	setup(&w);
 	gmtime_r(&utc_s, &tm);
 	time.day = (uint16_t)tm.tm_yday;
@@ -761,7 +732,6 @@ static void of_equal_lines_the_one_that_was_there_speaks(void **state)
 {
 	struct clock_track t = {.lines = CLOCK_LINES};
 
-	(void)state;
 	put(&t, 8000, 1, 1);
 	put(&t, 16000, 1, 2);
 	put(&t, 16000, 2, 3);
@@ -774,7 +744,6 @@ static void a_second_that_is_named_again_confirms_nothing(void **state)
 {
 	struct clock_track t = {.lines = 1};
 
-	(void)state;
 	put(&t, 8000, 1, 1);
 	put(&t, 8000, 1, 2);
 	assert_null(best(&t, 1, 2));
@@ -787,7 +756,6 @@ static void no_line_outlives_sixteen_labels_beside_it(void **state)
 {
 	struct clock_track t = {.lines = CLOCK_LINES};
 
-	(void)state;
 	for (unsigned i = 1; i <= 100; i++) {
 		put(&t, i * 8000, 1, i);
 	}
@@ -806,7 +774,6 @@ static void a_track_of_one_line_knows_no_second(void **state)
 {
 	struct clock_track t = {.lines = 1};
 
-	(void)state;
 	t.line[1] = (struct clock_line){.offset = 5, .weight = 9, .count = 1, .seen_ns = 1};
 	assert_null(best(&t, 0, 1));
 	put(&t, 8000, 5, 1);
@@ -850,7 +817,6 @@ static void tables_are_read_up_to_their_limits(void **state)
 	int32_t tai_utc_s = 0;
 	int64_t expires;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_int_equal(read_table(cases[i].text, &tai_utc_s, &expires), cases[i].result);
 		if (cases[i].result == 0) {
@@ -867,7 +833,6 @@ static void overlong_lines_are_comments_or_wrong(void **state)
 	int32_t tai_utc_s;
 	int64_t expires;
 
-	(void)state;
 	memset(text, ' ', 1000);
 	text[0] = '#';
 	strcpy(text + 600, "3692217600 36\n3692217600 37\n");
@@ -883,7 +848,6 @@ static void a_table_read_again_and_again_leaves_no_file_open(void **state)
 	int32_t tai_utc_s;
 	int64_t expires;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few.rlim_max = was.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);

@@ -16,7 +16,6 @@ static void leap_second(void **state)
 	int64_t last = 0;
 	unsigned in_leap = 0, backward = 0;
 
-	(void)state;
 	setup_at(&w, midnight - 20, midnight);
 	w.floors = true;
 	w.leapseconds = 18;
@@ -53,7 +52,6 @@ static void leap_at_start_and_announced(void **state)
 	const int64_t midnight = (START_UTC_S / 86400 + 1) * 86400;
 	struct world w;
 
-	(void)state;
 	setup_at(&w, midnight - 2, midnight);
 	run_until(&w, CLOCK_LOCKED, 100);
 	run(&w, 50);
@@ -84,7 +82,6 @@ static void leap_cross_check(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.leapseconds = 18;
 	run_until(&w, CLOCK_LOCKED, 60);
@@ -107,7 +104,6 @@ static void floors_as_source(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	clock_gpsd(w.clock, false, w.mono_ns);
@@ -134,7 +130,6 @@ static void floors_disagree(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.floors = true;
@@ -170,7 +165,6 @@ static void floors_in_holdover(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.floors = true;
@@ -200,7 +194,6 @@ static void bad_words(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.receiver = false;
 	for (unsigned i = 0; i < 100; i++) {
@@ -218,7 +211,6 @@ static void system_as_source(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	clock_gpsd(w.clock, false, w.mono_ns);
@@ -255,7 +247,6 @@ static void system_without_pps(void **state)
 {
 	struct world w;
 
-	(void)state;
 	setup(&w);
 	w.gpsd = false;
 	w.pps = false;
@@ -292,7 +283,6 @@ static void emulated(void **state)
 	struct world w;
 	struct clock_view v;
 
-	(void)state;
 	setup(&w);
 	clock_emulated(w.clock, true);
 	w.expect_wrong = true;
@@ -355,7 +345,6 @@ static void leap_table(void **state)
 	char path[] = "/tmp/test_clock.XXXXXX";
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -383,7 +372,6 @@ static void leap_table_of_tzdata(void **state)
 	int r = leap_table_read("/usr/share/zoneinfo/leap-seconds.list", START_UTC_S, &tai_utc_s,
 				&leap, &expires);
 
-	(void)state;
 	if (r == -ENOENT) {
 		skip();
 	}

@@ -90,7 +90,6 @@ static void dates_out_of_reach(void **state)
 	struct clock_gps r;
 	char text[200];
 
-	(void)state;
 	assert_non_null(g);
 	for (unsigned n = 0; n < sizeof(dates) / sizeof(dates[0]); n++) {
 		snprintf(text, sizeof(text), "{\"class\":\"TPV\",\"mode\":3,\"time\":\"%s\"}",
@@ -110,7 +109,6 @@ static void a_second_class_holds_nobody_up(void **state)
 	struct gps *g = gps_create("127.0.0.1", "1");
 	struct clock_gps r;
 
-	(void)state;
 	assert_non_null(g);
 	alarm(10); /* ends the test, and says so */
 	assert_false(take(g, "{\"class\":\"TPV\",\"mode\":[[[[3]]],\"cl{\"class\":\"SKY\",ass\":2}",
@@ -126,7 +124,6 @@ static void reports(void **state)
 	struct gps *g = gps_create("127.0.0.1", "1");
 	struct clock_gps r = {.mode = 99};
 
-	(void)state;
 	assert_non_null(g);
 	assert_true(take(g,
 			 "{\"class\":\"TPV\",\"device\":\"/dev/x\",\"mode\":3,"
@@ -177,7 +174,6 @@ static void nonsense(void **state)
 	struct gps *g = gps_create("127.0.0.1", "1");
 	struct clock_gps r;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		take(g, lines[i], &r);
 	}
@@ -228,7 +224,6 @@ static void pieces_and_heaps(void **state)
 	int listener = bind_free(SOCK_STREAM, port), fd;
 	struct gps *g = gps_create("localhost", port);
 
-	(void)state;
 	assert_non_null(big);
 	assert_int_equal(listen(listener, 1), 0);
 	for (unsigned i = 0; i < 50 && gps_connect(g) < 0; i++) {
@@ -279,7 +274,6 @@ static void nobody_there(void **state)
 	struct gps *g = gps_create("127.0.0.1", port);
 	uint64_t begin = mono_ms();
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		assert_int_equal(gps_connect(g), -ECONNREFUSED);
 		assert_int_equal(gps_fd(g), -1);
@@ -310,7 +304,6 @@ static void dead_host(void **state)
 	struct gps *g = gps_create("127.0.0.1", port);
 	int r = 0;
 
-	(void)state;
 	assert_int_equal(listen(listener, 0), 0);
 	for (unsigned i = 0; i < 8; i++) {
 		fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -409,7 +402,6 @@ static int end_gpsd(void **state)
 {
 	pid_t pid = gpsd_pid;
 
-	(void)state;
 	if (!pid) {
 		return 0;
 	}
@@ -452,7 +444,6 @@ static void real_gpsd(void **state)
 	struct gps *g;
 	unsigned quiet;
 
-	(void)state;
 	if (access(GPSD, X_OK)) {
 		skip();
 	}

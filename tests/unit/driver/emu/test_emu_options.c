@@ -37,7 +37,6 @@ static void on_a_socket(void **state)
 {
 	struct emu_options o;
 
-	(void)state;
 	assert_int_equal(parse("--socket /x --board 3 --seed 7 --seconds 2.5", &o), 0);
 	assert_string_equal(o.host.socket_path, "/x");
 	assert_string_equal(o.host.name, "nanet3-3");
@@ -54,7 +53,6 @@ static void in_a_guest(void **state)
 {
 	struct emu_options o;
 
-	(void)state;
 	assert_int_equal(parse("--qemu 256 --slot rp0 --board 2 --seconds 9 --speed 0.25 -- "
 			       "qemu -m 1 --help",
 			       &o),
@@ -88,7 +86,6 @@ static void speeds(void **state)
 	};
 	struct emu_options o;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		assert_int_equal(parse(good[i].line, &o), 0);
 		assert_true(o.host.factor == good[i].factor);
@@ -132,7 +129,6 @@ static void refused(void **state)
 	};
 	struct emu_options o;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (parse(lines[i], &o) != -EINVAL) {
 			fail_msg("'%s' was taken", lines[i]);
@@ -154,7 +150,6 @@ static void a_recording(void **state)
 	};
 	struct emu_options o;
 
-	(void)state;
 	assert_int_equal(parse("--socket /x --play /rec --play-once --speed max --board 2 "
 			       "--seconds 9 --first-epoch 4 --depth-ms 200",
 			       &o),

@@ -30,7 +30,6 @@ static void answers_take_eight_frames(void **state)
 	static const unsigned delay[RIG_LINKS] = {8, 8, 9, 9};
 	struct rig *r = settled(NULL);
 
-	(void)state;
 	for (unsigned link = 0; link < RIG_LINKS; link++) {
 		const uint64_t count = RIG_COUNT + r->step;
 		struct rig_reply reply;
@@ -99,7 +98,6 @@ static void statuses(void **state)
 	};
 	struct rig *r = settled(NULL);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct word_case *c = &cases[i];
 		const int status = rig_ask(r, 0, c->op, c->module, c->reg, c->value, 100 + i, NULL);
@@ -135,7 +133,6 @@ static void once_and_only_once(void **state)
 	struct rig_reply reply;
 	int32_t value;
 
-	(void)state;
 	assert_int_equal(rig_ask(r, 2, WORD_WRITE, 2, REG_OM_HV_SET, 14500, 5, &value), WORD_OK);
 	assert_int_equal(value, 14500);
 	/* the same again, even with another value: nothing happens, the old outcome is told */
@@ -165,7 +162,6 @@ static void queries_tell_the_outcome(void **state)
 	struct rig *r = settled(NULL);
 	struct rig_reply reply;
 
-	(void)state;
 	assert_int_equal(rig_ask(r, 0, WORD_WRITE, 4, REG_OM_HV_SET, 99999, 20, NULL),
 			 WORD_BAD_VALUE);
 	rig_send(r, 0, WORD_QUERY, 0, 0, 20, 21);
@@ -190,7 +186,6 @@ static void queries_tell_the_largest_sequence(void **state)
 	struct rig *r = settled(NULL);
 	struct rig_reply reply;
 
-	(void)state;
 	rig_ask(r, 0, WORD_WRITE, 4, REG_OM_THRESHOLD, 20, 4000000000u, NULL);
 	rig_ask(r, 0, WORD_WRITE, 4, REG_OM_HV_SET, 99999, 4000000007u, NULL); /* refused: kept */
 	rig_ask(r, 0, WORD_WRITE, 4, REG_OM_THRESHOLD, 20, 300, NULL);
@@ -210,7 +205,6 @@ static void words_that_are_none(void **state)
 	struct rig_reply reply;
 	uint32_t rejected;
 
-	(void)state;
 	rig_run(r, 800);
 	rejected = r->links[0].telemetry.rejected;
 	rig_send(r, 0, WORD_WRITE, 0, REG_OM_POWER, 0, 30);
@@ -231,7 +225,6 @@ static void many_words_at_once(void **state)
 	struct rig *r = settled(NULL);
 	struct rig_reply reply;
 
-	(void)state;
 	for (unsigned i = 0; i < TDM_WORDS; i++) {
 		rig_send(r, 3, WORD_READ, FCM, REG_FCM_SUPPLY, 0, 100 + i);
 	}
@@ -258,7 +251,6 @@ static void hv_ramps(void **state)
 {
 	struct rig *r = settled(NULL);
 
-	(void)state;
 	assert_in_range(read_hv(r, 2), 13975, 14025);
 	assert_int_equal(rig_ask(r, 1, WORD_WRITE, 2, REG_OM_HV_SET, 14500, 1, NULL), WORD_OK);
 	rig_seconds(r, 0.25); /* 100 V/s: half-way */
@@ -287,7 +279,6 @@ static void rate_follows_hv_and_threshold(void **state)
 	struct rig *r = settled(NULL);
 	int32_t nominal;
 
-	(void)state;
 	rig_seconds(r, 1.1);
 	nominal = read_reg(r, 0, 0, REG_OM_RATE);
 	assert_in_range(nominal, 95000, 125000);
@@ -308,7 +299,6 @@ static void trips(void **state)
 {
 	struct rig *r = settled("at 0.1 link 1 hv-trip 4\n");
 
-	(void)state;
 	rig_seconds(r, 0.1);
 	assert_int_equal(read_reg(r, 1, 4, REG_OM_TRIP), 1);
 	assert_int_equal(read_reg(r, 1, 4, REG_OM_TRIPS), 1);
@@ -337,7 +327,6 @@ static void power(void **state)
 {
 	struct rig *r = settled(NULL);
 
-	(void)state;
 	assert_int_equal(rig_ask(r, 1, WORD_ACTION, 5, REG_OM_ACTION_POWER_CYCLE, 0, 1, NULL),
 			 WORD_OK);
 	assert_int_equal(read_reg(r, 1, 5, REG_OM_POWER), 0);
@@ -361,7 +350,6 @@ static void boots(void **state)
 	const uint32_t before = r->links[1].telemetry.boot_count;
 	int32_t value;
 
-	(void)state;
 	assert_int_equal(rig_ask(r, 1, WORD_WRITE, 0, REG_OM_HV_SET, 14100, 8, NULL), WORD_OK);
 	assert_int_equal(rig_ask(r, 1, WORD_ACTION, FCM, REG_FCM_ACTION_RESET, 0, 9, &value),
 			 WORD_OK);
@@ -394,7 +382,6 @@ static void slow_control_faults(void **state)
 	struct rig_reply reply;
 	int32_t value;
 
-	(void)state;
 	rig_run(r, 400 - 120);
 	assert_int_equal(rig_ask(r, 0, WORD_WRITE, 1, REG_OM_HV_SET, 14001, 1, NULL), -1);
 	rig_run(r, 800 - 420);
@@ -433,7 +420,6 @@ static void replies_reordered(void **state)
 			"at 0.15 link 0 fcm-boot\n");
 	struct rig_reply reply;
 
-	(void)state;
 	rig_run(r, (unsigned)(420 - r->step));
 	for (uint32_t sequence = 1; sequence <= 5; sequence++) {
 		rig_send(r, 0, WORD_READ, 1, REG_OM_HV_SET, 0, sequence);
@@ -456,7 +442,6 @@ static void broadcast_timing(void **state)
 {
 	struct rig *r = settled(NULL);
 
-	(void)state;
 	r->links[2].timing = (struct tdm_timing){.command = TDM_TIMING_ALIGN, .sequence = 4};
 	rig_run(r, 10);
 	assert_false(world_locked(r->world, 2));

@@ -45,7 +45,6 @@ static void what_it_says(void **state)
 {
 	char text[1024];
 
-	(void)state;
 	assert_true(gps_sentences(GPS_OK, T_2026, false, text, sizeof(text)) > 0);
 	assert_non_null(strstr(text, "$GPRMC,202640.00,A,3641."));
 	assert_non_null(strstr(text, ",280526,,,A*"));
@@ -87,7 +86,6 @@ static void leap_seconds(void **state)
 	struct leap_utc utc;
 	char path[64];
 
-	(void)state;
 	/* 2015-07-01 36, 2017-01-01 37 */
 	write_table(path, "# a comment\n#@ 3900000000\n3644697600 36 # 1 Jul 2015\n"
 			  "3692217600\t37\t# 1 Jan 2017\n");
@@ -129,7 +127,6 @@ static void tables_that_are_none(void **state)
 	struct leap_table table = {.count = 99};
 	char path[64];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		write_table(path, texts[i]);
 		assert_int_equal(leap_load(path, &table), -EINVAL);
@@ -147,7 +144,6 @@ static void the_terminal(void **state)
 	struct stat st;
 	int fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/gps.tty", directory);
 	assert_int_equal(symlink("/nowhere", path), 0); /* a stale link is replaced */

@@ -23,7 +23,6 @@ static void woken_once_a_tick(void **state)
 	uint64_t started;
 	unsigned wakes = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		assert_int_equal(nanet3_claim(b, i, 0, NULL), 0);
 	}
@@ -44,7 +43,6 @@ static void rings_begin_with_a_turn(void **state)
 {
 	const uint32_t turn = 1000000u / NANET3_FRAME_NS;
 
-	(void)state;
 	for (unsigned i = 0; i < 30; i++) {
 		struct nanet3 *b = open_board();
 
@@ -67,7 +65,6 @@ static void slow_motion(void **state)
 	struct nanet3 *b;
 	uint32_t pair[2], model, from;
 
-	(void)state;
 	config.factor = 0.1;
 	restart();
 	b = open_board();
@@ -101,7 +98,6 @@ static void queue_and_doorbell_by_hand(void **state)
 	int shared, fd = raw_open();
 	size_t bytes;
 
-	(void)state;
 	greet(fd);
 	assert_int_equal(nanet3_observe(observer, 2), 0);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), 0);
@@ -178,7 +174,6 @@ static void full_speed_waits_for_the_doorbell(void **state)
 	uint64_t next[NANET3_LINKS] = {0}, count[NANET3_LINKS] = {0}, cells = 0;
 	struct nanet3 *b;
 
-	(void)state;
 	config.speed = HOST_SPEED_MAX;
 	config.depth_ms = 50;
 	restart();
@@ -205,7 +200,6 @@ static void memory_that_was_unmapped(void **state)
 	struct nanet3_event ev;
 	uint32_t buffer;
 
-	(void)state;
 	assert_true(p != MAP_FAILED);
 	assert_int_equal(nanet3_register_buffer(b, p, 8192, &buffer), 0);
 	put.source = put.destination = buffer;
@@ -228,7 +222,6 @@ static void board_that_ends_says_so(void **state)
 	struct nanet3_event ev = {0};
 	uint32_t value;
 
-	(void)state;
 	assert_int_equal(nanet3_claim(b, 0, 0, NULL), 0);
 	assert_int_equal(contract_host_end(host, SIGTERM), 0);
 	host = 0;
@@ -252,7 +245,6 @@ static void board_that_dies_is_gone(void **state)
 	const uint8_t *p;
 	uint32_t value;
 
-	(void)state;
 	assert_int_equal(nanet3_claim(b, 0, 0, NULL), 0);
 	while (nanet3_write_position(b, 0) < 2) {
 		assert_true(nanet3_wait(b, 1000) >= 0);
@@ -284,7 +276,6 @@ static void board_that_goes_and_comes_back(void **state)
 	static uint8_t memory[10000];
 	uint32_t value;
 
-	(void)state;
 	assert_int_equal(nanet3_claim(b, 0, 0, NULL), 0);
 	assert_int_equal(nanet3_register_buffer(b, memory, sizeof(memory), &value), 0);
 	assert_int_equal(
@@ -327,7 +318,6 @@ static void set_ups_that_make_no_sense(void **state)
 	struct world *w = calloc(1, sizeof(*w));
 	struct host *h = NULL;
 
-	(void)state;
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	fake_world_init(w);
 #define BAD(expected, ...)                                                                         \
@@ -369,7 +359,6 @@ static void odd_geometries_work(void **state)
 		unsigned frames, depth_ms;
 	} rows[] = {{1, 1}, {8, 20}, {7, 30}, {419, 1}, {80, 2000}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct nanet3 *b;
 
@@ -410,7 +399,6 @@ static void full_speed_waits_for_the_reader(void **state)
 	unsigned turns = 0;
 	struct timespec from, to;
 
-	(void)state;
 	config.speed = HOST_SPEED_MAX;
 	config.depth_ms = 50;
 	restart();

@@ -94,7 +94,6 @@ static void every_record_is_what_it_was(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 2, 0, 7, A + 100, REC_UTC_S);
 	rec_data(&r, 40);
@@ -143,7 +142,6 @@ static void links_in_step(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 30);
@@ -179,7 +177,6 @@ static void time_of_day(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A + 7998, REC_UTC_S);
 	rec_data(&r, 4);
@@ -255,7 +252,6 @@ static void odd_labels(void **state)
 		 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fcm_record_label label = rows[i].label;
 		struct rec r;
@@ -287,7 +283,6 @@ static void leap_announced(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	put_label(&r, label);
@@ -312,7 +307,6 @@ static void holes_in_the_count(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 1, 0, 7, A + 10, REC_UTC_S);
 	rec_data(&r, 10);
@@ -375,7 +369,6 @@ static void epochs(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	for (unsigned link = 0; link < 2; link++) {
 		rec_segment(&r, link, 0, 7, A, REC_UTC_S);
@@ -410,7 +403,6 @@ static void boots(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	for (unsigned link = 0; link < 2; link++) {
 		r.boot = 1;
@@ -444,7 +436,6 @@ static void pace(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	for (unsigned i = 0; i < 7; i++) {
@@ -477,7 +468,6 @@ static void damaged_files(void **state)
 	size_t length;
 	uint8_t *bytes;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 2);
@@ -517,7 +507,6 @@ static void a_segment_missing(void **state)
 	struct rec r;
 	struct play *p;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 10);
@@ -542,7 +531,6 @@ static void nothing_to_play(void **state)
 	struct rec r;
 	char error[256];
 
-	(void)state;
 	rec_init(&r);
 	assert_int_equal(play_create(r.directory, hear, &p, error, sizeof(error)), -ENODATA);
 	assert_non_null(strstr(error, "no segment"));

@@ -368,7 +368,6 @@ static void arguments(void **state)
 	struct qemu_launch l = {plain, 256, NULL};
 	char *text, **argv = qemu_arguments(&l, 7, 9, &text), line[1024] = "";
 
-	(void)state;
 	for (unsigned i = 0; argv[i] != NULL; i++) {
 		strcat(strcat(line, argv[i]), " ");
 	}
@@ -415,7 +414,6 @@ static void children(void **state)
 	char *const stays[] = {"sh", "-c", "sleep 60 & wait", NULL};
 	bool ended;
 
-	(void)state;
 	assert_int_equal(run(seven, 5000, &ended), 7);
 	assert_true(ended);
 	assert_int_equal(run(missing, 5000, &ended), 127);

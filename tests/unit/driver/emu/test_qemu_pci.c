@@ -43,7 +43,6 @@ static void identity(void **state)
 {
 	struct pci_function p;
 
-	(void)state;
 	pci_reset(&p);
 	assert_int_equal(get(&p, 0, 4), 0xe0031172);
 	assert_int_equal(get(&p, PCI_CLASS_REVISION, 4), PCI_CLASS_DAQ << 8 | PCI_REVISION);
@@ -74,7 +73,6 @@ static void sizing(void **state)
 	};
 	struct pci_function p;
 
-	(void)state;
 	pci_reset(&p);
 	for (size_t i = 0; i < sizeof(bars) / sizeof(bars[0]); i++) {
 		assert_int_equal(get(&p, bars[i].at, 4), 0);
@@ -100,7 +98,6 @@ static void read_only(void **state)
 					PCI_MIN_GNT,	    PCI_MAX_LAT};
 	struct pci_function p, before;
 
-	(void)state;
 	pci_reset(&p);
 	before = p;
 	for (uint32_t at = 0; at < PCI_SPACE; at++) {
@@ -122,7 +119,6 @@ static void beyond(void **state)
 	static const uint32_t addresses[] = {253, 256, 0x100, 4096, 0xfffffffd, 0xffffffff};
 	struct pci_function p, before;
 
-	(void)state;
 	pci_reset(&p);
 	before = p;
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
@@ -139,7 +135,6 @@ static void decode(void **state)
 	struct pci_function p;
 	uint32_t offset = 0;
 
-	(void)state;
 	pci_reset(&p);
 	set(&p, PCI_BASE_ADDRESS_0, 0xfeb00000, 4);
 	set(&p, PCI_BASE_ADDRESS_2, 0xfec00000, 4);
@@ -164,7 +159,6 @@ static void power(void **state)
 	struct pci_function p;
 	uint32_t offset, pm;
 
-	(void)state;
 	pci_reset(&p);
 	pm = capability(&p, PCI_CAP_ID_PM) + PCI_PM_CTRL;
 	set(&p, PCI_BASE_ADDRESS_0, 0xfeb00000, 4);
@@ -192,7 +186,6 @@ static void function_level_reset(void **state)
 	struct pci_function p;
 	uint32_t exp;
 
-	(void)state;
 	pci_reset(&p);
 	exp = capability(&p, PCI_CAP_ID_EXP);
 	assert_true(get(&p, exp + PCI_EXP_DEVCAP, 4) & PCI_EXP_DEVCAP_FLR);

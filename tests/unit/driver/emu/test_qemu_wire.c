@@ -220,7 +220,6 @@ static void nonsense(void **state)
 		tear_down((void **)&w);
 		assert_int_equal(open_fds(), before); /* nothing was left open */
 	}
-	(void)state;
 }
 
 static void bar_lengths(void **state)
@@ -236,13 +235,11 @@ static void bar_lengths(void **state)
 		assert_int_equal(proxy_receive(&w->p, &m), good ? 1 : -EPROTO);
 		tear_down((void **)&w);
 	}
-	(void)state;
 }
 
 /* Random bytes never do harm: messages come out that are sound, or the wire ends. */
 static void random_bytes(void **state)
 {
-	(void)state;
 	srandom(1);
 	for (unsigned round = 0; round < 300; round++) {
 		uint8_t bytes[2048];
@@ -313,7 +310,6 @@ static void memory_map(void **state)
 	int fd = guest_file(), fds[] = {fd, fd, fd};
 	uint8_t *low, *high;
 
-	(void)state;
 	assert_null(guest_memory_at(&m, 0, 1));
 	assert_int_equal(guest_memory_set(&m, &offer, fds, 3), 0);
 	assert_int_equal(m.count, 3);
@@ -354,7 +350,6 @@ static void memory_neighbours(void **state)
 	int fd = guest_file(), other = guest_file();
 	int fds[] = {fd, fd, fd, fd};
 
-	(void)state;
 	assert_int_equal(guest_memory_set(&m, &offer, fds, 4), 0);
 	assert_int_equal(m.count, 2);
 	assert_non_null(guest_memory_at(&m, 0, 12 * PAGE));
@@ -379,7 +374,6 @@ static void memory_nonsense(void **state)
 	struct guest_memory m = {0};
 	int fd = guest_file(), pipes[2], fds[PROXY_REGIONS];
 
-	(void)state;
 	for (unsigned i = 0; i < PROXY_REGIONS; i++) {
 		fds[i] = fd;
 	}

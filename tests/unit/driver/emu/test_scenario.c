@@ -54,7 +54,6 @@ static void understood(void **state)
 		{"at 0.25 stall 0.5", 2000, SCENARIO_SHORE, SCENARIO_STALL, 1, {0.5}},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct good *c = &cases[i];
 		struct scenario s;
@@ -112,7 +111,6 @@ static void mistakes(void **state)
 		{"a a a a a a a a a a a a a a a a a", "f:1: more than 16 words"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct scenario s = {0};
 		char error[200] = "";
@@ -129,7 +127,6 @@ static void order_and_repetition(void **state)
 	struct scenario s;
 	char error[200];
 
-	(void)state;
 	assert_int_equal(scenario_parse("f",
 					"# nothing\nfrom data\nat 2 pps off\n"
 					"at 1 every 0.5 times 3 link 1 crc 2\nat 1 link 0 mute\n",
@@ -157,7 +154,6 @@ static void limits(void **state)
 	struct scenario s;
 	char error[200];
 
-	(void)state;
 	assert_int_equal(scenario_parse("f",
 					"at 0 every 1 times 100000 pps off\n"
 					"at 0 every 1 times 1 pps off\n",
@@ -175,7 +171,6 @@ static void examples(void **state)
 {
 	glob_t found;
 
-	(void)state;
 	assert_int_equal(glob("tests/data/scenarios/*.scn", 0, NULL, &found), 0);
 	assert_true(found.gl_pathc >= 16);
 	for (size_t i = 0; i < found.gl_pathc; i++) {

@@ -46,7 +46,6 @@ static void truth_equals_what_came(void **state)
 	struct rig *r = rig_create(NULL, NULL);
 	uint64_t fates[TDM_LOSSES] = {0};
 
-	(void)state;
 	rig_run(r, 9000);
 	for (unsigned link = 0; link < RIG_LINKS; link++) {
 		/* 10 ms for the lock, 3 frames of the deframer's */
@@ -76,7 +75,6 @@ static void loads(void **state)
 		double low, high;
 	} cases[] = {{NULL, 290, 315}, {quiet, 145, 165}, {full, 610, 612}};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct rig *r = rig_create(cases[i].change, NULL);
 
@@ -98,7 +96,6 @@ static void numbers_follow_the_shore(void **state)
 	struct truth_record *t;
 	uint32_t n;
 
-	(void)state;
 	rig_run(r, 2000);
 	for (unsigned link = 0; link < RIG_LINKS; link++) {
 		const struct rig_link *l = &r->links[link];
@@ -128,7 +125,6 @@ static void truth_says_when_the_light_was(void **state)
 	static const uint32_t delay_ns[RIG_LINKS] = {392002, 424828, 457172, 490004};
 	struct rig *r = rig_create(NULL, faults);
 
-	(void)state;
 	rig_run(r, 2000);
 	for (unsigned link = 0; link < RIG_LINKS; link++) {
 		assert_int_equal(world_delay_ns(r->world, link), delay_ns[link] + (link == 3));
@@ -153,7 +149,6 @@ static void counts_on_in_the_dark(void **state)
 {
 	struct rig *r = rig_create(NULL, NULL);
 
-	(void)state;
 	rig_run(r, 1000);
 	r->downstream = false;
 	rig_run(r, 9000);
@@ -181,7 +176,6 @@ static void same_seed_same_sea(void **state)
 	struct rig *d = rig_create(seven, NULL);
 	struct rig *all[] = {a, b, c, d};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		if (all[i] != a) { /* asking for values changes no data */
 			rig_send(all[i], 0, WORD_READ, 2, REG_OM_HV, 0, 9);
@@ -213,7 +207,6 @@ static void cold_floors_are_dark(void **state)
 	struct rig *r = rig_create(cold, NULL);
 	int32_t value;
 
-	(void)state;
 	rig_run(r, 1000);
 	assert_int_equal(r->links[0].slot_bytes, 0);
 	assert_int_equal(r->links[0].telemetry.power_mask, 0);
@@ -236,7 +229,6 @@ static void swapped_floors_say_so(void **state)
 {
 	struct rig *r = rig_create(swapped, NULL);
 
-	(void)state;
 	rig_run(r, 200);
 	assert_int_equal(r->links[1].header.floor, 3);
 	assert_int_equal(r->links[2].header.floor, 2);
@@ -249,7 +241,6 @@ static void bad_configurations(void **state)
 	struct world *w = NULL;
 	char error[256];
 
-	(void)state;
 	world_config_default(&c);
 	c.tai_start_ns = 1;
 	assert_int_equal(world_create(&c, &w, error, sizeof(error)), -EINVAL);

@@ -62,7 +62,6 @@ static void one_fault(const struct fault *f)
 
 static void each_fault_in_its_place(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
 		one_fault(&faults[i]);
 	}
@@ -77,7 +76,6 @@ static void realign_heals_and_slips(void **state)
 					 "at 0.03 link 2 slip-on-align 9\n");
 	const uint64_t bytes = 3147;
 
-	(void)state;
 	rig_run(r, 400);
 	assert_int_equal(r->links[2].fibre.rtt_bytes, bytes);
 	for (unsigned i = 0; i < 4; i++) {
@@ -103,7 +101,6 @@ static void phase_is_steady_or_drifts(void **state)
 	double sum[RIG_LINKS] = {0}, square = 0;
 	uint32_t before[RIG_LINKS];
 
-	(void)state;
 	for (unsigned i = 0; i < 2000; i++) {
 		rig_run(r, 1);
 		for (unsigned link = 0; link < RIG_LINKS; link++) {
@@ -138,7 +135,6 @@ static void burst_overflows_the_fifo(void **state)
 	uint64_t lost = 0, told = 0;
 	uint32_t n;
 
-	(void)state;
 	rig_run(r, 5600);
 	assert_true(r->links[3].fifo_full_slots > 100);
 	assert_true(r->links[3].fifo_full_hits > 100);
@@ -161,7 +157,6 @@ static void fibres_change_places(void **state)
 {
 	struct rig *r = rig_create(NULL, "at 0.1 swap 0 3\n");
 
-	(void)state;
 	rig_run(r, 790);
 	assert_int_equal(r->links[0].header.floor, 1);
 	rig_run(r, 1600);
@@ -182,7 +177,6 @@ static void damaged_downstream(void **state)
 	struct rig *r = rig_create(NULL, "at 0.1 link 0 down-crc 9\n");
 	struct rig_reply reply;
 
-	(void)state;
 	rig_run(r, 800);
 	rig_send(r, 0, WORD_READ, WORD_MODULE_FCM, 1, 0, 1);
 	assert_false(rig_reply(r, 0, &reply));
@@ -197,7 +191,6 @@ static void the_board(void **state)
 	struct rig *r = rig_create(NULL, "at 0.01 link 2 stuck-dma 50\nat 0.01 link 2 drop 1\n"
 					 "at 0.01 link 3 lose-irqs 7\nat 0.02 board-gone 1.5\n");
 
-	(void)state;
 	rig_run(r, 80);
 	assert_int_equal(world_fault(r->world), 0);
 	rig_run(r, 1);
@@ -218,7 +211,6 @@ static void the_roof(void **state)
 				 "at 0.7 tod off\nat 0.8 pps off\nat 0.9 stall 0.01\n"
 				 "at 1.5 pps on\nat 1.5 gps ok\nat 1.5 board-temperature 70.5\n");
 
-	(void)state;
 	rig_run(r, 1);
 	assert_true(r->roof.pps && r->roof.reference && r->roof.tod_valid && !r->roof.stalled);
 	assert_int_equal(r->roof.tod_second, 1780000000 % 86400);
@@ -249,7 +241,6 @@ static void times_from_data(void **state)
 	struct truth_record *t;
 	uint32_t n;
 
-	(void)state;
 	rig_run(r, 400);
 	t = rig_truth(r, 0, &n, &head);
 	/* the first cells are handed over in step 80, the world knows in 81; 0.01 s are 80 more */

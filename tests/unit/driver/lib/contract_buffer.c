@@ -103,7 +103,6 @@ static void what_may_be_registered(void **state)
 		{hole + 2 * NANET3_PAGE, NANET3_PAGE, 0},
 	};
 
-	(void)state;
 	assert_int_equal(mprotect(read_only, NANET3_PAGE, PROT_READ), 0);
 	assert_int_equal(munmap(hole + NANET3_PAGE, NANET3_PAGE), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -131,7 +130,6 @@ static void only_ones_own_is_unregistered(void **state)
 	uint8_t *p = area(AREA);
 	uint32_t buffer = registered(a, p, AREA);
 
-	(void)state;
 	assert_int_equal(nanet3_unregister_buffer(b, buffer), -ENOENT);
 	assert_int_equal(nanet3_unregister_buffer(a, NANET3_BUFFERS), -ENOENT);
 	assert_int_equal(nanet3_unregister_buffer(a, ~0u), -ENOENT);
@@ -149,7 +147,6 @@ static void buffers_end_with_their_owner(void **state)
 	uint32_t buffer;
 	int r = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		for (; count[i] <= NANET3_BUFFERS; count[i]++) {
 			/* Neighbours share a page; a DMA debugger counts no more than 7. */
@@ -189,7 +186,6 @@ static int over_the_limit(struct nanet3 *b)
 
 static void locked_memory_is_limited(void **state)
 {
-	(void)state;
 	assert_int_equal(as_nobody(over_the_limit), 0);
 }
 
@@ -210,7 +206,6 @@ static void every_byte_arrives(void **state)
 		{4095, 1, 199990, 0, 10}, {8, 16, 0, 199000, 1000}, {5, 6, 123, 456, 199000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		size_t size = rows[i].length > 200000 ? 500000 : 200000;
 		struct nanet3_put put = {
@@ -249,7 +244,6 @@ static void a_buffer_into_itself(void **state)
 	uint8_t *p = area(AREA);
 	struct nanet3_put put = {.destination_offset = 500000, .length = 400000, .cookie = 1};
 
-	(void)state;
 	fill(p, 500000, 5);
 	put.source = put.destination = registered(b, p + 3, AREA - 3);
 	assert_int_equal(nanet3_put(b, &put), 0);
@@ -266,7 +260,6 @@ static void many_puts(void **state)
 	uint8_t *p[4], *mirror[4];
 	uint32_t buffer[4];
 
-	(void)state;
 	srand(11);
 	for (unsigned i = 0; i < 4; i++) {
 		p[i] = area(AREA);
@@ -355,7 +348,6 @@ static void puts_are_checked(void **state)
 		{{.source = mine, .destination = mine, .length = 1, .reserved = 1}, -EINVAL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int r = nanet3_put(a, &rows[i].put);
 
@@ -381,7 +373,6 @@ static void put_that_never_fits(void **state)
 	uint32_t size;
 	uint8_t *p;
 
-	(void)state;
 	assert_int_equal(nanet3_reg_read(b, NANET3_REG_TX_SIZE, &size, 1), 0);
 	if (size > 4096) {
 		skip_because("the TX ring is large");
@@ -410,7 +401,6 @@ static void more_holds_the_doorbell_back(void **state)
 	struct nanet3_put put = {
 		.destination_offset = 100000, .length = 100, .flags = NANET3_PUT_MORE};
 
-	(void)state;
 	put.source = put.destination = registered(b, p, AREA);
 	for (put.cookie = 0; put.cookie < 9; put.cookie++) {
 		assert_int_equal(nanet3_put(b, &put), 0);
@@ -435,7 +425,6 @@ static void full_ring_rings(void **state)
 	unsigned posted = 0;
 	int r;
 
-	(void)state;
 	put.source = put.destination = registered(b, p, AREA);
 	while ((r = nanet3_put(b, &put)) == 0) {
 		put.cookie++;
@@ -460,7 +449,6 @@ static void held_back_and_gone(void **state)
 	uint8_t *p = area(AREA), *q = area(AREA);
 	struct nanet3_put put = {.length = 5000, .flags = NANET3_PUT_MORE};
 
-	(void)state;
 	fill(p, AREA, 1);
 	put.source = registered(a, p, AREA);
 	put.destination = registered(a, q, AREA);
@@ -503,7 +491,6 @@ static void misses_are_told(void **state)
 		uint64_t offset, length;
 	} rows[] = {{20000, 1}, {19999, 2}, {1ull << 40, 5000}, {~0ull - 5000, 5000}, {0, 20001}};
 
-	(void)state;
 	assert_int_equal(nanet3_subscribe(watcher, 1u << NANET3_EVENT_ERROR), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct nanet3_put put = {
@@ -549,7 +536,6 @@ static void unchecked_inside_is_fine(void **state)
 				 .cookie = 1};
 	uint32_t walks = reg(b, NANET3_REG_TLB_WALKS), hits = reg(b, NANET3_REG_TLB_HITS);
 
-	(void)state;
 	fill(p, 400000, 9);
 	put.source = put.destination = registered(b, p, AREA);
 	assert_int_equal(nanet3_put(b, &put), 0);

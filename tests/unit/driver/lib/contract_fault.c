@@ -32,7 +32,6 @@ static void lost_interrupts_are_made_up_for(void **state)
 	uint64_t count = 0;
 	struct nanet3_stats before;
 
-	(void)state;
 	claim(b, 0, NANET3_CLAIM_FRESH, false);
 	check_stream(b, 0, 0, 3, &count);
 	before = stats(b);
@@ -51,7 +50,6 @@ static void spurious_interrupts_do_no_harm(void **state)
 	uint64_t until = now_ms() + PATIENCE_MS;
 	struct nanet3_stats before = stats(b);
 
-	(void)state;
 	while (stats(b).spurious == before.spurious) { /* one may come together with a real one */
 		model_fault(b, MODEL_FAULT_SPURIOUS, 1, 3);
 		model_fault(b, MODEL_FAULT_SPURIOUS, NANET3_LINKS, 3);
@@ -68,7 +66,6 @@ static void events_of_nonsense_are_counted(void **state)
 	uint64_t count = 0, until = now_ms() + PATIENCE_MS;
 	struct nanet3_stats before = stats(b), after;
 
-	(void)state;
 	claim(b, 2, NANET3_CLAIM_FRESH, false);
 	check_stream(b, 2, 0, 3, &count);
 	model_fault(b, MODEL_FAULT_BAD_EVENT, 0, 7);
@@ -96,7 +93,6 @@ static void completion_that_does_not_follow(void **state)
 	struct nanet3_event ev = {0};
 	uint32_t id;
 
-	(void)state;
 	claim(other, 3, NANET3_CLAIM_FRESH, false);
 	check_stream(other, 3, 0, 3, &others);
 	claim(b, 2, NANET3_CLAIM_FRESH, false);
@@ -130,7 +126,6 @@ static void flood_is_accounted_for(void **state)
 	uint64_t count = 0, until = now_ms() + PATIENCE_MS, taken = 0;
 	uint32_t lost[2];
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		wait_locked(b, i);
 	}
@@ -163,7 +158,6 @@ static void stall_is_told_and_charged(void **state)
 	struct nanet3_event ev;
 	int told[2] = {0, 0};
 
-	(void)state;
 	wait_locked(b, 3);
 	claim(b, 3, NANET3_CLAIM_FRESH, false);
 	check_stream(b, 3, 0, 3, &count);
@@ -201,7 +195,6 @@ static void stuck_dma_is_waited_for(void **state)
 	uint64_t count = 0, until = now_ms() + PATIENCE_MS;
 	int r;
 
-	(void)state;
 	wait_locked(b, 1);
 	claim(b, 1, NANET3_CLAIM_FRESH, false);
 	check_stream(b, 1, 0, 3, &count);

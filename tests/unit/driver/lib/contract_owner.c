@@ -41,7 +41,6 @@ static void ring_survives_close(void **state)
 	struct nanet3 *a = open_board(), *b = open_board();
 	uint32_t epoch;
 
-	(void)state;
 	wait_locked(a, 1);
 	own_a_while(a);
 	epoch = nanet3_ring(a, 1)->dma_epoch;
@@ -61,7 +60,6 @@ static void ring_survives_kill(void **state)
 	uint32_t epoch = 0;
 	pid_t pid;
 
-	(void)state;
 	wait_locked(b, 1);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
@@ -92,7 +90,6 @@ static void linger_ends(void **state)
 	uint32_t epoch, linger_ms;
 	uint64_t position;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, 1), 0);
 	linger_ms = nanet3_ring(b, 1)->linger_ms;
 	if (linger_ms > 2000) {
@@ -123,7 +120,6 @@ static void fresh_claim_starts_anew(void **state)
 	uint32_t epoch;
 	uint64_t count = 0;
 
-	(void)state;
 	own_a_while(a);
 	epoch = nanet3_ring(a, 1)->dma_epoch;
 	close_board(a);
@@ -144,7 +140,6 @@ static void observer_sees_and_touches_nothing(void **state)
 	struct nanet3 *a = open_board(), *b = open_board();
 	struct nanet3_event ev;
 
-	(void)state;
 	assert_int_equal(nanet3_observe(b, 99), -EINVAL);
 	assert_int_equal(nanet3_observe(b, 2), 0);
 	assert_int_equal(nanet3_observe(b, 2), 0);

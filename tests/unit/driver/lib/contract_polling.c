@@ -38,7 +38,6 @@ static void polling_is_for_owners(void **state)
 {
 	struct nanet3 *b = open_board();
 
-	(void)state;
 	assert_int_equal(nanet3_polling(b, true), -EPERM);
 	assert_int_equal(nanet3_polling(b, false), -EPERM);
 	claim(b, 0, NANET3_CLAIM_FRESH, false);
@@ -59,7 +58,6 @@ static void polled_stream_is_whole(void **state)
 	uint64_t count[NANET3_LINKS] = {0}, next[NANET3_LINKS] = {0}, until;
 	struct nanet3_stats before, after;
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		wait_locked(b, i);
 		claim(b, i, NANET3_CLAIM_FRESH, false);
@@ -112,7 +110,6 @@ static void polled_ring_full_and_released(void **state)
 	uint64_t count = 0, until = now_ms() + PATIENCE_MS, depth;
 	uint32_t before, drops;
 
-	(void)state;
 	wait_locked(b, 1);
 	claim(b, 1, NANET3_CLAIM_FRESH, false);
 	depth = nanet3_ring(b, 1)->depth;
@@ -146,7 +143,6 @@ static void polling_ends_with_the_last_link(void **state)
 	struct nanet3 *b = open_board();
 	struct nanet3_stats before, after;
 
-	(void)state;
 	claim(b, 0, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_polling(b, true), 0);
 	claim(b, 2, NANET3_CLAIM_FRESH, false); /* is polled as well */
@@ -174,7 +170,6 @@ static void polling_does_not_hide_other_events(void **state)
 	unsigned seen = 0;
 	uint32_t buffer;
 
-	(void)state;
 	wait_locked(b, 0);
 	claim(b, 0, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_register_buffer(b, memory, sizeof(memory), &buffer), 0);
@@ -233,7 +228,6 @@ static void take_over_from_one_who_polled(void **state)
 	int ready[2];
 	pid_t pid;
 
-	(void)state;
 	wait_locked(b, 1);
 	assert_int_equal(pipe(ready), 0);
 	pid = fork();
@@ -271,7 +265,6 @@ static void statistics_move(void **state)
 	struct nanet3_put put = {.destination_offset = 6000, .length = 5000};
 	uint32_t buffer;
 
-	(void)state;
 	assert_true(from.clients >= 1);
 	other = open_board();
 	wait_locked(b, 3);

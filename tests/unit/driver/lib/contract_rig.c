@@ -53,7 +53,6 @@ int contract_tidy(void **state)
 {
 	struct nanet3 *b = NULL;
 
-	(void)state;
 	(void)privilege_admin(true);
 	for (unsigned i = 0; i < BOARDS_MAX; i++) {
 		close_board(boards[i]);
@@ -269,7 +268,6 @@ int contract_start(void **state)
 	const char *given = getenv("NANET3_WHERE");
 	struct host_config config;
 
-	(void)state;
 	if (given != NULL) {
 		snprintf(where, sizeof(where), "%s", given);
 		return 0;
@@ -290,7 +288,6 @@ int contract_start(void **state)
 
 int contract_end(void **state)
 {
-	(void)state;
 	if (ours) {
 		if (contract_host_end(host, SIGTERM) != 0) {
 			return -1;

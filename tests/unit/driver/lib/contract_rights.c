@@ -52,7 +52,6 @@ static void stranger_moves_no_link(void **state)
 {
 	struct nanet3 *owner = open_board(), *stranger = open_board();
 
-	(void)state;
 	privilege_drop();
 	wait_locked(owner, 0);
 	check_no_right(stranger, 0); /* not claimed yet */
@@ -70,7 +69,6 @@ static void lingering_link_is_nobodys(void **state)
 {
 	struct nanet3 *owner = open_board(), *stranger = open_board();
 
-	(void)state;
 	privilege_drop();
 	claim(owner, 0, NANET3_CLAIM_FRESH, false);
 	close_board(owner);
@@ -86,7 +84,6 @@ static void owner_lets_another_handle_act(void **state)
 	struct nanet3 *owner = open_board(), *a = open_board(), *b = open_board();
 	uint64_t number = nanet3_info(a)->handle;
 
-	(void)state;
 	privilege_drop();
 	assert_true(number != 0 && number != nanet3_info(b)->handle);
 	assert_int_equal(nanet3_grant(a, 0, number), -EPERM);
@@ -121,7 +118,6 @@ static void grant_ends_with_either_handle(void **state)
 	struct nanet3 *owner = open_board(), *a = open_board();
 	uint64_t number = nanet3_info(a)->handle;
 
-	(void)state;
 	privilege_drop();
 	claim(owner, 0, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_grant(owner, 0, number), 0);
@@ -155,7 +151,6 @@ static void deadline_is_the_owners(void **state)
 {
 	struct nanet3 *owner = open_board();
 
-	(void)state;
 	claim(owner, 0, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(as_nobody(set_anothers_deadline), 0);
 	close_board(owner);
@@ -172,7 +167,6 @@ static void handle_for_reading_changes_nothing(void **state)
 	struct nanet3_stats stats;
 	uint32_t value = 0;
 
-	(void)state;
 	claim(owner, 0, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_open_read_only(where, &b), 0);
 	assert_int_equal(nanet3_grant(owner, 0, nanet3_info(b)->handle), 0);
@@ -209,7 +203,6 @@ static void readers_leave_handles_for_writers(void **state)
 	unsigned n = 0;
 	int r = 0;
 
-	(void)state;
 	while (n <= NANET3_READ_HANDLES && (r = nanet3_open_read_only(where, &readers[n])) == 0) {
 		n++;
 	}
@@ -227,7 +220,6 @@ static void broadcast_needs_all_links(void **state)
 {
 	struct nanet3 *b = open_board();
 
-	(void)state;
 	privilege_drop();
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		wait_locked(b, i);
@@ -278,7 +270,6 @@ static void owner_of_one_link_fills_no_other(void **state)
 	struct nanet3 *a = open_board(), *b = open_board();
 	unsigned sent;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		wait_locked(a, i);
 		claim(i == 0 ? a : b, i, NANET3_CLAIM_FRESH, false);
@@ -300,7 +291,6 @@ static void privileged_words_leave_the_owner_room(void **state)
 	struct nanet3 *owner = open_board(), *others[2] = {open_board(), open_board()};
 	unsigned sent[2], owners;
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		wait_locked(owner, i);
 	}
@@ -340,7 +330,6 @@ static void puts_leave_room_for_words(void **state)
 	struct nanet3_put put = {.length = 100, .flags = NANET3_PUT_MORE};
 	unsigned posted;
 
-	(void)state;
 	assert_true(p != MAP_FAILED);
 	wait_locked(owner, 0);
 	claim(owner, 0, NANET3_CLAIM_FRESH, false);
@@ -392,7 +381,6 @@ static void strangers_leave_buffers_for_owners(void **state)
 	uint8_t *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned got = 0;
 
-	(void)state;
 	assert_true(p != MAP_FAILED);
 	for (unsigned i = 0; i < 5; i++) {
 		strangers[i] = open_board();

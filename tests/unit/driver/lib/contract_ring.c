@@ -10,7 +10,6 @@ static void open_and_info(void **state)
 {
 	struct nanet3 *b = NULL, *other = open_board();
 
-	(void)state;
 	assert_int_equal(nanet3_open("unix:/nonexistent/socket", &b), -ENOENT);
 	assert_int_equal(nanet3_open("/dev/nonexistent-0", &b), -ENOENT);
 	assert_null(b);
@@ -33,7 +32,6 @@ static void one_owner_a_link(void **state)
 {
 	struct nanet3 *a = open_board(), *b = open_board();
 
-	(void)state;
 	assert_int_equal(nanet3_claim(a, NANET3_LINKS, 0, NULL), -EINVAL);
 	assert_int_equal(nanet3_claim(a, 0, 0x80, NULL), -EINVAL);
 	assert_int_equal(nanet3_yield(a, 0), -EPERM);
@@ -63,7 +61,6 @@ static void yield_stops_dma(void **state)
 	uint64_t position;
 	uint32_t epoch;
 
-	(void)state;
 	claim(b, 2, 0, false);
 	epoch = nanet3_ring(b, 2)->dma_epoch;
 	completed(b, 2, 3);
@@ -89,7 +86,6 @@ static void completions_follow_each_other(void **state)
 	uint64_t started = now_ms();
 	bool there = false;
 
-	(void)state;
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		wait_locked(b, i);
 		claim(b, i, NANET3_CLAIM_FRESH, false);
@@ -128,7 +124,6 @@ static void deadline_hands_over(void **state)
 	uint32_t offset = NANET3_REG_LINK(0, NANET3_LREG_DEADLINE), old;
 	const struct nanet3_event *c = NULL;
 
-	(void)state;
 	assert_int_equal(nanet3_reg_read(b, offset, &old, 1), 0);
 	claim(b, 0, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_reg_write(b, offset, 500), 0);
@@ -151,7 +146,6 @@ static void full_ring_is_told_exactly(void **state)
 	uint32_t drop_reg = NANET3_REG_LINK(1, NANET3_LREG_DROP_RING), before, after;
 	uint64_t count = 0, position, depth, told = 0;
 
-	(void)state;
 	wait_locked(b, 1);
 	claim(b, 1, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_reg_read(b, drop_reg, &before, 1), 0);
@@ -185,7 +179,6 @@ static void lost_link_is_told(void **state)
 	bool lost = false, gained = false;
 	struct nanet3_event ev;
 
-	(void)state;
 	wait_locked(b, 3);
 	claim(b, 3, NANET3_CLAIM_FRESH, false);
 	assert_int_equal(nanet3_subscribe(b, 1u << NANET3_EVENT_LINK), 0);
@@ -220,7 +213,6 @@ static void release_rules(void **state)
 {
 	struct nanet3 *b = open_board();
 
-	(void)state;
 	assert_int_equal(nanet3_release(b, 0, 0), -EPERM);
 	assert_int_equal(nanet3_release(b, 99, 0), -EINVAL);
 	claim(b, 0, NANET3_CLAIM_FRESH, false);

@@ -13,7 +13,6 @@ static void words_are_sent_and_completed(void **state)
 	uint64_t before = board_count_now(a);
 	struct nanet3_event ev;
 
-	(void)state;
 	wait_locked(a, 0);
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		may_send(a, i);
@@ -52,7 +51,6 @@ static void words_that_belong_together(void **state)
 	struct nanet3_event ev;
 	uint64_t count, left;
 
-	(void)state;
 	wait_locked(a, 0);
 	owner = may_send(a, 0);
 	tx.flags = NANET3_TX_MORE;
@@ -109,7 +107,6 @@ static void malformed_words_are_refused(void **state)
 		{.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .at_frame = ~0ull},
 	};
 
-	(void)state;
 	wait_locked(b, 0);
 	may_send(b, 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -127,7 +124,6 @@ static void unlocked_link_takes_no_words(void **state)
 	unsigned sent = 0;
 	int r = 0;
 
-	(void)state;
 	may_send(b, 2);
 	/* Lock may be back before a slow machine has looked. */
 	for (int i = 0; i < 50 && r != -ENOLINK; i++) {
@@ -157,7 +153,6 @@ static void full_tx_ring_says_again(void **state)
 	unsigned sent = 0;
 	int r;
 
-	(void)state;
 	wait_locked(b, 0);
 	may_send(b, 0);
 	tx.at_frame = board_count_now(b) + 4000;
@@ -185,7 +180,6 @@ static void full_queue_counts_what_it_loses(void **state)
 	struct nanet3_event ev;
 	unsigned taken = 0, sent = 0;
 
-	(void)state;
 	wait_locked(b, 0);
 	may_send(b, 0);
 	while (sent < size + 100 && now_ms() < until) {
@@ -215,7 +209,6 @@ static void registers(void **state)
 	struct nanet3 *b = open_board();
 	uint32_t values[NANET3_REGS_MAX + 1];
 
-	(void)state;
 	assert_int_equal(nanet3_reg_read(b, NANET3_REG_ID, values, 4), 0);
 	assert_int_equal(values[0], 0x00334e4e);
 	assert_int_equal(values[1], NANET3_VERSION);
@@ -240,7 +233,6 @@ static void commands(void **state)
 {
 	struct nanet3 *b = open_board();
 
-	(void)state;
 	assert_int_equal(nanet3_link_command(b, NANET3_LINKS, NANET3_LINK_RESET), -EINVAL);
 	assert_int_equal(nanet3_link_command(b, 0, 0), -EINVAL);
 	assert_int_equal(nanet3_link_command(b, 0, NANET3_LINK_ENABLE), -EINVAL);
@@ -256,7 +248,6 @@ static void pps_is_told_to_subscribers(void **state)
 	struct nanet3 *b = open_board();
 	struct nanet3_event ev = {0};
 
-	(void)state;
 	assert_int_equal(nanet3_subscribe(b, 1u << NANET3_EVENT_PPS), 0);
 	assert_int_equal(nanet3_wait(b, PATIENCE_MS), 1);
 	assert_int_equal(nanet3_next_event(b, &ev), 1);
@@ -313,7 +304,6 @@ static void privilege(void **state)
 	struct nanet3 *b = open_board();
 	uint32_t base[2] = {0};
 
-	(void)state;
 	assert_int_equal(nanet3_reg_read(b, NANET3_REG_EVQ_BASE, base, 2), 0);
 	assert_true(geteuid() != 0 || base[0] || base[1]);
 	close_board(b);
@@ -330,7 +320,6 @@ static void waits(void **state)
 	struct nanet3_event ev;
 	uint64_t from = now_ms();
 
-	(void)state;
 	wait_locked(b, 0);
 	may_send(b, 0);
 	from = now_ms();

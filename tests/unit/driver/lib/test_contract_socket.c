@@ -21,7 +21,6 @@ static void version_is_checked(void **state)
 	struct nanet3_claim claim = {0};
 	int fd = raw_open();
 
-	(void)state;
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), -EPROTO);
 	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), -EPROTO);
 	info.version = NANET3_VERSION - 1; /* had no owners of words */
@@ -47,7 +46,6 @@ static void read_only_holds_to_the_end(void **state)
 	struct nanet3_sock_map map;
 	int shared, fd = raw_open();
 
-	(void)state;
 	assert_int_equal(raw(fd, &first, sizeof(first), &first.info), 0);
 	greet(fd);
 	assert_int_equal(raw_request(fd, NANET3_IOC_REG_WRITE, &scratch, sizeof(scratch), NULL),
@@ -76,7 +74,6 @@ static void unknown_flags_are_refused(void **state)
 		   0};
 	int fd = raw_open();
 
-	(void)state;
 	assert_int_equal(raw(fd, &first, sizeof(first), NULL), -EINVAL);
 	greet(fd);
 	assert_int_equal(raw(fd, &yield, sizeof(yield), NULL), -EINVAL);
@@ -91,7 +88,6 @@ static void numbers_of_handles_outlive_the_board(void **state)
 	struct nanet3 *b = open_board();
 	uint64_t before = nanet3_info(b)->handle;
 
-	(void)state;
 	nanet3_close(b);
 	restart();
 	for (unsigned i = 0; i < 3; i++) {
@@ -114,7 +110,6 @@ static void malformed_packets(void **state)
 			       NANET3_IOC_GRANT};
 	int fd = raw_open();
 
-	(void)state;
 	greet(fd);
 	for (size_t length = 0; length < sizeof(head); length++) { /* an empty packet too */
 		assert_int_equal(raw(fd, bytes, length, NULL), -EINVAL);
@@ -146,7 +141,6 @@ static void reserved_fields_are_checked(void **state)
 		.address = (uintptr_t)&polling, .length = 1, .reserved = 1};
 	int fd = raw_open();
 
-	(void)state;
 	greet(fd);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), NULL), -EINVAL);
 	assert_int_equal(raw_request(fd, NANET3_IOC_RELEASE, &release, sizeof(release), NULL),
@@ -192,7 +186,6 @@ static void mappings(void **state)
 	struct nanet3_claim claim = {.link = 0};
 	int fd = raw_open();
 
-	(void)state;
 	greet(fd);
 	for (int after = 0; after < 2; after++) {
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -217,7 +210,6 @@ static void clients_without_number(void **state)
 	struct nanet3 *b[100] = {NULL}, *one;
 	unsigned got = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		int r = nanet3_open(where, &b[i]);
 
@@ -248,7 +240,6 @@ static void client_that_takes_no_answers(void **state)
 	unsigned sent = 0;
 	uint32_t value;
 
-	(void)state;
 	greet(fd);
 	while (send(fd, &packet, sizeof(packet), MSG_NOSIGNAL) == sizeof(packet)) {
 		sent++;
@@ -274,7 +265,6 @@ static void memory_cannot_be_spoilt(void **state)
 	struct nanet3_tx tx = {.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}};
 	int fd = raw_open();
 
-	(void)state;
 	greet(fd);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), 0);
 	assert_int_equal(raw_request(fd, NANET3_IOC_POLLING, &polling, sizeof(polling), &polling),
@@ -326,7 +316,6 @@ static void random_packets(void **state)
 	int fd = raw_open();
 	struct nanet3 *b;
 
-	(void)state;
 	greet(fd);
 	srand(7);
 	for (unsigned i = 0; i < 5000; i++) {

@@ -112,7 +112,6 @@ static void no_system_call(void **state)
 {
 	int r = -SIGKILL;
 
-	(void)state;
 	if (prisoner(SIN_CLOCK) != 0) {
 		skip(); /* here the clock itself is a system call */
 	}
@@ -143,7 +142,6 @@ static void a_death_is_noticed(void **state)
 	uint64_t begin;
 	int r = 0;
 
-	(void)state;
 	contract_host_end(host, SIGKILL);
 	host = 0;
 	begin = now_ms();
@@ -184,7 +182,6 @@ static void an_end_in_order_is_told(void **state)
 	struct nanet3_event ev = {0};
 	uint64_t begin = now_ms();
 
-	(void)state;
 	contract_host_end(host, SIGTERM);
 	host = 0;
 	while (ev.type != NANET3_EVENT_GONE && now_ms() - begin < 2000) {
@@ -201,7 +198,6 @@ static void a_time_is_kept(void **state)
 	struct nanet3 *b;
 	uint64_t begin;
 
-	(void)state;
 	config.deadline_us = 1000000; /* and buffers of half a second: nothing comes */
 	config.frames_per_buffer = 400;
 	config.depth_ms = 2000;
@@ -228,7 +224,6 @@ static void links_come_and_go(void **state)
 {
 	struct nanet3 *b = polling_board();
 
-	(void)state;
 	for (unsigned i = 1; i < NANET3_LINKS; i++) {
 		assert_int_equal(nanet3_claim(b, i, NANET3_CLAIM_FRESH, NULL), 0);
 	}

@@ -33,7 +33,6 @@ static void percentiles(void **state)
 		{9999, 5000, 9900, 5000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct samples s;
 		struct summary r;
@@ -63,7 +62,6 @@ static void no_samples(void **state)
 	struct summary r;
 	struct bin bins[HISTOGRAM_BINS];
 
-	(void)state;
 	assert_int_equal(samples_create(&s, 1), 0);
 	r = samples_summary(&s);
 	assert_int_equal(r.count + r.min + r.max + r.p10 + r.p50 + r.p99, 0);
@@ -101,7 +99,6 @@ static void histogram(void **state)
 	size_t all = 0;
 	unsigned used;
 
-	(void)state;
 	assert_int_equal(samples_create(&s, n), 0);
 	for (size_t i = 0; i < n; i++) {
 		samples_add(&s, values[i]);
@@ -158,7 +155,6 @@ static void options_understood(void **state)
 		 true, true, 0, 0, 0, UINT64_MAX, PERF_TEXT},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct perf_options o;
 		char error[256] = "";
@@ -207,7 +203,6 @@ static void options_refused(void **state)
 		{"receive --sizes 1..2", "receive does not take --size"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct perf_options o = {.seed = 77};
 		char error[256] = "";
@@ -226,7 +221,6 @@ static void patterns_are_what_they_say(void **state)
 {
 	uint8_t p[64], q[64];
 
-	(void)state;
 	pattern_fill(p, sizeof(p), PATTERN_WALKING_ONES, 0);
 	for (unsigned i = 0; i < sizeof(p); i++) {
 		assert_int_equal(__builtin_popcount(p[i]), 1);
@@ -261,7 +255,6 @@ static void every_bit_is_compared(void **state)
 {
 	uint8_t is[100], should[100];
 
-	(void)state;
 	pattern_fill(is, sizeof(is), PATTERN_RANDOM, 3);
 	memcpy(should, is, sizeof(is));
 	assert_int_equal(pattern_compare(is, should, sizeof(is)).count, 0);
@@ -374,7 +367,6 @@ static void selftest_finds_each_sabotage(void **state)
 	struct fake_board *b = calloc(1, sizeof(*b));
 	struct selftest_result good;
 
-	(void)state;
 	assert_non_null(b);
 	good = run_selftest(b, NONE, 0);
 	assert_true(good.puts > 1000);
@@ -415,7 +407,6 @@ static void selftest_misses_no_put(void **state)
 	struct fake_board *b = calloc(1, sizeof(*b));
 	uint64_t puts = run_selftest(b, NONE, 0).puts;
 
-	(void)state;
 	for (uint64_t at = 0; at < puts; at += 97) {
 		assert_int_equal(run_selftest(b, FLIP_A_BIT, at).failures, 1);
 		assert_int_equal(b->failure.number, at);
@@ -448,7 +439,6 @@ static void results_in_each_form(void **state)
 	struct perf_options o = {.command = "bandwidth", .where = "unix:/x", .modes = {true, true}};
 	char *text;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		assert_int_equal(
 			table_add(&r.figures, (double)(16 << i), perf_mode_name(i % 2), i + 0.125),

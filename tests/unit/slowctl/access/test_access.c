@@ -32,7 +32,6 @@ static int begin(void **state)
 {
 	char secret[ACCESS_KEY_TEXT];
 
-	(void)state;
 	strcpy(directory + strlen(directory) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/file", directory);
@@ -44,7 +43,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	unlink(path);
 	return rmdir(directory);
 }
@@ -84,7 +82,6 @@ static void test_list(void **state)
 	static struct access_list list;
 	char text[512];
 
-	(void)state;
 	snprintf(text, sizeof(text),
 		 "# who may\n\n  daq\toperator %s  \r\nlook reader %s\n\t# more\nanna expert %s",
 		 keys[0], keys[1], keys[2]);
@@ -110,7 +107,6 @@ static void test_data(void **state)
 	struct access_right right;
 	char text[512], back[ACCESS_RIGHT_MAX];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
 		assert_int_equal(access_right_parse(rights[i], &right), 0);
 		access_right_text(&right, back);
@@ -149,7 +145,6 @@ static void test_mistakes(void **state)
 	static struct access_list unused;
 	char text[2000];
 
-	(void)state;
 	wrong("daq\n", "file:1: not NAME ROLE PUBLICKEY");
 	wrong("\n# x\ndaq reader\n", "file:3: not NAME");
 	snprintf(text, sizeof(text), "daq reader %s more\n", keys[0]);
@@ -182,7 +177,6 @@ static void test_no_list(void **state)
 {
 	static struct access_list unused;
 
-	(void)state;
 	assert_int_equal(read_list(&unused), -EINVAL);
 	assert_non_null(strstr(said[0], "fcmctl key make"));
 	assert_int_equal(mkfifo(path, 0600), 0); /* nobody waits for its other end */
@@ -207,7 +201,6 @@ static void test_replaceable(void **state)
 	static struct access_list unused;
 	struct sc_error error = {0};
 
-	(void)state;
 	assert_int_equal(keyfile_make(path, "daq", public, &error), 0);
 	assert_int_equal(chmod(directory, 0770), 0);
 	assert_int_equal(keyfile_read(geteuid(), path, secret, public, &error), -EACCES);
@@ -227,7 +220,6 @@ static void test_any_key(void **state)
 	char text[ACCESS_KEY_TEXT];
 	unsigned good = 0;
 
-	(void)state;
 	strcpy(text, keys[0]);
 	for (int c = -128; c < 128; c++) {
 		text[0] = (char)c;
@@ -243,7 +235,6 @@ static void test_keyfile(void **state)
 	struct sc_error error = {0};
 	struct stat st;
 
-	(void)state;
 	umask(0);
 	assert_int_equal(keyfile_make(path, "daq", public, &error), 0);
 	umask(022);
@@ -277,7 +268,6 @@ static void test_keyfile_killed(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		struct rlimit none = {0, 0};
 
@@ -306,7 +296,6 @@ static void test_bucket(void **state)
 	uint64_t now = 1000000000000ull;
 	unsigned taken = 0;
 
-	(void)state;
 	for (unsigned n = 0; n < 100; n++) {
 		taken += bucket_take(&b, 5, 20, now);
 	}

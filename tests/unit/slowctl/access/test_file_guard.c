@@ -40,7 +40,6 @@ static void put(size_t length, mode_t mode)
 
 static int begin(void **state)
 {
-	(void)state;
 	strcpy(top + strlen(top) - 6, "XXXXXX");
 	assert_non_null(mkdtemp(top));
 	snprintf(directory, sizeof(directory), "%s/keys", top);
@@ -52,7 +51,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	unlink(path);
 	rmdir(directory);
 	return rmdir(top);
@@ -92,7 +90,6 @@ static void what_only_its_user_can_change_is_taken(void **state)
 {
 	static const mode_t lists[] = {0400, 0600, 0640, 0644, 0755}, secrets[] = {0400, 0600};
 
-	(void)state;
 	for (unsigned n = 0; n < sizeof(lists) / sizeof(lists[0]); n++) {
 		put(10, lists[n]);
 		assert_int_equal(look(false), 0);
@@ -112,7 +109,6 @@ static void what_others_may_write_is_refused(void **state)
 {
 	char command[128];
 
-	(void)state;
 	snprintf(command, sizeof(command), "chmod go-w %s", path);
 	put(10, 0664);
 	assert_int_equal(look(false), -EACCES);
@@ -129,7 +125,6 @@ static void a_secret_that_others_may_read_is_refused(void **state)
 {
 	static const mode_t modes[] = {0640, 0604, 0610, 0601, 0677};
 
-	(void)state;
 	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++) {
 		put(10, modes[n]);
 		assert_int_equal(look(true), -EACCES);
@@ -142,7 +137,6 @@ static void what_belongs_to_another_is_refused(void **state)
 	uid_t owner = geteuid() ? geteuid() : 1234;
 	char command[128];
 
-	(void)state;
 	if (geteuid() == 0) {
 		assert_int_equal(chown(path, owner, (gid_t)-1), 0);
 		assert_int_equal(look(false), -EACCES); /* root relies on root's only */
@@ -159,7 +153,6 @@ static void what_belongs_to_another_is_refused(void **state)
  * stands where the rights of the group do. */
 static void root_may_give_a_secret_to_a_group(void **state)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		skip();
 	}
@@ -181,7 +174,6 @@ static void a_directory_that_others_may_write_is_refused(void **state)
 {
 	char command[128];
 
-	(void)state;
 	assert_int_equal(chmod(directory, 0775), 0);
 	assert_int_equal(look(true), -EACCES);
 	snprintf(command, sizeof(command), "chmod go-w %s", directory);
@@ -200,7 +192,6 @@ static void a_directory_that_others_may_write_is_refused(void **state)
 
 static void a_directory_of_another_is_refused(void **state)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		skip();
 	}
@@ -217,7 +208,6 @@ static void links_are_not_followed_to_the_file(void **state)
 {
 	char link[96], through[128];
 
-	(void)state;
 	snprintf(link, sizeof(link), "%s/link", top);
 	assert_int_equal(symlink(path, link), 0);
 	assert_int_equal(look_as(geteuid(), true, link), -ELOOP);
@@ -234,7 +224,6 @@ static void links_are_not_followed_to_the_file(void **state)
 
 static void what_is_no_file_holds_nobody_up(void **state)
 {
-	(void)state;
 	unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(look(true), -EINVAL);
@@ -246,7 +235,6 @@ static void what_is_no_file_holds_nobody_up(void **state)
 
 static void what_is_too_long_is_refused(void **state)
 {
-	(void)state;
 	put(MOST, 0600);
 	assert_int_equal(look(true), 0);
 	put(MOST + 1, 0600);
@@ -258,7 +246,6 @@ static void what_is_not_there_says_so(void **state)
 {
 	char *endless = malloc(10000);
 
-	(void)state;
 	unlink(path);
 	assert_int_equal(look(true), -ENOENT);
 	says("No such file", "");
@@ -276,7 +263,6 @@ static void the_database_says_who_runs_the_daemon(void **state)
 {
 	uid_t owner = geteuid() ? geteuid() : 1234;
 
-	(void)state;
 	assert_int_equal(chown(directory, owner, (gid_t)-1), 0);
 	assert_int_equal(file_guard_user(path), geteuid()); /* its own */
 	unlink(path);

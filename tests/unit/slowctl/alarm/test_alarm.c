@@ -29,7 +29,6 @@ static struct engine_now now(void)
 
 static int begin(void **state)
 {
-	(void)state;
 	a = alarms_create();
 	at_s = 0;
 	return a ? 0 : -1;
@@ -37,7 +36,6 @@ static int begin(void **state)
 
 static int finish(void **state)
 {
-	(void)state;
 	alarms_destroy(a);
 	return 0;
 }
@@ -90,7 +88,6 @@ static enum alarm_change changed(void)
 
 static void test_life(void **state)
 {
-	(void)state;
 	assert_int_equal(acknowledge(), -ENOENT);
 	assert_int_equal(see(LEVEL_ALARM, false)->state, ALARM_RAISED);
 	assert_int_equal(changed(), ALARM_BEGAN);
@@ -115,7 +112,6 @@ static void test_life(void **state)
 /* More of the same is new: another module, a higher level. */
 static void test_worse(void **state)
 {
-	(void)state;
 	see_parts(LEVEL_WARNING, false, 1);
 	acknowledge();
 	changed();
@@ -140,7 +136,6 @@ static void test_worse(void **state)
 
 static void test_latch(void **state)
 {
-	(void)state;
 	see(LEVEL_ALARM, true);
 	changed();
 	see(LEVEL_WARNING, true);
@@ -173,7 +168,6 @@ static void test_pause(void **state)
 {
 	struct alarm_hand mute = eva;
 
-	(void)state;
 	mute.text[0] = '\0';
 	assert_int_equal(alarms_pause(a, "link2", "link-dark", 60, &mute, now(), NULL), -EINVAL);
 	assert_int_equal(pause_for(0), -EINVAL);
@@ -219,7 +213,6 @@ static void test_room_ahead(void **state)
 	struct sc_error error = {0};
 	char object[32];
 
-	(void)state;
 	for (unsigned n = 0; n < 2 * ALARMS_AHEAD_MAX; n++) {
 		snprintf(object, sizeof(object), "tower1.floor%u", n / 2);
 		assert_int_equal(alarms_pause(a, object, "hits-lost", 60, &eva, now(), NULL), 0);
@@ -251,7 +244,6 @@ static void restart(void)
 
 static void test_restart(void **state)
 {
-	(void)state;
 	/* Acknowledged, and back: still acknowledged, since when it was. */
 	see_parts(LEVEL_ALARM, false, 1);
 	assert_false(alarm_lasts(it()));
@@ -277,7 +269,6 @@ static void test_restart(void **state)
 
 static void test_restart_latched(void **state)
 {
-	(void)state;
 	see(LEVEL_ALARM, true);
 	restart();
 	assert_int_equal(it()->state, ALARM_LATCHED);
@@ -293,7 +284,6 @@ static void test_restart_latched(void **state)
 /* The clock may have been set between two daemons: a pause ends, at the latest after a day. */
 static void test_restart_paused(void **state)
 {
-	(void)state;
 	pause_for(7200);
 	changed();
 	at_s = 3600;
@@ -348,7 +338,6 @@ static void test_names(void **state)
 	};
 	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES], name[100];
 
-	(void)state;
 	see(LEVEL_ALARM, false);
 	for (unsigned n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		if (alarm_name_means(cases[n].name, it()) != cases[n].means) {
@@ -376,7 +365,6 @@ static void test_long_text(void **state)
 	struct alarm_sight sight = {"o", "c", text, text + 1, LEVEL_ALARM, false, 0};
 	const struct alarm *e;
 
-	(void)state;
 	for (int i = 0; i < 1000; i += 2) {
 		memcpy(text + i, "\xc3\xa9", 2);
 	}
@@ -393,7 +381,6 @@ static void test_room(void **state)
 	char object[32];
 	unsigned stand = 0;
 
-	(void)state;
 	for (unsigned n = 0; n < ALARMS_MAX + 10; n++) {
 		snprintf(object, sizeof(object), "object%u", n);
 		sight.object = object;

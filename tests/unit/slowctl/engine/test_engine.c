@@ -27,7 +27,6 @@ static void test_set(void **state)
 	struct engine_command_view v;
 	uint64_t id;
 
-	(void)state;
 	assert_int_equal(rig_set(r, "floor2.om2.hv", 1450, &id), 0);
 	assert_int_equal(id, 1);
 	assert_int_equal(r->floors[1].writes, 0); /* not before the row is stored */
@@ -55,7 +54,6 @@ static void test_refused_at_once(void **state)
 	struct engine_request q = {.parameter = "floor1.om0.hv", .value = 1900, .who = "t"};
 	uint64_t id;
 
-	(void)state;
 	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), -ERANGE);
 	assert_non_null(strstr(error.message, "soft limits"));
 	q.force = true;
@@ -93,7 +91,6 @@ static void test_refused_by_role(void **state)
 				   .pid = -1};
 	uint64_t id = 0;
 
-	(void)state;
 	assert_int_equal(engine_refuse(r->e, &q, "that is for operators", r->now, &id), 0);
 	rig_run(r, 500);
 	rig_expect(r, id, "REFUSED", 0);
@@ -137,7 +134,6 @@ static void test_check_is_submit(void **state)
 	struct engine_request q = good;
 	uint64_t id;
 
-	(void)state;
 	engine_counters(r->e, &before);
 	assert_int_equal(engine_check(r->e, &good, r->now, &id, NULL), 0);
 	engine_counters(r->e, &after);
@@ -174,7 +170,6 @@ static void test_refused_by_fcm(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].power[3] = 0;
 	rig_set(r, "floor1.om3.hv", 1500, &id);
 	rig_run(r, 200);
@@ -190,7 +185,6 @@ static void test_told(void **state)
 	struct engine_command_view view;
 	uint64_t id;
 
-	(void)state;
 	r->store_us = 100000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	do {
@@ -210,7 +204,6 @@ static void test_readback_disagrees(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].hv_offset = -900;
 	rig_set(r, "floor1.om3.hv", 1450, &id);
 	rig_until_end(r, id, 120000);
@@ -225,7 +218,6 @@ static void test_lost_reply(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 100);
@@ -258,7 +250,6 @@ static void test_lost_request(void **state)
 	struct listener denied = {.words = "the FCM never got it (attempt 1): to be sent again"};
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].deaf = true;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 100);
@@ -280,7 +271,6 @@ static void test_lost_request_after_many(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	for (unsigned i = 0; i < 260; i++) { /* more than an FCM remembers */
 		rig_set(r, "floor1.om1.threshold", 12 + i % 2, &id);
 		rig_run(r, 100);
@@ -301,7 +291,6 @@ static void test_mute_floor(void **state)
 	struct listener mute = {"to be sent, though the floor has not answered for 6", false};
 	uint64_t id, other;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_set(r, "floor2.om0.threshold", 14, &other);
@@ -333,7 +322,6 @@ static void test_too_late(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t sent, behind, hv, safer, anew, ramp, stop;
 
-	(void)state;
 	r->floors[1].ramp[0] = 10;
 	rig_set(r, "floor2.om0.hv", 1500, &ramp);
 	rig_run(r, 200);
@@ -376,7 +364,6 @@ static void test_doubles(void **state)
 	struct rig *r = rig_create(3);
 	uint64_t id;
 
-	(void)state;
 	r->double_up = 1000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 200);
@@ -396,7 +383,6 @@ static void test_boot_before_answer(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t held, gone, act;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_set(r, "floor1.om0.threshold", 12, &held);
 	rig_set(r, "floor1.om1.threshold", 13, &gone);
@@ -452,7 +438,6 @@ static void test_unknown_stays(void **state)
 	struct engine_command_view v = {.ended = false};
 	uint64_t act, id;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_action(r, "floor1.om2.reset", &act);
 	rig_run(r, 50);
@@ -498,7 +483,6 @@ static void test_alarm_unknown(void **state)
 	struct wanted_reason w, stale;
 	struct param *p;
 
-	(void)state;
 	r->config.poll = true;
 	rig_crash(r); /* begin anew with polling */
 	rig_run(r, 10);
@@ -532,7 +516,6 @@ static void test_actions(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].trip[4] = 1;
 	rig_action(r, "floor1.om4.clear_trip", &id);
 	rig_run(r, 200);
@@ -562,7 +545,6 @@ static void test_client_id(void **state)
 	struct sc_error error = {0};
 	uint64_t id, again;
 
-	(void)state;
 	assert_int_equal(engine_submit(r->e, &q, r->now, &id, &error), 0);
 	assert_int_equal(engine_submit(r->e, &q, r->now, &again, &error), 1);
 	assert_int_equal(id, again);
@@ -593,7 +575,6 @@ static void test_client_id_refused(void **state)
 	uint64_t refused, id;
 	char wanted[32];
 
-	(void)state;
 	assert_int_equal(engine_submit(r->e, &q, r->now, &refused, &error), -ERANGE);
 	rig_run(r, 200);
 	snprintf(wanted, sizeof(wanted), "job.1!%u", (unsigned)refused);
@@ -612,7 +593,6 @@ static void test_one_write_a_parameter(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t a, b, other;
 
-	(void)state;
 	rig_set(r, "floor1.om0.hv", 1450, &a); /* ramps for half a second */
 	rig_set(r, "floor1.om0.hv", 1460, &b);
 	rig_set(r, "floor1.om1.threshold", 12, &other);
@@ -634,7 +614,6 @@ static void test_cancel(void **state)
 	struct engine_request me = {.who = "me"};
 	uint64_t a, b, sent, stop;
 
-	(void)state;
 	rig_set(r, "floor1.om0.hv", 1450, &a);
 	rig_set(r, "floor1.om0.hv", 1460, &b);
 	rig_run(r, 50);
@@ -656,7 +635,6 @@ static void test_link_lost(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t sent, waiting;
 
-	(void)state;
 	rig_set(r, "floor1.om0.hv", 1500, &sent);
 	rig_set(r, "floor1.om0.hv", 1510, &waiting);
 	rig_run(r, 20);
@@ -679,7 +657,6 @@ static void test_send_fails(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->send_result = -EAGAIN;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 500);
@@ -700,7 +677,6 @@ static void test_send_fails_alone(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->refuse_words = 1;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 500);
@@ -715,7 +691,6 @@ static void test_no_completion(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->no_completions = true;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 200);
@@ -730,7 +705,6 @@ static void test_polling(void **state)
 	struct engine_link_view v;
 	uint64_t id;
 
-	(void)state;
 	r->config.poll = true;
 	rig_crash(r); /* begin anew with polling */
 	rig_run(r, 2000);
@@ -777,7 +751,6 @@ static void test_telemetry(void **state)
 	struct tdm_telemetry t = {.boot_count = 7, .temperature_mc = -1500, .humidity_ppm = 450000};
 	struct engine_link_view v;
 
-	(void)state;
 	engine_telemetry(r->e, 0, &t, r->now);
 	assert_true(get(r, "floor1.fcm.temperature")->value == -1.5);
 	assert_true(get(r, "floor1.fcm.humidity")->value == 45);
@@ -800,7 +773,6 @@ static void test_strays(void **state)
 				{.op = 0xff, .module = 99, .sequence = UINT32_MAX, .boot = 7}};
 	uint64_t id;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		engine_reply(r->e, 0, &words[i], r->now);
 		engine_reply(r->e, 3, &words[i], r->now);
@@ -869,7 +841,6 @@ static void test_history(void **state)
 	struct rig *r = rig_create(1);
 	double last = 0;
 
-	(void)state;
 	rig_run(r, 10);
 	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]); n++) {
 		if (kept(r, "link0.rx_power", steps[n].second, steps[n].value, &last) !=
@@ -887,7 +858,6 @@ static void test_history_noise(void **state)
 	unsigned samples = 0, states = 0;
 	double last = 0;
 
-	(void)state;
 	rig_run(r, 10);
 	for (unsigned s = 0; s < 1200; s++) {
 		samples += kept(r, "link0.rx_power", s, s % 2 ? 250 : 100, &last);

@@ -31,7 +31,6 @@ static void test_full_disk(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t down, other;
 
-	(void)state;
 	r->store_result = -ENOSPC;
 	rig_set(r, HV, 0, &down);
 	rig_set(r, "floor1.om2.threshold", 20, &other);
@@ -51,7 +50,6 @@ static void test_hung_disk(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t down, off;
 
-	(void)state;
 	r->store_hangs = true;
 	rig_set(r, HV, 0, &down);
 	rig_run(r, 95);
@@ -75,7 +73,6 @@ static void test_less_safe_waits_for_a_hung_disk(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t up, other, down;
 
-	(void)state;
 	rig_set(r, HV, 1000, &up);
 	rig_until_end(r, up, 60000);
 	assert_int_equal(r->floors[0].hv[2], 10000);
@@ -102,7 +99,6 @@ static void test_slow_disk(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t down;
 
-	(void)state;
 	r->store_us = 90000;
 	rig_set(r, HV, 0, &down);
 	rig_run(r, 20000);
@@ -157,7 +153,6 @@ static void test_never_read(void **state)
 	bool row = false;
 	struct word w = {0};
 
-	(void)state;
 	engine_marks(e, &marks);
 	engine_journal_lost(e, -EUCLEAN);
 	engine_link(e, 0, true, 1, 1, now);
@@ -204,7 +199,6 @@ static void test_marks_of_a_copy(void **state)
 	struct engine_now now = r->now;
 	uint64_t id;
 
-	(void)state;
 	for (unsigned life = 0; life < 2; life++) {
 		struct engine *e = engine_create(r->params, &r->config);
 
@@ -233,7 +227,6 @@ static void test_killed(void **state)
 		struct rig *r = rig_create(1);
 		uint64_t down, again;
 
-		(void)state;
 		r->store_result = -ENOSPC;
 		rig_set(r, HV, 0, &down);
 		rig_run(r, ms);
@@ -256,7 +249,6 @@ static void test_old_sequence(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t reserved[RIG_FLOORS] = {0}, id;
 
-	(void)state;
 	for (unsigned n = 0; n < 5; n++) {
 		rig_set(r, "floor1.om1.threshold", 20 + n, &id);
 		rig_run(r, 100);
@@ -277,7 +269,6 @@ static void test_refusal_is_stored_first(void **state)
 	struct sc_error error = {0};
 	uint64_t id, next;
 
-	(void)state;
 	assert_int_equal(rig_submit(r,
 				    (struct engine_request){.parameter = "floor1.om0.threshold",
 							    .value = 1e6},
@@ -306,7 +297,6 @@ static void test_number_of_killed_refusal(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, next;
 
-	(void)state;
 	r->store_hangs = true;
 	assert_true(rig_submit(r,
 			       (struct engine_request){.parameter = "floor1.om0.threshold",
@@ -327,7 +317,6 @@ static void test_not_journaled_has_no_number(void **state)
 		.parameter = "floor1.om0.threshold", .value = 12, .client_id = "c1"};
 	uint64_t id, again;
 
-	(void)state;
 	r->store_result = -ENOSPC;
 	assert_int_equal(rig_submit(r, q, &id, NULL), 0);
 	rig_run(r, 100);
@@ -349,7 +338,6 @@ static void test_repeat_after_a_restart_has_its_number(void **state)
 	struct engine_command_view v;
 	uint64_t id, again;
 
-	(void)state;
 	rig_submit(r, q, &id, NULL);
 	rig_run(r, 100);
 	rig_crash(r);
@@ -371,7 +359,6 @@ static void test_repeat_of_the_forgotten(void **state)
 	uint64_t id;
 	const struct engine_out *o;
 
-	(void)state;
 	rig_submit(r, q, &id, NULL);
 	rig_run(r, 100);
 	assert_int_equal(r->commands[id].ended, true);
@@ -403,7 +390,6 @@ static void test_long_texts(void **state)
 	char reason[ROW_REASON_MAX + 1];
 	uint64_t id;
 
-	(void)state;
 	memset(reason, 'x', sizeof(reason));
 	reason[ROW_REASON_MAX] = 0;
 	assert_int_equal(rig_submit(r,

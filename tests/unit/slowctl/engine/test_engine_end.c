@@ -65,7 +65,6 @@ static void reads_that_are_refused_are_tried_until_the_settle_time(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].busy_reads = 3;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 900);
@@ -87,7 +86,6 @@ static void a_value_that_does_not_come_says_for_how_long(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].busy_reads = 1; /* that behind its word */
 	rig_set(r, THRESHOLD, 20, &id);
 	rig_run(r, 5);
@@ -107,7 +105,6 @@ static void answers_that_come_in_another_order_are_no_time_outs(void **state)
 	struct engine_link_view v;
 	uint64_t id;
 
-	(void)state;
 	r->jitter_us = 20000;
 	for (unsigned n = 0; n < 50; n++) {
 		rig_set(r, THRESHOLD, 12 + n, &id);
@@ -126,7 +123,6 @@ static void a_read_back_is_repeated_at_growing_pauses(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, reads;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	rig_set(r, HV, 1500, &id);
 	rig_run(r, 100);
@@ -143,7 +139,6 @@ static void busy_is_an_end_but_for_a_safe(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, job;
 
-	(void)state;
 	r->floors[0].busy = 1;
 	rig_set(r, HV, 0, &id);
 	rig_run(r, 100);
@@ -183,7 +178,6 @@ static void what_waits_for_a_refused_one_is_cancelled(void **state)
 		{WORD_BAD_VALUE, 0, "QUEUED CANCELLED"},
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct rig *r = rig_create(1);
 		uint64_t hv, off, other;
@@ -207,7 +201,6 @@ static void a_tripped_module_names_its_trip(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].hv_refusal = WORD_REFUSED;
 	param_put(get(r, "floor1.om2.trip"), 1, r->now.utc_ns, r->now.mono_ns);
 	rig_set(r, HV, 1500, &id);
@@ -228,7 +221,6 @@ static void a_word_is_sent_three_times_at_most(void **state)
 	struct engine_link_view v;
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].no_commands = true;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_until_end(r, id, 10000);
@@ -256,7 +248,6 @@ static void what_the_board_does_not_take_is_named(void **state)
 	struct engine_command_view v;
 	uint64_t id;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		r->send_result = cases[n].result;
 		rig_set(r, THRESHOLD, 12, &id);
@@ -284,7 +275,6 @@ static void a_read_that_the_board_does_not_take_is_tried_again(void **state)
 	struct engine_link_view v;
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	rig_set(r, HV, 1500, &id);
 	rig_run(r, 2000);
@@ -310,7 +300,6 @@ static void a_counter_proves_an_action(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].resets[2] = 4;
 	rig_action(r, "floor1.om2.reset", &id);
 	rig_run(r, 100);
@@ -345,7 +334,6 @@ static void a_counter_proves_an_action(void **state)
 /* Between two reads of the counter, and with one on its way. */
 static void a_boot_before_the_proof_leaves_an_action_unknown(void **state)
 {
-	(void)state;
 	for (unsigned ms = 300; ms < 520; ms += 20) {
 		struct rig *r = rig_create(1);
 		uint64_t id, set, boot;
@@ -378,7 +366,6 @@ static void a_cleared_trip_says_where_the_hv_goes(void **state)
 	struct param *hv = get(r, HV), *trip = get(r, "floor1.om2.trip");
 	uint64_t id;
 
-	(void)state;
 	r->settings_unknown = true;
 	rig_action(r, "floor1.om2.clear_trip", &id);
 	rig_run(r, 100);
@@ -412,7 +399,6 @@ static void the_module_of_a_command_is_read_at_once(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	for (unsigned i = 0; i < params_count(r->params); i++) {
 		params_at(r->params, i)->next_poll_ns = UINT64_MAX;
 	}
@@ -450,7 +436,6 @@ static void a_ramp_says_how_far_it_is(void **state)
 	struct heard heard = {0};
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	r->floors[0].ramp[2] = 100; /* 10 V/s, by the rig's slow steps */
 	r->on_progress = hear_way;
@@ -476,7 +461,6 @@ static void a_restart_makes_no_set_urgent(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t up, lower;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	rig_set(r, HV, 1500, &up);
 	rig_set(r, HV, 1450, &lower);
@@ -503,7 +487,6 @@ static void a_restart_in_a_safe_is_a_reason(void **state)
 	uint64_t job = engine_next_id(r->e, r->now), hv, off;
 	unsigned count = 0;
 
-	(void)state;
 	hv = safe(r, HV, job, 0);
 	off = safe(r, POWER, job, hv);
 	rig_run(r, 100);
@@ -530,7 +513,6 @@ static void a_restart_without_its_floor_ends_a_command(void **state)
 				   .attempts = 2};
 	const struct engine_out *o;
 
-	(void)state;
 	assert_int_equal(engine_recover_command(r->e, &j, r->now), -ENOENT);
 	assert_true(engine_next(r->e, &o));
 	assert_int_equal(o->type, ENGINE_STORE);
@@ -556,7 +538,6 @@ static void a_refusal_is_told_with_its_text(void **state)
 	struct engine_request q = {.parameter = THRESHOLD, .value = 1e6};
 	uint64_t id;
 
-	(void)state;
 	assert_int_equal(rig_submit(r, q, &id, &error), -ERANGE);
 	rig_run(r, 10);
 	assert_int_equal(r->finals, 1);
@@ -573,7 +554,6 @@ static void a_restart_learns_that_a_refused_word_has_left(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].hv_refusal = WORD_BAD_VALUE;
 	rig_set(r, HV, 1500, &id);
 	r->store_us = 60000000; /* of all rows after its first */
@@ -595,7 +575,6 @@ static void the_third_unanswered_question_is_an_alarm(void **state)
 	struct engine_command_view v;
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 4 * r->config.timeout_ms - 10);
@@ -619,7 +598,6 @@ static void a_command_that_waits_says_for_which(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t ramp, up;
 
-	(void)state;
 	rig_set(r, HV, 1500, &up);
 	rig_run(r, 20);
 	r->send_result = -EAGAIN; /* nothing more leaves */

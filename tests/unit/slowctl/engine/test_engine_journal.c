@@ -16,7 +16,6 @@ static void test_never_before_stored(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->store_us = 5000000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
 	rig_run(r, 4900);
@@ -47,7 +46,6 @@ static void test_journal_refuses(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	for (size_t n = 0; n < sizeof(refusals) / sizeof(refusals[0]); n++) {
 		r->store_result = refusals[n].result;
@@ -76,7 +74,6 @@ static void test_forgotten_in_two_parts(void **state)
 	struct rig_command *c;
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	r->last_id = 231;
 	r->reserved_until[0] = 1000;
@@ -120,7 +117,6 @@ static void test_overtakes_and_killed(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, ramp;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	for (unsigned n = 0; n < 300; n++) {
 		char name[32];
@@ -145,7 +141,6 @@ static void test_stray_answer(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	r->store_hangs = true;
 	rig_crash(r);
@@ -168,7 +163,6 @@ static void test_crash_before_sent_is_stored(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	assert_int_equal(rig_action(r, "floor1.om2.reset", &id), 0);
 	r->store_us = 60000000; /* of all rows after its first */
 	r->floors[0].mute = true;
@@ -203,7 +197,6 @@ static void test_crash(void **state)
 		{"done", 1000, true, 1, "DONE"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rig *r = rig_create(i + 1);
 		uint64_t id, after;
@@ -280,7 +273,6 @@ static void test_journal_unknown(void **state)
 	struct engine *e;
 	uint64_t id = 7;
 
-	(void)state;
 	r->config.poll = true;
 	e = engine_create(r->params, &r->config);
 	engine_journal_lost(e, -EUCLEAN);
@@ -312,7 +304,6 @@ static void test_journal_lost(void **state)
 	struct engine_command_view v;
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	engine_journal_lost(r->e, -EUCLEAN);
 	assert_true(rig_set(r, "floor1.om0.threshold", 12, &id) < 0);
@@ -353,7 +344,6 @@ static void test_marks(void **state)
 	struct engine_now now = r->now;
 	struct engine *e = engine_create(r->params, &r->config);
 
-	(void)state;
 	engine_recover_id(e, 40);
 	engine_recover_sequence(e, 1, 2, 500);
 	engine_marks(e, &low);
@@ -406,7 +396,6 @@ static void test_row_of_a_command(void **state)
 	const struct engine_out *o;
 	uint64_t id;
 
-	(void)state;
 	for (int n = 0; n < 2; n++) {
 		const struct row *row;
 

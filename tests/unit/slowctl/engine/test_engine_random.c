@@ -254,7 +254,6 @@ static void test_campaign(void **state)
 	const char *only = getenv("FCM_SEED"), *seeds = getenv("FCM_SEEDS");
 	uint64_t last = seeds ? strtoull(seeds, NULL, 10) : SEEDS;
 
-	(void)state;
 	if (only) {
 		campaign(strtoull(only, NULL, 10), &t);
 	} else {

@@ -20,7 +20,6 @@ static void test_one_trip(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	r->delay_us = 50000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
@@ -43,7 +42,6 @@ static void test_early_read(void **state)
 	struct engine_link_view v;
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	r->delay_us = 50000;
 	rig_set(r, "floor1.om0.threshold", 12, &id);
@@ -85,7 +83,6 @@ static void test_writes_first(void **state)
 	char name[40];
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 10);
 	r->delay_us = 50000;
 	for (unsigned n = 0; n < 6; n++) {
@@ -137,21 +134,18 @@ static void slow_ramp(int32_t rate)
 /* At the acknowledgement neither value nor rate has been read. */
 static void test_slow_ramp_of_unknown_rate(void **state)
 {
-	(void)state;
 	slow_ramp(0);
 }
 
 /* The value has not been read either, so the way is unknown. */
 static void test_slow_ramp_from_unknown_value(void **state)
 {
-	(void)state;
 	slow_ramp(100);
 }
 
 /* The rate has changed since it was read last. */
 static void test_slow_ramp_of_a_rate_of_before(void **state)
 {
-	(void)state;
 	slow_ramp(1000);
 }
 
@@ -162,7 +156,6 @@ static void test_rate_is_read(void **state)
 	struct param *ramp;
 	uint64_t id;
 
-	(void)state;
 	r->config.poll = true;
 	rig_crash(r);
 	rig_run(r, 2000);
@@ -189,7 +182,6 @@ static void test_stuck_on_the_way(void **state)
 		{0, 80000, 81000, 90000},     /* it moved after that, too */
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct rig *r = rig_create(1);
 		uint64_t id;
@@ -237,7 +229,6 @@ static void forgotten(int32_t offset, const char *state, const char *text)
 
 static void test_done_by_the_value_held(void **state)
 {
-	(void)state;
 	forgotten(0, "DONE",
 		  "the FCM had forgotten the outcome and holds the value; read-back 1300.0 V");
 	forgotten(100, "FAILED",

@@ -61,7 +61,6 @@ static void test_unpowered(void **state)
 	struct sc_error error = {0};
 	uint64_t id;
 
-	(void)state;
 	done(r, HV, 1450, false);
 	done(r, POWER, 0, false);
 	assert_string_equal(r->commands[r->last_id].detail, "read-back off");
@@ -87,7 +86,6 @@ static void test_not_known(void **state)
 	struct rig *r = rig_create(1);
 	struct param *power = NULL;
 
-	(void)state;
 	r->power_unknown = true;
 	rig_run(r, 31000);
 	refused(r, HV, 1450, "is not known (stale)");
@@ -110,7 +108,6 @@ static void test_forgotten_setpoint(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	done(r, HV, 1450, false);
 	r->floors[0].power[2] = r->floors[0].hv_set[2] = 0;
 	rig_boot(r, 0);
@@ -133,7 +130,6 @@ static void test_stale_setpoint(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	r->power_unknown = r->settings_unknown = true;
 	done(r, HV, 1450, true);
 	rig_run(r, 60000);
@@ -156,7 +152,6 @@ static void test_asks(void **state)
 	struct rig *r = rig_create(1);
 	struct param *power = NULL;
 
-	(void)state;
 	assert_int_equal(params_find(r->params, POWER, &power, NULL), 0);
 	power->next_poll_ns = UINT64_MAX;
 	power->has_value = false;
@@ -172,7 +167,6 @@ static void test_safer_than_the_queue(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	done(r, HV, 1450, false);
 	r->floors[0].power[2] = 0;
 	rig_run(r, 2000);
@@ -196,7 +190,6 @@ static void test_asked_again(void **state)
 	struct engine_request forced = {.parameter = "floor1.om3.power", .value = 1, .force = true};
 	uint64_t rate, reset, up, higher, forced_on;
 
-	(void)state;
 	r->floors[0].deaf = true;
 	rig_set(r, "floor1.om2.ramp", 200, &rate);
 	rig_run(r, 10);
@@ -236,7 +229,6 @@ static void test_run(void **state)
 	struct sc_error error = {0};
 	uint64_t id;
 
-	(void)state;
 	done(r, "floor1.om4.power", 0, false);
 	engine_run(r->e, 41);
 	refused(r, "floor1.om4.power", 1, "is dangerous, and run 41 is under way");
@@ -269,7 +261,6 @@ static void test_gives_way(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t up, higher, lower, as_low, down, again;
 
-	(void)state;
 	rig_set(r, HV, 1700, &up);
 	rig_run(r, 500);
 	assert_string_equal(r->commands[up].state, "ACKED");
@@ -305,7 +296,6 @@ static void test_lost_gives_way(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t up, down;
 
-	(void)state;
 	r->lose_down = 1000;
 	rig_set(r, HV, 1700, &up);
 	rig_run(r, 100);
@@ -339,7 +329,6 @@ static void test_stop_ramp(void **state)
 	uint64_t up, behind, by, down;
 	int32_t at;
 
-	(void)state;
 	rig_set(r, "floor1.om2.ramp", 200, &up); /* what the rig's module really does */
 	rig_run(r, 1000);
 	rig_set(r, HV, 1700, &up);
@@ -387,7 +376,6 @@ static void test_stop_never_undoes_safer(void **state)
 	struct sc_error error = {0};
 	uint64_t up, down;
 
-	(void)state;
 	rig_set(r, HV, 1700, &up);
 	rig_run(r, 500);
 	r->store_us = 80000;
@@ -408,7 +396,6 @@ static void test_stop_too_late(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t up, by;
 
-	(void)state;
 	rig_set(r, HV, 1700, &up);
 	rig_run(r, 1000);
 	assert_string_equal(r->commands[up].state, "ACKED");
@@ -429,7 +416,6 @@ static void test_stop_is_checked(void **state)
 	struct sc_error error = {0};
 	uint64_t up, id;
 
-	(void)state;
 	r->config.commands_max = 1;
 	rig_crash(r);
 	rig_run(r, 1000);
@@ -454,7 +440,6 @@ static void test_safer_than_soft(void **state)
 	struct param_kind kind;
 	struct sc_error error = {0};
 
-	(void)state;
 	assert_int_equal(params_find(r->params, HV, &hv, NULL), 0);
 	kind = *hv->kind;
 	kind.soft_min = 700;
@@ -476,7 +461,6 @@ static void test_trip_on_the_ramp(void **state)
 	struct param *trip = NULL;
 	uint64_t up;
 
-	(void)state;
 	assert_int_equal(params_find(r->params, "floor1.om2.trip", &trip, NULL), 0);
 	rig_set(r, HV, 1700, &up);
 	rig_run(r, 500);
@@ -496,7 +480,6 @@ static void test_after(void **state)
 	struct sc_error error = {0};
 	uint64_t rate, hv;
 
-	(void)state;
 	rig_set(r, "floor1.om2.ramp", 50, &rate);
 	q.after = rate;
 	assert_int_equal(rig_submit(r, q, &hv, NULL), 0);
@@ -526,7 +509,6 @@ static void test_after_too_late(void **state)
 	struct engine_request q = {.parameter = HV, .value = 1600};
 	uint64_t rate, hv;
 
-	(void)state;
 	rig_run(r, 1000);
 	r->floors[0].mute = true;
 	rig_set(r, "floor1.om2.ramp", 60, &rate);
@@ -551,7 +533,6 @@ static void test_full(void **state)
 	uint64_t id, down;
 	char name[40];
 
-	(void)state;
 	r->config.commands_max = 100;
 	rig_crash(r);
 	rig_run(r, 10);
@@ -608,7 +589,6 @@ static void a_module_being_made_safe_is_left_alone(void **state)
 	struct sc_error error = {0};
 	uint64_t job = engine_next_id(r->e, r->now), waiting, threshold, down, off, id;
 
-	(void)state;
 	r->floors[0].deaf = true;
 	rig_set(r, "floor1.om2.ramp", 100, &threshold);
 	assert_int_equal(rig_submit(r,
@@ -649,7 +629,6 @@ static void what_waits_longer_gives_way(void **state)
 	struct engine_request q = {.parameter = POWER};
 	uint64_t down, waits, also, now;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	rig_set(r, HV, 0, &down);
 	q.after = down;
@@ -673,7 +652,6 @@ static void the_next_on_the_parameter_goes_when_one_is_taken_back(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t first, other, next, by;
 
-	(void)state;
 	r->send_result = -EAGAIN;
 	rig_set(r, "floor1.om2.threshold", 12, &first);
 	rig_set(r, "floor1.om3.threshold", 13, &other);
@@ -697,7 +675,6 @@ static void only_what_is_less_safe_gives_way(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t off, on, also;
 
-	(void)state;
 	r->send_result = -EAGAIN;
 	rig_set(r, timer, 0, &off);
 	rig_set(r, timer, 1, &on);
@@ -716,7 +693,6 @@ static void urgent_ones_take_no_room_from_others(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->config.commands_max = 4;
 	rig_crash(r);
 	rig_run(r, 10);

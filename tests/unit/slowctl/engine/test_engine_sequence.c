@@ -33,7 +33,6 @@ static void test_new_journal(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	for (unsigned round = 0; round < 3; round++) {
 		uint64_t writes = r->floors[0].writes;
 
@@ -50,7 +49,6 @@ static void test_copy_of_the_journal(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t reserved[RIG_FLOORS], last_id;
 
-	(void)state;
 	set_many(r, 20);
 	last_id = r->last_id;
 	memcpy(reserved, r->reserved_until, sizeof(reserved));
@@ -68,7 +66,6 @@ static void test_taken_too_early(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	set_many(r, 20);
 	rig_journal_back(r, 0, none);
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 150, &id), 0);
@@ -88,7 +85,6 @@ static void test_no_answer(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	set_many(r, 20);
 	r->lose_up = 1000;
 	rig_journal_back(r, 0, none);
@@ -114,7 +110,6 @@ static void test_another_shore(void **state)
 	struct rig_floor *f = &r->floors[0];
 	uint64_t id;
 
-	(void)state;
 	set_many(r, 20);
 	rig_link(r, 0, false);
 	rig_run(r, 100);
@@ -154,7 +149,6 @@ static void test_another_shore_in_the_queue(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t sent, waits, lower, down;
 
-	(void)state;
 	set_many(r, 20);
 	r->lose_down = 1000;
 	assert_int_equal(rig_action(r, "floor1.om0.reset", &sent), 0);
@@ -193,7 +187,6 @@ static void test_overtaken_then_link_away(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t first, waits, down;
 
-	(void)state;
 	set_many(r, 20);
 	r->delay_us = 50000;
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 98, &first), 0);
@@ -219,7 +212,6 @@ static void test_asked_once(void **state)
 	struct rig *r = rig_create(1);
 	struct engine_link_view before, after;
 
-	(void)state;
 	set_many(r, 20);
 	engine_link_view(r->e, 0, &before);
 	rig_run(r, 10000);
@@ -241,7 +233,6 @@ static void test_last_sequence(void **state)
 	struct sc_error error = {0};
 	uint64_t id;
 
-	(void)state;
 	set_many(r, 20);
 	f->outcomes[0].sequence = UINT32_MAX;
 	rig_journal_back(r, 0, none);
@@ -280,7 +271,6 @@ static void test_reserved_ahead(void **state)
 	struct engine *e;
 	uint64_t cookie = 0;
 
-	(void)state;
 	r->config.poll = false;
 	e = engine_create(r->params, &r->config);
 	engine_recover_sequence(e, 1, 1, 1000);
@@ -320,7 +310,6 @@ static void test_asked_more_seldom(void **state)
 	struct rig *r = rig_create(1);
 	struct engine_link_view v;
 
-	(void)state;
 	r->floors[0].deaf = true;
 	rig_crash(r);
 	rig_run(r, 1500);

@@ -65,7 +65,6 @@ static void polling_keeps_the_timer_from_firing(void **state)
 	char name[40];
 	uint64_t id;
 
-	(void)state;
 	assert_kept_alive(r, 60);
 	r->floors[0].mute = true; /* it receives words, its answers are lost */
 	assert_kept_alive(r, 60);
@@ -88,7 +87,6 @@ static void switching_it_on_makes_safer_switching_it_off_does_not(void **state)
 {
 	struct rig *r = polling_rig();
 
-	(void)state;
 	assert_true(engine_safer(r->e, get(r, TIMER), 1, r->now));
 	assert_false(engine_safer(r->e, get(r, TIMER), 0, r->now));
 	for (unsigned s = 20; s <= 3600;
@@ -110,7 +108,6 @@ static void an_fcm_without_the_timer_is_bad_and_no_reason(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, before;
 
-	(void)state;
 	r->config.poll = true;
 	r->floors[0].no_timer = true;
 	rig_crash(r);
@@ -143,7 +140,6 @@ static void other_values_that_are_refused_are_a_reason(void **state)
 {
 	struct rig *r = polling_rig();
 
-	(void)state;
 	assert_int_equal(reasons_count(r), 0);
 	r->floors[0].no_rate = true;
 	rig_run(r, 60000);
@@ -157,7 +153,6 @@ static void after_a_mute_time_set_values_are_read_again(void **state)
 {
 	struct rig *r = polling_rig();
 
-	(void)state;
 	assert_true(get(r, HV)->has_setpoint && get(r, HV)->setpoint == 1400);
 	assert_true(engine_safer(r->e, get(r, HV), 1000, r->now));
 	r->floors[0].deaf = true;

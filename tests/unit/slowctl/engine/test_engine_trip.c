@@ -26,7 +26,6 @@ static void test_set_while_tripped(void **state)
 	struct rig *r = polled_rig();
 	uint64_t lower, higher, clear;
 
-	(void)state;
 	r->floors[0].trip[3] = 1;
 	rig_run(r, 3000); /* polled */
 	rig_set(r, "floor1.om3.hv", 1300, &lower);
@@ -59,7 +58,6 @@ static void test_set_while_tripped_not_held(void **state)
 	struct rig *r = polled_rig();
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].trip[3] = 1;
 	rig_run(r, 3000);
 	rig_set(r, "floor1.om3.hv", 1300, &id);
@@ -79,7 +77,6 @@ static void test_trips_on_the_way(void **state)
 	struct rig *r = polled_rig();
 	uint64_t id;
 
-	(void)state;
 	rig_set(r, "floor1.om3.hv", 1700, &id);
 	rig_run(r, 500);
 	r->floors[0].trip[3] = 1;

@@ -73,7 +73,6 @@ static void a_link_is_seen_as_it_is(void **state)
 	struct engine_link_view v, before;
 	uint64_t id;
 
-	(void)state;
 	engine_link_view(r->e, 1, &before);
 	assert_true(before.configured && before.locked && before.identified && !before.swapped);
 	assert_int_equal(before.tower, 1);
@@ -115,7 +114,6 @@ static void the_last_open_set_is_found(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t first, last, other, id;
 
-	(void)state;
 	rig_set(r, HV, 1500, &first);
 	rig_set(r, HV, 1510, &last);
 	rig_set(r, "floor1.om3.hv", 1500, &other);
@@ -136,7 +134,6 @@ static void a_command_is_numbered_when_the_journal_has_it(void **state)
 	struct engine_command_view v;
 	uint64_t id;
 
-	(void)state;
 	r->store_us = 50000;
 	rig_submit(r, q, &id, NULL);
 	assert_true(engine_command(r->e, id, &v));
@@ -165,7 +162,6 @@ static void ends_are_counted(void **state)
 	struct engine_counters c;
 	uint64_t id, stop;
 
-	(void)state;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_set(r, THRESHOLD, 1e6, &id); /* refused at once: was never taken */
 	rig_set(r, THRESHOLD, 13, &id);
@@ -205,7 +201,6 @@ static void nothing_is_due_without_work(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t before = r->ticks;
 
-	(void)state;
 	assert_nothing_due(r);
 	rig_link(r, 0, false);
 	rig_run(r, 10000);
@@ -219,7 +214,6 @@ static void the_time_out_of_a_word_is_due(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, behind, ticks;
 
-	(void)state;
 	r->floors[0].deaf = true;
 	rig_set(r, THRESHOLD, 12, &id);
 	assert_nothing_due(r); /* the journal's answer comes by itself */
@@ -241,7 +235,6 @@ static void an_urgent_row_is_due_after_100_ms(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->store_hangs = true;
 	rig_set(r, HV, 0, &id);
 	assert_int_equal(due_in_ms(r), 100);
@@ -255,7 +248,6 @@ static void a_read_back_is_due_after_its_pause(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id, ticks;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	rig_set(r, HV, 1500, &id);
 	rig_run(r, 2000);
@@ -271,7 +263,6 @@ static void what_waits_for_a_dark_link_is_due_when_it_has_been_away_too_long(voi
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 1);
 	rig_run(r, 100);
@@ -294,7 +285,6 @@ static void the_question_for_sequences_is_due(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	rig_link(r, 0, false);
 	r->floors[0].deaf = true;
 	rig_link(r, 0, true);
@@ -315,7 +305,6 @@ static void polls_are_due(void **state)
 	struct engine_link_view v;
 	uint64_t ticks, due;
 
-	(void)state;
 	r->config.poll = true;
 	rig_crash(r);
 	rig_run(r, 60000);
@@ -347,7 +336,6 @@ static void a_late_end_is_due(void **state)
 	struct engine_command_view v = {.ended = false};
 	uint64_t id;
 
-	(void)state;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 2);
 	r->store_hangs = true;
@@ -376,7 +364,6 @@ static void a_late_refusal_is_due(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->store_hangs = true;
 	assert_int_equal(rig_set(r, THRESHOLD, 1e6, &id), -ERANGE);
 	assert_int_equal(due_in_ms(r), r->config.store_wait_ms);
@@ -390,7 +377,6 @@ static void a_refused_reservation_is_due_again(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	r->store_result = -ENOSPC;
 	rig_crash(r);
 	rig_link(r, 1, false);
@@ -412,7 +398,6 @@ static void a_link_at_another_floor_is_a_reason(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	engine_link(r->e, 0, true, 1, 2, r->now);
 	assert_reason(r, "swapped", true, "link0",
 		      "link 0 ends at tower 1 floor 2, configured is tower 1 floor 1: writes are "
@@ -432,7 +417,6 @@ static void a_mute_floor_is_a_reason_after_5_s(void **state)
 	struct param *p;
 	uint64_t id, last;
 
-	(void)state;
 	rig_run(r, 10000);
 	p = get(r, THRESHOLD);
 	r->floors[0].mute = true;
@@ -464,7 +448,6 @@ static void sequences_that_run_out_are_a_reason(void **state)
 	const uint32_t tenth = UINT32_MAX / 10;
 	struct engine_link_view v;
 
-	(void)state;
 	engine_recover_sequence(r->e, 1, 2, UINT32_MAX - tenth - 1);
 	assert_int_equal(reasons_of(r, "sequences").count, 0);
 	engine_recover_sequence(r->e, 1, 2, UINT32_MAX - tenth);
@@ -511,7 +494,6 @@ static void a_value_beyond_a_limit_is_a_reason_that_names_it(void **state)
 	struct rig *r = rig_create(1);
 	char text[320];
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]); n++) {
 		put(r, TEMPERATURE, steps[n].value, 1);
 		put(r, TEMPERATURE, steps[n].value, 2000); /* the dictionary's delay */
@@ -537,7 +519,6 @@ static void a_state_beyond_its_limit_is_told_by_what_it_means(void **state)
 	struct wanted w;
 	char text[320];
 
-	(void)state;
 	put(r, "floor1.om1.trip", 1, 0);
 	snprintf(text, sizeof(text), "tower1.floor1.om1.trip is on: %s",
 		 get(r, "floor1.om1.trip")->kind->description);
@@ -552,7 +533,6 @@ static void the_oldest_of_the_shores_values_is_named(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	engine_shore(r->e, get(r, "clock.uncertainty"), 10, r->now);
 	put(r, "floor1.fcm.supply", 300, 0); /* without polling a floor's are no reason */
 	rig_run(r, 3000);
@@ -572,7 +552,6 @@ static void values_that_never_come_are_a_reason_after_20_s(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	r->config.poll = true;
 	r->floors[0].no_rate = true;
 	rig_crash(r);
@@ -613,7 +592,6 @@ static void only_a_cut_command_of_a_safe_is_a_cut_safe(void **state)
 	struct rig *r = rig_create(1);
 	struct engine_journal j = {.id = 52, .ended = true, .undone = true, .cut = true};
 
-	(void)state;
 	snprintf(j.parameter, sizeof(j.parameter), "tower1.floor1.om0.hv");
 	snprintf(j.state, sizeof(j.state), "FAILED");
 	assert_int_equal(engine_recover_command(r->e, &j, r->now), 0);
@@ -635,7 +613,6 @@ static void the_newest_unknown_command_of_a_parameter_is_told(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t early, id;
 
-	(void)state;
 	r->store_us = 500000;
 	rig_set(r, THRESHOLD, 12, &early);
 	recover(r, 101, "tower1.floor1.om2.threshold", "UNKNOWN", 0);
@@ -662,7 +639,6 @@ static void a_safe_that_was_cut_off_is_a_reason_until_it_is_made_good(void **sta
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	recover(r, 52, "tower1.floor1.om0.hv", "FAILED", 50);
 	recover(r, 41, "tower1.floor1.om1.hv", "UNKNOWN", 40);
 	recover(r, 51, "tower1.floor2.om1.hv", "CANCELLED", 50);
@@ -690,7 +666,6 @@ static void eight_changes_in_a_row_are_kept(void **state)
 {
 	struct rig *r = rig_create(1);
 
-	(void)state;
 	for (unsigned n = 0; n < 20; n++) {
 		engine_shore(r->e, get(r, "link0.rx_power"), n % 2 ? 100 : 200, r->now);
 	}

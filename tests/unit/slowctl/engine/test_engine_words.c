@@ -64,7 +64,6 @@ static void every_polled_value_comes_at_its_period(void **state)
 	double reads = 0;
 	uint64_t before;
 
-	(void)state;
 	rig_run(r, 61000);
 	before = r->floors[0].reads;
 	rig_run(r, 60000);
@@ -91,7 +90,6 @@ static void polls_take_four_places(void **state)
 	struct rig *r = polling_rig();
 	unsigned most = 0;
 
-	(void)state;
 	r->delay_us = 50000;
 	for (unsigned n = 0; n < 5000; n++) {
 		unsigned polls = view(r, 0).polls_in_flight;
@@ -109,7 +107,6 @@ static void no_poll_leaves_when_commands_take_all_places(void **state)
 	char name[40];
 	uint64_t id, reads;
 
-	(void)state;
 	rig_run(r, 2000);
 	r->floors[0].mute = true;
 	for (unsigned n = 0; n < 8; n++) { /* actions: no READ goes behind them */
@@ -132,7 +129,6 @@ static void a_poll_that_the_board_did_not_take_is_tried_again_soon(void **state)
 	struct rig *r = polling_rig();
 	struct engine_link_view v;
 
-	(void)state;
 	rig_run(r, 10000);
 	assert_int_equal(view(r, 0).send_failures, 0);
 	r->send_result = -EAGAIN;
@@ -154,7 +150,6 @@ static void a_mute_floor_is_asked_once_a_second(void **state)
 	struct rig *r = polling_rig();
 	uint64_t reads;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_run(r, 10000);
 	assert_int_equal(view(r, 0).polls_in_flight, 1);
@@ -173,7 +168,6 @@ static void polling_leaves_the_last_sequences_to_commands(void **state)
 	uint32_t left;
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 1000);
 	r->floors[0].outcome_count = 0;
 	engine_recover_sequence(r->e, 1, 1, UINT32_MAX - 1100);
@@ -221,7 +215,6 @@ static void telemetry_is_of_its_own_floor(void **state)
 				  .rejected = 2};
 	char name[48];
 
-	(void)state;
 	rig_link(r, 1, false);
 	engine_telemetry(r->e, 1, &t, r->now);
 	engine_telemetry(r->e, PARAM_LINKS, &t, r->now);
@@ -250,7 +243,6 @@ static void the_boot_count_of_a_reply_moves_forward(void **state)
 	struct rig *r = rig_create(1);
 	struct word w = {.op = WORD_READ | WORD_REPLY, .sequence = 99999};
 
-	(void)state;
 	engine_boot(r->e, 0, 0x1ffff, r->now);
 	assert_int_equal(view(r, 0).boots, 1);
 	w.boot = 0xfffe; /* late */
@@ -286,7 +278,6 @@ static void a_boot_forgets_the_set_values_of_its_floor(void **state)
 {
 	struct rig *r = polling_rig();
 
-	(void)state;
 	rig_run(r, 31000);
 	engine_boot(r->e, 0, RIG_FIRST_BOOT + 1, r->now);
 	for (unsigned i = 0; i < params_count(r->params); i++) {
@@ -307,7 +298,6 @@ static void a_late_answer_of_before_the_boot_is_no_set_value(void **state)
 {
 	struct rig *r = polling_rig();
 
-	(void)state;
 	rig_run(r, 31000);
 	r->delay_us = 100000;
 	rig_run(r, 10150); /* words are on their way both ways */
@@ -334,7 +324,6 @@ static void each_stray_is_counted_once_and_each_question(void **state)
 			 .value = 12,
 			 .boot = RIG_FIRST_BOOT};
 
-	(void)state;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 20);
 	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
@@ -374,7 +363,6 @@ static void a_completion_counts_once(void **state)
 	uint64_t cookies[2] = {0}, row = 0, id;
 	unsigned words = 0, rows = 0;
 
-	(void)state;
 	assert_int_equal(engine_submit(r->e, &q, r->now, &id, NULL), 0);
 	while (engine_next(r->e, &o)) {
 		row = o->cookie;
@@ -410,7 +398,6 @@ static void a_lost_word_is_sent_again_behind_later_ones(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t lost, later;
 
-	(void)state;
 	r->lose_down = 1000;
 	rig_set(r, THRESHOLD, 12, &lost);
 	rig_run(r, 2);
@@ -434,7 +421,6 @@ static void a_link_that_is_back_is_asked_at_once(void **state)
 	struct rig *r = rig_create(1);
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].mute = true;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 5000);
@@ -457,7 +443,6 @@ static void what_makes_safer_waits_for_its_link(void **state)
 	struct engine_command_view v;
 	uint64_t down, up;
 
-	(void)state;
 	rig_set(r, HV, 1500, &up);
 	rig_run(r, 2000);
 	r->store_us = 90000;

@@ -188,7 +188,6 @@ static void test_advice(void **state)
 					      "slowctl/param/*.c", "slowctl/query/*.c"};
 	glob_t found = {0};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(sources) / sizeof(sources[0]); n++) {
 		assert_int_equal(glob(sources[n], n ? GLOB_APPEND : 0, NULL, &found), 0);
 	}
@@ -211,7 +210,6 @@ static void test_net(void **state)
 					  "fcmctl doctor",
 					  "fcmctl get its power and trip"};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
 		faults = 0;
 		check_text("(on purpose)", bad[n]);
@@ -225,13 +223,11 @@ static int load(void **state)
 	static const struct param_floor floors[] = {{0, 1, 1}, {1, 1, 2}, {2, 1, 3}, {3, 1, 4}};
 	struct sc_error error = {0};
 
-	(void)state;
 	return params_load("schemas/parameters.conf", floors, 4, &params, &error);
 }
 
 static int unload(void **state)
 {
-	(void)state;
 	params_destroy(params);
 	return 0;
 }

@@ -42,7 +42,6 @@ static void test_plan(void **state)
 	struct job_file f;
 	struct ctl_fault fault;
 
-	(void)state;
 	assert_int_equal(plan("# all\n\n  floor3.om2.hv=1450 V # gain\r\nfloor*.om?.power\t=  on\n"
 			      "x = a = b",
 			      &f, &fault),
@@ -62,7 +61,6 @@ static void test_batch(void **state)
 	struct job_file f;
 	struct ctl_fault fault;
 
-	(void)state;
 	assert_int_equal(batch("set floor3.om2.hv 1450\naction 'floor3.*.clear_trip' # all\nwait\n"
 			       "\nfcmctl set \"floor3.om2.hv\" '1450 V'\nset a -5\nwait\nwait # "
 			       "so\naction b",
@@ -105,7 +103,6 @@ static void test_faults(void **state)
 		{batch, "wait 5\n", 1, "'wait' is not a batch command"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct job_file f;
 		struct ctl_fault fault = {0};
@@ -123,7 +120,6 @@ static void test_any_bytes(void **state)
 {
 	unsigned seed = 1;
 
-	(void)state;
 	for (int n = 0; n < 20000; n++) {
 		static const char bytes[] =
 			"set action wait fcmctl = # '\" \t\r\n\n floor3.om2.hv*\x01\xff";
@@ -153,7 +149,6 @@ static void test_read(void **state)
 	size_t wanted = 200000;
 	char *text = malloc(wanted);
 
-	(void)state;
 	memset(text, 'x', wanted);
 	assert_int_equal(write(fd, text, wanted), (ssize_t)wanted);
 	free(text);
@@ -186,7 +181,6 @@ static void test_settled(void **state)
 {
 	unsigned attempt = 0;
 
-	(void)state;
 	assert_int_equal(settled("DONE", true, 1, true, &attempt), MANY_SKIPPED);
 	assert_int_equal(settled("UNKNOWN", true, 1, true, &attempt), MANY_UNKNOWN);
 	assert_int_equal(settled("SENT", false, 1, true, &attempt), MANY_WAITS);
@@ -244,7 +238,6 @@ static void test_overtaken(void **state)
 		.args = &args, .source = "x", .goes_on = true, .rows = rows, .count = COUNT};
 	struct many_row *sent;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT; i++) {
 		bool open = cases[i].before != NULL && cases[i].before[0] == 's';
 
@@ -287,7 +280,6 @@ static void test_same(void **state)
 		{"much", NULL, 1, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *before = journaled(1, "DONE", true, cases[i].journal);
 		json_t *would = cases[i].would != NULL ? json_loads(cases[i].would, 0, NULL) : NULL;
@@ -331,7 +323,6 @@ static void test_order(void **state)
 	struct job_row rows[6];
 	static const unsigned wanted[] = {6, 2, 5, 3, 4, 1};
 
-	(void)state;
 	make_row(&rows[0], 1, "f1.om2.power", "{\"step\":50}", false);
 	make_row(&rows[1], 2, "f1.om2.hv", "{\"step\":10}", false);
 	make_row(&rows[2], 3, "f1.om1.hv", "{\"step\":40}", false);
@@ -354,7 +345,6 @@ static void test_fate(void **state)
 						PLAN_IMPOSSIBLE, PLAN_CHANGE,	  PLAN_UNCHANGED,
 						PLAN_UNCHANGED,	 PLAN_LATER};
 
-	(void)state;
 	make_row(&rows[0], 1, "f1.om2.power", "{\"step\":20,\"unchanged\":false}", false);
 	make_row(&rows[1], 2, "f1.om3.power", "{\"step\":20,\"unchanged\":true}", false);
 	make_row(&rows[2], 3, "f1.om2.hv", "{\"step\":40}", true);
@@ -385,7 +375,6 @@ static void test_value_text(void **state)
 		     {"1449.8", "1449.8"}, {"-0.05", "-0.05"}, {"100000000", "100000000"},
 		     {"\"up\"", "up"},	   {"null", "-"},      {"12345.678", "12345.678"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		json_t *value = json_loads(cases[i].json, JSON_DECODE_ANY, NULL);
 		char text[64];
@@ -424,7 +413,6 @@ static void test_snapshot_diff(void **state)
 	size_t left;
 	char *plan_text = snapshot_plan(shown, NULL, &left);
 
-	(void)state;
 	assert_string_equal(said, "[{\"parameter\":\"f1.a\",\"unit\":\"\",\"a\":true,\"b\":false},"
 				  "{\"parameter\":\"f1.gone\",\"unit\":\"\",\"a\":3.0,\"b\":null},"
 				  "{\"parameter\":\"f1.new\",\"unit\":\"V\",\"a\":null,\"b\":5}]");

@@ -91,7 +91,6 @@ static void test_whole(void **state)
 	struct fcmdata_block b;
 	struct fcmdata_hit hit;
 
-	(void)state;
 	make(&s);
 	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
 	assert_int_equal(next_hit(&b, 0, &first, &hit), 1);
@@ -107,7 +106,6 @@ static void test_gap(void **state)
 	struct sample s;
 	struct fcmdata_block b;
 
-	(void)state;
 	make(&s);
 	s.h.channels = 0;
 	s.h.flags = FCM_BLOCK_GAP;
@@ -121,7 +119,6 @@ static void test_lying(void **state)
 {
 	struct fcmdata_block b;
 
-	(void)state;
 	for (int what = 0; what < 23; what++) {
 		struct sample s;
 
@@ -220,7 +217,6 @@ static void test_damaged(void **state)
 {
 	struct sample s;
 
-	(void)state;
 	make(&s);
 	for (size_t i = 0; i < sizeof(s.h); i++) {
 		((uint8_t *)&s.h)[i] ^= 0x10;
@@ -245,7 +241,6 @@ static void test_bad_hits(void **state)
 	struct fcmdata_block b;
 	struct fcmdata_hit hit;
 
-	(void)state;
 	make(&s);
 	hit_pack(&(struct hit){.pmt = 3, .efcm = 7, .tower = 1, .samples = 26, .zip = true},
 		 s.payload + 76);
@@ -279,7 +274,6 @@ static void test_utc(void **state)
 	struct sample s;
 	struct fcmdata_block b;
 
-	(void)state;
 	make(&s);
 	s.h.slice_id = (uint64_t)((UTC_S - 946684800.0) / 0.2 + 0.5);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

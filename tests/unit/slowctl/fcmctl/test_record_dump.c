@@ -184,7 +184,6 @@ static void records(void **state)
 	int code;
 	char *text;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 20);
@@ -232,7 +231,6 @@ static void frames_and_their_checks(void **state)
 {
 	struct rec r;
 
-	(void)state;
 	record_frames(&r);
 	assert_int_equal(dump((struct words){.path = r.directory, .what = "frames", .link = -1}),
 			 CTL_DONE);
@@ -264,7 +262,6 @@ static void bad_frames(void **state)
 {
 	struct rec r;
 
-	(void)state;
 	make_frames();
 	rec_init(&r);
 	frames[10][5000] ^= 1;
@@ -297,7 +294,6 @@ static void frames_let_go(void **state)
 	int code;
 	char *text;
 
-	(void)state;
 	make_frames();
 	rec_init(&r);
 	rec_segment(&r, 2, 0, 7, A, REC_UTC_S);
@@ -355,7 +351,6 @@ static void every_hit(void **state)
 	struct rec r;
 	unsigned crossing = 0;
 
-	(void)state;
 	record_frames(&r);
 	assert_int_equal(dump((struct words){.path = r.directory, .what = "hits", .link = -1}),
 			 CTL_DONE);
@@ -393,7 +388,6 @@ static void slots_samples_words(void **state)
 	int code;
 	char *text;
 
-	(void)state;
 	record_frames(&r);
 	assert_int_equal(dump((struct words){.path = r.directory,
 					     .what = "slots",
@@ -437,7 +431,6 @@ static void cut_anywhere(void **state)
 	size_t length;
 	uint8_t *bytes;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_gap(&r, 1, 5);
@@ -496,7 +489,6 @@ static void being_written(void **state)
 	uint8_t *bytes;
 	struct rec r;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 1);
@@ -527,7 +519,6 @@ static void damaged_anywhere(void **state)
 	size_t length;
 	uint8_t *bytes;
 
-	(void)state;
 	make_frames();
 	rec_init(&r);
 	rec_segment(&r, 1, 0, 7, A, REC_UTC_S);
@@ -560,7 +551,6 @@ static void hostile(void **state)
 	static uint8_t noise[REC_FRAMES * TDM_FRAME_BYTES];
 	struct rec r;
 
-	(void)state;
 	make_frames();
 	srand(3);
 	for (size_t i = 0; i < sizeof(noise); i++) {
@@ -605,7 +595,6 @@ static void a_gap_without_end_holds_nobody_up(void **state)
 	char pcap[96];
 	struct rec r;
 
-	(void)state;
 	make_frames();
 	rec_init(&r);
 	snprintf(pcap, sizeof(pcap), "%s/out.pcapng", r.directory);
@@ -637,7 +626,6 @@ static void no_recording(void **state)
 {
 	struct rec r;
 
-	(void)state;
 	rec_init(&r);
 	assert_int_equal(dump((struct words){.path = r.directory, .link = -1}), CTL_NOT);
 	assert_int_equal(dump((struct words){.path = "/nonexistent", .link = -1}), CTL_NOT);
@@ -652,7 +640,6 @@ static void by_name(void **state)
 	char beside[96];
 	struct rec r;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 1);
@@ -677,7 +664,6 @@ static void links_are_not_followed(void **state)
 	char beside[96], path[160];
 	struct rec r, other;
 
-	(void)state;
 	rec_init(&r);
 	rec_init(&other);
 	rec_segment(&other, 0, 0, 7, A, REC_UTC_S);
@@ -715,7 +701,6 @@ static void registers(void **state)
 	int code;
 	char *text;
 
-	(void)state;
 	rec_init(&r);
 	rec_segment(&r, 0, 0, 7, A, REC_UTC_S);
 	rec_data(&r, 1);
@@ -749,7 +734,6 @@ static void capture_file(void **state)
 	uint8_t *b;
 	unsigned n = 0;
 
-	(void)state;
 	record_frames(&r);
 	snprintf(path, sizeof(path), "%s/x.pcapng", r.directory);
 	assert_int_equal(dump((struct words){.path = r.directory,

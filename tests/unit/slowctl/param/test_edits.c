@@ -30,7 +30,6 @@ static void test_edits(void **state)
 		{LONGEST, "", EDITS_MAX},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(edits(rows[i].a, rows[i].b), rows[i].edits);
 		assert_int_equal(edits(rows[i].b, rows[i].a), rows[i].edits);

@@ -36,7 +36,6 @@ static void test_levels(void **state)
 	};
 	struct limits_state s = {0};
 
-	(void)state;
 	for (unsigned n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		assert_int_equal(see(&plain, &s, cases[n].value, n + 1), cases[n].level);
 	}
@@ -48,7 +47,6 @@ static void test_hysteresis(void **state)
 	struct limits l = plain;
 	struct limits_state s = {0};
 
-	(void)state;
 	l.hysteresis = 1;
 	assert_int_equal(see(&l, &s, 50.01, 1), LEVEL_ALARM);
 	for (unsigned n = 2; n < 100; n++) {
@@ -67,7 +65,6 @@ static void test_delay(void **state)
 	struct limits l = plain;
 	struct limits_state s = {0};
 
-	(void)state;
 	l.delay_s = 5;
 	l.hysteresis = 1;
 	assert_int_equal(see(&l, &s, 60, 10), LEVEL_NORMAL);
@@ -101,7 +98,6 @@ static void test_one_sided(void **state)
 				   .hysteresis = 50};
 	struct limits_state s = {0};
 
-	(void)state;
 	assert_int_equal(see(&low, &s, 1e12, 1), LEVEL_NORMAL);
 	assert_int_equal(see(&low, &s, 400, 2), LEVEL_ALARM);
 	assert_true(limits_passed(&low, LEVEL_ALARM, 400) == 500);
@@ -118,7 +114,6 @@ static void test_faults(void **state)
 	const struct limits none = {-INFINITY, INFINITY, -INFINITY, INFINITY, 0, 0};
 	struct limits l = plain;
 
-	(void)state;
 	assert_null(limits_fault(&none));
 	assert_false(limits_given(&none));
 	assert_null(limits_fault(&plain));

@@ -50,7 +50,6 @@ static void test_shipped(void **state)
 	struct params *p = load(one_tower, 4);
 	struct param *hv = get(p, "floor3.om2.hv");
 
-	(void)state;
 	assert_string_equal(hv->name, "tower1.floor3.om2.hv");
 	assert_ptr_equal(hv, get(p, "tower1.floor3.om2.hv"));
 	assert_int_equal(hv->link, 2);
@@ -78,7 +77,6 @@ static void test_complete(void **state)
 		     {"fcm", REG_FCM_SILENCED_AGO, REG_FCM_ACTION_RESET}};
 	struct params *p = load(one_tower, 4);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(floor) / sizeof(floor[0]); i++) {
 		uint32_t registers = 0, actions = 0;
 
@@ -107,7 +105,6 @@ static void test_silence_timer(void **state)
 	const struct param *fired = get(p, "floor3.fcm.silenced");
 	double shortest = INFINITY;
 
-	(void)state;
 	assert_int_equal(timer->kind->reg, REG_FCM_SILENCE);
 	assert_true(timer->kind->safest == 1 && timer->kind->danger == PARAM_CAREFUL);
 	assert_int_equal(limit->kind->reg, REG_FCM_SILENCE_S);
@@ -140,7 +137,6 @@ static void test_names(void **state)
 	struct param *found = NULL;
 	struct sc_error error = {0};
 
-	(void)state;
 	assert_int_equal(params_find(p, "floor3.om2.hv", &found, &error), -ENOTUNIQ);
 	assert_non_null(strstr(error.message, "tower2.floor3.om2.hv"));
 	assert_int_equal(get(p, "tower2.floor3.om2.hv")->tower, 2);
@@ -184,7 +180,6 @@ static void test_patterns(void **state)
 	};
 	struct params *p = load(one_tower, 4);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		unsigned n = params_match(p, cases[i].pattern, NULL, NULL);
 
@@ -232,7 +227,6 @@ static void test_patterns_as_the_library(void **state)
 	bool *found = calloc(params_count(p), sizeof(*found));
 	unsigned matched = 0;
 
-	(void)state;
 	assert_non_null(found);
 	srandom(1);
 	for (unsigned round = 0; round < 3000; round++) {
@@ -314,7 +308,6 @@ static void test_numbers_are_decimal(void **state)
 	struct param *hv = get(p, "floor3.om2.hv");
 	struct sc_error comma = {0};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct sc_error error = {0};
 		double v = 77;
@@ -341,7 +334,6 @@ static void test_values(void **state)
 	char text[32];
 	double v = -1;
 
-	(void)state;
 	assert_int_equal(param_parse(hv, "1450", &v, &error), 0);
 	assert_true(v == 1450);
 	assert_int_equal(param_parse(hv, "1450.5 V", &v, &error), 0);
@@ -392,7 +384,6 @@ static void test_quality(void **state)
 	struct params *p = load(one_tower, 4);
 	struct param *hv = get(p, "floor3.om2.hv"), *trip = get(p, "floor3.om2.trip");
 
-	(void)state;
 	assert_int_equal(param_quality(hv, 5 * S), PARAM_NEVER);
 	assert_true(param_age_s(hv, 5 * S) < 0);
 	param_put_raw(hv, 14001, 77, 5 * S);
@@ -469,7 +460,6 @@ static void test_errors(void **state)
 		 "hysteresis is for numbers"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char path[] = "/tmp/fcm-param-XXXXXX";
 		int fd = mkstemp(path);
@@ -500,7 +490,6 @@ static void test_bad_input(void **state)
 	char path[] = "/tmp/fcm-param-XXXXXX", line[400];
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_int_equal(params_load("/nonexistent", one_tower, 4, &p, &error), -ENOENT);
 	assert_int_equal(params_load(DICTIONARY, twice, 2, &p, &error), -EINVAL);
 	assert_int_equal(params_load(DICTIONARY, none, 1, &p, &error), -EINVAL);

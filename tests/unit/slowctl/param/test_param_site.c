@@ -79,7 +79,6 @@ static void test_changes(void **state)
 		     0, &error);
 	const struct param_kind *k = kind(p, "floor3.om2.temperature");
 
-	(void)state;
 	/* A parameter's own section goes before its kind's, wherever it stands; the rest is its kind's. */
 	assert_true(k->limits.warn_max == 46 && k->limits.alarm_max == 52 && k->latch);
 	assert_true(kind(p, "floor3.om1.temperature")->limits.warn_max == 42);
@@ -124,7 +123,6 @@ static void test_errors(void **state)
 		{"soft = 1..2\n", ":1: [] is neither"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sc_error error = {0};
 
@@ -150,7 +148,6 @@ static void test_directory(void **state)
 	struct sc_error error = {0};
 	unsigned count = 0;
 
-	(void)state;
 	assert_non_null(mkdtemp(directory));
 	assert_int_equal(params_override(p, directory, &count, &error), 0);
 	assert_int_equal(count, 0); /* nothing in it yet */

@@ -36,7 +36,6 @@ static void test_jobs(void **state)
 	json_t *json = NULL, *job = NULL;
 	struct row row;
 
-	(void)state;
 	store_rig_create(&r);
 	store_rig_open(&r);
 	for (unsigned n = 0; n < sizeof(commands) / sizeof(commands[0]); n++) {

@@ -39,7 +39,6 @@ static void put(const char *name, const char *text)
 /* A recording "real" and, where no recording may be read from, a file and a directory. */
 static int set_up(void **state)
 {
-	(void)state;
 	strcpy(top, "/tmp/test_recordings.XXXXXX");
 	assert_non_null(mkdtemp(top));
 	snprintf(place, sizeof(place), "%s/recordings", top);
@@ -57,7 +56,6 @@ static int tear_down(void **state)
 {
 	char command[96];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", top);
 	return system(command);
 }
@@ -86,7 +84,6 @@ static void what_is_there_is_listed(void **state)
 {
 	json_t *got = list();
 
-	(void)state;
 	assert_int_equal(json_array_size(got), 1);
 	assert_real(json_array_get(got, 0), "ours", 1, 10);
 	json_decref(got);
@@ -96,7 +93,6 @@ static void a_link_is_no_recording(void **state)
 {
 	json_t *got;
 
-	(void)state;
 	assert_int_equal(symlink("../elsewhere", at("recordings/link")), 0);
 	got = list();
 	assert_int_equal(json_array_size(got), 1);
@@ -108,7 +104,6 @@ static void links_in_a_recording_are_not_followed(void **state)
 {
 	json_t *got;
 
-	(void)state;
 	assert_int_equal(unlink(at("recordings/real/recording.json")), 0);
 	assert_int_equal(
 		symlink("../../elsewhere/recording.json", at("recordings/real/recording.json")), 0);
@@ -125,7 +120,6 @@ static void a_pipe_holds_nobody_up(void **state)
 {
 	json_t *got;
 
-	(void)state;
 	assert_int_equal(unlink(at("recordings/real/recording.json")), 0);
 	assert_int_equal(mkfifo(at("recordings/real/recording.json"), 0600), 0);
 	assert_int_equal(mkfifo(at("recordings/real/link0-00001.fcmr"), 0600), 0);

@@ -61,7 +61,6 @@ static void test_all(void **state)
 	struct safe *s = begin(r, NULL);
 	char text[80];
 
-	(void)state;
 	assert_int_equal(safe_count(s), 12);
 	assert_string_equal(safe_text(s, text, sizeof(text)), "0 of 12 modules off");
 	rig_run(r, 2000);
@@ -95,7 +94,6 @@ static void test_some(void **state)
 	struct sc_error error = {0};
 	struct safe *s = NULL;
 
-	(void)state;
 	assert_int_equal(safe_begin(r->e, r->params, "clock", &who, r->now, &s, &error), -ENOENT);
 	assert_non_null(strstr(error.message, "has a high voltage"));
 	s = begin(r, "floor2.om[23]");
@@ -126,7 +124,6 @@ static void test_keeps_others_away(void **state)
 	struct safe *s = begin(r, "floor1.om0");
 	uint64_t id;
 
-	(void)state;
 	rig_run(r, 100);
 	kept_from(r, (struct engine_request){.parameter = "floor1.om0.power", .value = 1});
 	kept_from(r, (struct engine_request){.parameter = "floor1.om0.hv", .value = 1000});
@@ -165,7 +162,6 @@ static void test_not_cancelled(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s = begin(r, "floor1.om0");
 
-	(void)state;
 	not_cancelled(r, 1);
 	not_cancelled(r, 2);
 	rig_run(r, 1000);
@@ -190,7 +186,6 @@ static void test_takes_over(void **state)
 	struct safe *s;
 	uint64_t up, waits, id;
 
-	(void)state;
 	rig_set(r, "floor1.om0.hv", 1700, &up);
 	rig_run(r, 200);
 	rig_set(r, "floor1.om0.hv", 1750, &waits);
@@ -213,7 +208,6 @@ static void test_takes_over(void **state)
  * be on again. */
 static void test_no_action_behind_it(void **state)
 {
-	(void)state;
 	for (unsigned hangs = 0; hangs < 2; hangs++) {
 		struct rig *r = rig_create(1);
 		struct safe *s;
@@ -253,7 +247,6 @@ static void test_journal_found_on_the_way(void **state)
 	uint64_t id;
 	struct safe *s;
 
-	(void)state;
 	assert_int_equal(rig_set(r, "floor1.om1.threshold", 20, &id), 0);
 	rig_run(r, 1000);
 	engine_journal_lost(r->e, -EIO);
@@ -278,7 +271,6 @@ static void test_full_queue(void **state)
 	uint64_t id;
 	char name[40];
 
-	(void)state;
 	r->config.commands_max = 300;
 	rig_crash(r);
 	r->delay_us = 20000;
@@ -303,7 +295,6 @@ static void test_rows(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s;
 
-	(void)state;
 	r->floors[0].power[0] = 0;
 	r->floors[0].hv[0] = r->floors[0].hv_set[0] = 0;
 	r->floors[0].trip[1] = 1;
@@ -335,7 +326,6 @@ static void test_refused_under_hv(void **state)
 		{WORD_BUSY, "hv: refused by the FCM: it is busy"},
 	};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct rig *r = rig_create(1);
 		struct safe *s;
@@ -360,7 +350,6 @@ static void test_busy(void **state)
 	struct sc_error error = {0};
 	uint64_t id;
 
-	(void)state;
 	r->floors[0].busy = 3;
 	while (!strstr(r->commands[1].states, "ACKED")) {
 		assert_true(rig_submit(r,
@@ -392,7 +381,6 @@ static void test_busy_without_journal(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s = begin(r, "floor1.om3");
 
-	(void)state;
 	r->floors[0].busy = 1;
 	while (r->floors[0].outcome_count == 0) {
 		rig_run(r, 1);
@@ -418,7 +406,6 @@ static void test_busy_and_killed(void **state)
 		struct rig *r = rig_create(1);
 		struct safe *s = begin(r, "floor1.om3");
 
-		(void)state;
 		r->floors[0].busy = 1;
 		while (r->floors[0].outcome_count == 0) {
 			rig_run(r, 1);
@@ -442,7 +429,6 @@ static void test_refused_and_mute(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s;
 
-	(void)state;
 	r->floors[0].power[3] = 0;
 	s = begin(r, "floor1.om3");
 	while (strcmp(r->commands[1].state, "REFUSED") != 0) {
@@ -463,7 +449,6 @@ static void test_stays_up(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s;
 
-	(void)state;
 	r->floors[0].hv_offset = 500; /* it reads 50 V too much, for ever */
 	s = begin(r, "floor1.om3");
 	rig_run(r, 90000);
@@ -489,7 +474,6 @@ static void test_mute(void **state)
 	struct safe *s;
 	char text[80];
 
-	(void)state;
 	rig_run(r, 10);
 	r->floors[1].mute = true;
 	s = begin(r, NULL);
@@ -535,7 +519,6 @@ static void test_slow_ramps(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s;
 
-	(void)state;
 	r->floors[0].slow = 20;
 	s = begin(r, "floor1");
 	rig_run(r, 100000);
@@ -552,7 +535,6 @@ static void test_link_away_on_the_way(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s = begin(r, "floor1");
 
-	(void)state;
 	rig_run(r, 1000);
 	rig_link(r, 0, false);
 	rig_run(r, 3000);
@@ -573,7 +555,6 @@ static void test_another_shore_on_the_way(void **state)
 	struct safe *s = begin(r, "floor1");
 	struct rig_floor *f = &r->floors[0];
 
-	(void)state;
 	rig_run(r, 1000);
 	rig_link(r, 0, false);
 	rig_run(r, 60000);
@@ -597,7 +578,6 @@ static void test_floor_away_on_the_way(void **state)
 	struct rig *r = rig_create(1);
 	struct safe *s;
 
-	(void)state;
 	s = begin(r, "floor1");
 	rig_run(r, 1000);
 	rig_link(r, 0, false);
@@ -621,7 +601,6 @@ static void test_not_taken_by_the_board(void **state)
 {
 	static const int results[] = {-ENOLINK, -ENODEV};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(results) / sizeof(results[0]); n++) {
 		struct rig *r = rig_create(1);
 		struct safe *s;
@@ -659,7 +638,6 @@ static void test_killed(void **state)
 	struct safe *s = begin(r, "floor1");
 	struct engine_reason reason;
 
-	(void)state;
 	rig_run(r, 1000);
 	assert_false(cut(r, &reason));
 	r->on_progress = NULL;

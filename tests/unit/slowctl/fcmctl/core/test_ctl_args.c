@@ -17,8 +17,6 @@
 
 static int run_nothing(struct ctl *ctl, const struct ctl_args *args)
 {
-	(void)ctl;
-	(void)args;
 	return CTL_DONE;
 }
 
@@ -92,7 +90,6 @@ static void test_commands(void **state)
 		{"set --rea=shift floor3.x 1450", NULL, "set", 2, "1450"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ctl_args args;
 		struct ctl_fault fault;
@@ -119,7 +116,6 @@ static void test_options(void **state)
 	struct ctl_args args;
 	struct ctl_fault fault;
 
-	(void)state;
 	assert_int_equal(parse("-b 3 -j ledger show --since 30m -l link2 -i 1m30s --timeout 2",
 			       &args, &fault),
 			 0);
@@ -146,7 +142,6 @@ static void test_rate_has_tenths(void **state)
 	struct ctl_args args;
 	struct ctl_fault fault;
 
-	(void)state;
 	assert_int_equal(parse("set a 1 --rate 12.5", &args, &fault), 0);
 	assert_true(args.number[CTL_RATE] == 12.5);
 	assert_int_equal(parse("set a 1 --rate 20", &args, &fault), 0);
@@ -200,7 +195,6 @@ static void test_faults(void **state)
 		{"--json=yes status", "", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct ctl_args args;
 		struct ctl_fault fault;
@@ -218,7 +212,6 @@ static void test_help(void **state)
 	struct ctl_args args;
 	struct ctl_fault fault;
 
-	(void)state;
 	assert_int_equal(parse("--help", &args, &fault), 0);
 	assert_null(args.command);
 	assert_int_equal(parse("help", &args, &fault), 0);
@@ -291,7 +284,6 @@ static void test_station(void **state)
 	struct ctl_args args;
 	struct ctl_station station;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_int_equal(parse(rows[i].line, &args, &fault), 0);
 		set_variable("FCM_BOARD", rows[i].environment.board);
@@ -314,7 +306,6 @@ static void test_nearest(void **state)
 {
 	static const char *const known[] = {"status", "top", "ledger"};
 
-	(void)state;
 	assert_string_equal(ctl_nearest("sttaus", known, 3), "status");
 	assert_string_equal(ctl_nearest("leger", known, 3), "ledger");
 	assert_null(ctl_nearest("x", known, 3));
@@ -325,7 +316,6 @@ static void test_nearest(void **state)
 /* The bits of struct ctl_command must hold all options. */
 static void test_option_rows(void **state)
 {
-	(void)state;
 	assert_true(CTL_OPTIONS <= 64);
 	for (int i = 0; i < CTL_OPTIONS; i++) {
 		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);
@@ -350,7 +340,6 @@ static void begins_anew(void **state)
 	struct ctl_args args;
 	struct ctl_fault fault = {0};
 
-	(void)state;
 	assert_int_equal(parse("-Zxyz", &args, &fault), -EINVAL);
 	assert_int_equal(parse("-55 status", &args, &fault), -EINVAL);
 	assert_null(strstr(fault.text, "option"));

@@ -56,7 +56,6 @@ static void test_folds(void **state)
 		{0, 12490, 25, 500, 0},	       /* all round */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct histogram h = fold_range(cases[i].first, cases[i].last, 10);
 		uint64_t sum = 0;
@@ -79,7 +78,6 @@ static void test_gaps(void **state)
 {
 	struct histogram h = fold("[[0,5],[6000,1],[12000,2]]");
 
-	(void)state;
 	assert_int_equal(h.line_ps, 500);
 	assert_int_equal(h.first_ps, 6000);
 	assert_int_equal(h.lines, 14);
@@ -102,7 +100,6 @@ static void test_nonsense(void **state)
 	json_t *other = json_pack("{s:i,s:[[i,i]]}", "bin_ps", 20, "bins", 10, 1);
 	struct histogram h;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		h = fold(nonsense[i]);
 		assert_int_equal(h.samples, 0);
@@ -128,7 +125,6 @@ static void test_lines(void **state)
 	FILE *file = fmemopen(text, sizeof(text), "w");
 	struct writer *w = writer_create_text(file, false);
 
-	(void)state;
 	histogram_render(w, &h, 12494.0, 12499.9);
 	assert_int_equal(writer_flush(w), 0);
 	writer_destroy(w);

@@ -87,7 +87,6 @@ static void test_gaps(void **state)
 		NULL,
 	};
 
-	(void)state;
 	lines_are(plot("[[0,1400],[1000,1410],[3000,1460]]", HV, 0, 4000, false), wanted);
 }
 
@@ -106,7 +105,6 @@ static void test_words(void **state)
 		NULL,
 	};
 
-	(void)state;
 	lines_are(plot("[[0,2],[2000,4],[2050,2],[3000,4]]",
 		       "{\"name\":\"link2.state\",\"unit\":\"\",\"words\":[\"off\",\"silent\","
 		       "\"dark\","
@@ -124,7 +122,6 @@ static void test_braille(void **state)
 		"greatest          400 V",
 	};
 
-	(void)state;
 	plot("[[0,0],[1000,100],[2000,200],[3000,300],[4000,400]]",
 	     "{\"name\":\"a\",\"unit\":\"V\",\"words\":null}", 0, 4000, true);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -149,7 +146,6 @@ static void test_little(void **state)
 		"[[0,0],[1,0]]",
 	};
 
-	(void)state;
 	assert_string_equal(plot("[]", HV, 0, 4000, false), "a.hv in V\nno samples in this time\n");
 	assert_string_equal(plot("[]", "{\"name\":\"a\",\"kept\":false}", 0, 4000, false),
 			    "a\nno history of it is kept: fcmctl get shows its value\n");

@@ -76,7 +76,6 @@ static void test_points(void **state)
 		{"99999d", -ERANGE, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		double time = -1.0;
 		int err = ctl_time_parse(rows[i].text, NOW, &time);
@@ -101,7 +100,6 @@ static void test_spans(void **state)
 		{"1hs", -EINVAL, 0.0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		double span = -1.0;
 		int err = ctl_span_parse(rows[i].text, &span);
@@ -116,7 +114,6 @@ static void test_time_text(void **state)
 {
 	char buf[40];
 
-	(void)state;
 	assert_string_equal(ctl_time_text(NOW, 0, buf, sizeof(buf)), "2026-11-20 15:12:03");
 	assert_string_equal(ctl_time_text(NOW, 3, buf, sizeof(buf)), "2026-11-20 15:12:03.250");
 	assert_string_equal(ctl_time_text(NOW + 0.7499, 0, buf, sizeof(buf)),
@@ -142,7 +139,6 @@ static void test_span_text(void **state)
 	};
 	char buf[32];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_string_equal(ctl_span_text(rows[i].span, buf, sizeof(buf)), rows[i].text);
 	}

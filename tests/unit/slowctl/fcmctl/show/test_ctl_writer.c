@@ -44,7 +44,6 @@ static void test_table(void **state)
 	struct paper p;
 	struct writer *w = paper_text(&p, false);
 
-	(void)state;
 	writer_table(w, columns, 3);
 	writer_cell(w, WRITER_PLAIN, "1");
 	writer_cell(w, WRITER_PLAIN, "caf\u00e9");
@@ -69,7 +68,6 @@ static void test_table_too_wide(void **state)
 	struct paper p;
 	struct writer *w = paper_text(&p, false);
 
-	(void)state;
 	writer_set_width(w, 40);
 	writer_table(w, names, 3);
 	writer_cell(w, WRITER_PLAIN, "crc");
@@ -95,7 +93,6 @@ static void test_colour(void **state)
 	struct paper p;
 	struct writer *w = paper_text(&p, true);
 
-	(void)state;
 	writer_text(w, WRITER_BAD, "RED");
 	writer_text(w, WRITER_PLAIN, " x");
 	writer_newline(w);
@@ -104,7 +101,6 @@ static void test_colour(void **state)
 
 static void test_wants_colour(void **state)
 {
-	(void)state;
 	setenv("NO_COLOR", "1", 1);
 	assert_false(writer_wants_colour(stdout));
 	unsetenv("NO_COLOR");
@@ -118,7 +114,6 @@ static void test_foreign_text(void **state)
 	struct paper p;
 	struct writer *w = paper_text(&p, true);
 
-	(void)state;
 	writer_text(w, WRITER_PLAIN,
 		    "a\033[2Jb\nc\x7f\xc2\x9b"
 		    "d");
@@ -137,7 +132,6 @@ static void test_foreign_direction(void **state)
 	struct paper p;
 	struct writer *w;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
 		w = paper_text(&p, false);
 		writer_text(w, WRITER_PLAIN, "a%sb", turns[i]);
@@ -157,7 +151,6 @@ static void test_pair_and_paragraph(void **state)
 	struct paper p;
 	struct writer *w = paper_text(&p, false);
 
-	(void)state;
 	writer_pair(w, "state", WRITER_GOOD, "up");
 	writer_pair(w, "a very long name indeed", WRITER_PLAIN, "%d", 5);
 	writer_set_width(w, 40);
@@ -179,7 +172,6 @@ static void test_phrases(void **state)
 	struct paper p;
 	struct writer *w = paper_text(&p, false);
 
-	(void)state;
 	writer_set_width(w, 40);
 	writer_phrase(w, WRITER_GOOD, "1 of 3 done");
 	writer_phrase(w, WRITER_PLAIN, ", %d with unknown outcome: fcmctl command list", 1);
@@ -194,8 +186,6 @@ static void test_phrases(void **state)
 
 static void never(struct writer *w, const json_t *result)
 {
-	(void)w;
-	(void)result;
 	fail();
 }
 
@@ -205,7 +195,6 @@ static void test_json(void **state)
 	struct writer *w;
 	json_t *result = json_pack("{s:f,s:f,s:n}", "time", 1795187523.123456, "x", 0.1, "none");
 
-	(void)state;
 	p.file = open_memstream(&p.text, &p.size);
 	w = writer_create_json(p.file, false);
 	writer_text(w, WRITER_PLAIN, "silent");
@@ -228,7 +217,6 @@ static void test_json_controls(void **state)
 	struct paper p;
 	struct writer *w;
 
-	(void)state;
 	p.file = open_memstream(&p.text, &p.size);
 	w = writer_create_json(p.file, false);
 	writer_result(w, result, never);
@@ -247,7 +235,6 @@ static void test_full_disk(void **state)
 	FILE *full = fopen("/dev/full", "w");
 	struct writer *w;
 
-	(void)state;
 	if (full == NULL) {
 		skip();
 	}
@@ -284,7 +271,6 @@ static void test_values(void **state)
 	};
 	char buf[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *value = json_loads(rows[i].json, JSON_DECODE_ANY, NULL);
 
@@ -304,7 +290,6 @@ static void test_paths(void **state)
 	json_t *nobody = json_loads("{\"tower\":null,\"floor\":null}", 0, NULL);
 	char buf[48];
 
-	(void)state;
 	assert_int_equal(value_integer(o, "a.b.c", -1), 5);
 	assert_int_equal(value_integer(o, "a.b.d", -1), -1);
 	assert_int_equal(value_integer(o, "a.s.c", -1), -1);
@@ -347,7 +332,6 @@ static void test_fill(void **state)
 	struct paper p;
 	struct writer *w;
 
-	(void)state;
 	assert_non_null(o);
 	assert_string_equal(
 		value_fill(o, "{ring.used} of {ring.depth}, {age_s:age} ago", buf, sizeof(buf)),
