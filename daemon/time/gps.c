@@ -7,6 +7,7 @@
  */
 #include "daemon/time/gps.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <gps.h>
 #include <math.h>
@@ -138,6 +139,7 @@ static int begin_connect(struct gps *g)
 	const struct addrinfo *a = g->next;
 	const int one = 1, idle_s = 10, interval_s = 5, count = 3;
 
+	assert(a); /* getaddrinfo() gives one at least */
 	g->next = a->ai_next;
 	g->calls = 0;
 	g->fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
