@@ -42,6 +42,14 @@ int64_t libfcmdata_now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+int libfcmdata_events(void *socket)
+{
+	int events = 0;
+	size_t size = sizeof(events);
+
+	return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
+}
+
 /* A signal must not leave half a message standing, which the next word would become a part of. */
 static bool say_part(struct fcmdata *h, const void *bytes, size_t length, int flags)
 {
