@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "daemon/publish/groups_private.h"
+#include "daemon/publish/publisher.h"
 
 static void group_status(const struct group *group, uint64_t now_ns,
 			 struct publisher_group_status *ret)

@@ -13,7 +13,7 @@
 #include <zmq.h>
 
 #include "daemon/data/block.h"
-#include "daemon/publish/publisher.h"
+#include "daemon/net/door.h"
 #include "slowctl/access/access.h"
 
 /*
