@@ -6,9 +6,9 @@
  *   bytes 0-3    PMTID 4, EFCMID 5, TowerID 7, sync 16 = 0x55AA
  *   bytes 4-11   T5ns 16, FrameCounter 13, Seconds 17, Days 10 (BCD), Years 8 (BCD)
  *   bytes 12-15  NDataSamples 6, unused 1, FifoFull 1, Charge 22, FragFlag 1, ZipFlag 1
- * A sample is one byte with ZipFlag, two without. The FCM fills T5ns and FrameCounter; the shore
- * fills Seconds, Days and Years (hit_stamp), nothing else. All of them together are the floor's label,
- * which lags true time by the one-way delay of the cable: no stamp has that delay in it.
+ * A sample is one byte with ZipFlag, two without. The floor fills everything except Seconds, Days and
+ * Years, which the shore fills by hit_stamp() (who fills what: ours). The time fields together are the
+ * floor's label, which lags true time by the one-way delay of the cable: no stamp has that delay in it.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The truth file: what the floors really sent, one binary record per link and step, for comparing
  * with what arrived. Little-endian, a head of 128 bytes, then records of record_bytes: 128, more in a
