@@ -457,35 +457,30 @@ static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_record_dump_commands[] = {
-	{
-		.noun = "record",
-		.verb = "dump",
-		.arguments = "PATH",
-		.summary = "the contents of a recording: records, frames, hits, ...",
-		.help = "PATH is a recording's name as in record list, its directory, or one of\n"
-			"its segments. Reads the files: needs no daemon and changes nothing.\n"
-			"One line an item, or with --json one object a line:\n\n"
-			"records   what was written: data, gaps, labels of time; how each segment\n"
-			"          ends (default); of a black box first the registers\n"
-			"frames    of each cell the verdict, the frame's checks and header\n"
-			"slots     what the modules and hydrophones had in each good frame\n"
-			"hits      TriDAS hits with their UTC by the recorded label\n"
-			"samples   of the hydrophones, 24 a frame\n"
-			"words     slow-control replies\n\n"
-			"--pcap FILE writes the frames for Wireshark instead. The first three\n"
-			"frames of a link only confirm the alignment: their verdict is\n"
-			"alignment. let-go: the recorder was too slow; the station has lost\n"
-			"nothing. The time of a record is that of the board's count. The time\n"
-			"of a frame, and of what is in it, is that of the floor's own number,\n"
-			"which is earlier by the round trip of the link; no cable delay is\n"
-			"added. Exit 1 when a segment is cut off or damaged, or when something\n"
-			"shown is bad.\n\n"
-			"  fcmctl record dump storm --link 2\n"
-			"  fcmctl record dump storm --what hits --from 80001600 --frames 80\n"
-			"  fcmctl record dump storm --pcap storm.pcapng --frames 8000",
-		.options = CTL_BIT(CTL_LINK) | CTL_BIT(CTL_FROM) | CTL_BIT(CTL_FRAMES) |
-			   CTL_BIT(CTL_WHAT) | CTL_BIT(CTL_PCAP),
-		.run = dump_run,
-	},
+	{"record", "dump", "PATH", "the contents of a recording: records, frames, hits, ...",
+	 .help = "PATH is a recording's name as in record list, its directory, or one of\n"
+		 "its segments. Reads the files: needs no daemon and changes nothing.\n"
+		 "One line an item, or with --json one object a line:\n\n"
+		 "records   what was written: data, gaps, labels of time; how each segment\n"
+		 "          ends (default); of a black box first the registers\n"
+		 "frames    of each cell the verdict, the frame's checks and header\n"
+		 "slots     what the modules and hydrophones had in each good frame\n"
+		 "hits      TriDAS hits with their UTC by the recorded label\n"
+		 "samples   of the hydrophones, 24 a frame\n"
+		 "words     slow-control replies\n\n"
+		 "--pcap FILE writes the frames for Wireshark instead. The first three\n"
+		 "frames of a link only confirm the alignment: their verdict is\n"
+		 "alignment. let-go: the recorder was too slow; the station has lost\n"
+		 "nothing. The time of a record is that of the board's count. The time\n"
+		 "of a frame, and of what is in it, is that of the floor's own number,\n"
+		 "which is earlier by the round trip of the link; no cable delay is\n"
+		 "added. Exit 1 when a segment is cut off or damaged, or when something\n"
+		 "shown is bad.\n\n"
+		 "  fcmctl record dump storm --link 2\n"
+		 "  fcmctl record dump storm --what hits --from 80001600 --frames 80\n"
+		 "  fcmctl record dump storm --pcap storm.pcapng --frames 8000",
+	 .options = CTL_BIT(CTL_LINK) | CTL_BIT(CTL_FROM) | CTL_BIT(CTL_FRAMES) |
+		    CTL_BIT(CTL_WHAT) | CTL_BIT(CTL_PCAP),
+	 .run = dump_run},
 	{0},
 };

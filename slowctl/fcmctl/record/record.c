@@ -203,48 +203,29 @@ static int list_records(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_record_commands[] = {
-	{
-		.noun = "record",
-		.verb = "start",
-		.arguments = "",
-		.summary = "record raw data of links",
-		.help = "Writes the raw data of links, as they come off the fibre, below\n"
-			"[record] directory. The recording continues when the daemon restarts.\n"
-			"It ends when its time is over, when you stop it, or when the disk is\n"
-			"full; it never changes the data flow. Each link writes 80 MB/s to the\n"
-			"disk, however quiet the sea. Data that could not be written in time\n"
-			"are marked in the recording and counted by record list.\n\n"
-			"  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
-		.options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) |
-			   CTL_BIT(CTL_FOR) | CTL_BIT(CTL_DRY_RUN),
-		.run = start_record,
-	},
-	{
-		.noun = "record",
-		.verb = "stop",
-		.arguments = "",
-		.summary = "end the recording",
-		.help = "Returns when the recording is on the disk. After a recording that the\n"
-			"disk has ended, it acknowledges that.",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.op = "record.stop",
-		.look = "record list",
-		.timeout_s = DISK_S,
-		.render = render_stop,
-	},
-	{
-		.noun = "record",
-		.verb = "list",
-		.arguments = "",
-		.summary = "recordings, and black boxes of alarms",
-		.help = "A black box is the raw data of a link and its registers from when an\n"
-			"alarm of the link was raised. let go: cells that are missing because\n"
-			"the recorder was too slow; >= when the daemon was killed before it had\n"
-			"counted them, - while the recording is active (then: fcmctl status).\n"
-			"Reads the files, so you need the right to read them. Also works while\n"
-			"the daemon is not running.",
-		.options = CTL_BIT(CTL_LIMIT),
-		.run = list_records,
-	},
+	{"record", "start", "", "record raw data of links",
+	 .help = "Writes the raw data of links, as they come off the fibre, below\n"
+		 "[record] directory. The recording continues when the daemon restarts.\n"
+		 "It ends when its time is over, when you stop it, or when the disk is\n"
+		 "full; it never changes the data flow. Each link writes 80 MB/s to the\n"
+		 "disk, however quiet the sea. Data that could not be written in time\n"
+		 "are marked in the recording and counted by record list.\n\n"
+		 "  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
+	 .options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_FOR) |
+		    CTL_BIT(CTL_DRY_RUN),
+	 .run = start_record},
+	{"record", "stop", "", "end the recording",
+	 .help = "Returns when the recording is on the disk. After a recording that the\n"
+		 "disk has ended, it acknowledges that.",
+	 .options = CTL_BIT(CTL_DRY_RUN), .op = "record.stop", .look = "record list",
+	 .timeout_s = DISK_S, .render = render_stop},
+	{"record", "list", "", "recordings, and black boxes of alarms",
+	 .help = "A black box is the raw data of a link and its registers from when an\n"
+		 "alarm of the link was raised. let go: cells that are missing because\n"
+		 "the recorder was too slow; >= when the daemon was killed before it had\n"
+		 "counted them, - while the recording is active (then: fcmctl status).\n"
+		 "Reads the files, so you need the right to read them. Also works while\n"
+		 "the daemon is not running.",
+	 .options = CTL_BIT(CTL_LIMIT), .run = list_records},
 	{0},
 };

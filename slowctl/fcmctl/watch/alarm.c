@@ -230,76 +230,38 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_alarm_commands[] = {
-	{
-		.noun = "alarm",
-		.verb = "list",
-		.arguments = "",
-		.summary = "active and paused alarms, and who has acknowledged them",
-		.help = "The alarms of status, each with its name OBJECT/CODE, and the pauses of\n"
-			"alarms that are not active. New: not acknowledged.",
-		.op = "alarm.list",
-		.render = render_list,
-	},
-	{
-		.noun = "alarm",
-		.verb = "ack",
-		.arguments = "ALARM...",
-		.summary = "acknowledge it: show that you have seen it",
-		.help = "The alarm stays active, and status stays red; it is no longer new, and\n"
-			"shows who has acknowledged it. It becomes new again when it gets worse "
-			"or\n"
-			"returns after it has cleared. A latched alarm that has cleared is "
-			"removed.\n"
-			"ALARM is OBJECT/CODE, or OBJECT for all alarms of it and below it; * "
-			"does\n"
-			"not cross a dot.\n"
-			"\n"
-			"  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
-			"  fcmctl alarm ack floor3",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.op = "alarm.ack",
-		.member = "names",
-		.look = "alarm list",
-		.render = render_done,
-	},
-	{
-		.noun = "alarm",
-		.verb = "pause",
-		.arguments = "ALARM",
-		.summary = "pause it for a while: --for SPAN --reason TEXT",
-		.help = "Until then the alarm is listed, but status is not red because of it. At\n"
-			"most 24 h; the reason tells the others why. An alarm may be paused "
-			"before\n"
-			"it is active; then its name must be complete. A pause of a warning does\n"
-			"not cover it when it becomes an alarm.\n"
-			"\n"
-			"  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is "
-			"exchanged'",
-		.options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.run = pause_run,
-	},
-	{
-		.noun = "alarm",
-		.verb = "resume",
-		.arguments = "ALARM...",
-		.summary = "end a pause before its time",
-		.help = "The alarm counts in status again.",
-		.options = CTL_BIT(CTL_DRY_RUN),
-		.op = "alarm.resume",
-		.member = "names",
-		.look = "alarm list",
-		.render = render_done,
-	},
-	{
-		.noun = "alarm",
-		.verb = "watch",
-		.arguments = "",
-		.summary = "each change as it comes, until Ctrl-C",
-		.help = "Shows all active alarms, then a line for each that began, became worse,\n"
-			"cleared, was acknowledged or paused. Continues after a restart of the\n"
-			"daemon, with all active alarms. With --json an object for each line, and\n"
-			"a sign of life every 5 s.",
-		.run = watch_run,
-	},
+	{"alarm", "list", "", "active and paused alarms, and who has acknowledged them",
+	 .help = "The alarms of status, each with its name OBJECT/CODE, and the pauses of\n"
+		 "alarms that are not active. New: not acknowledged.",
+	 .op = "alarm.list", .render = render_list},
+	{"alarm", "ack", "ALARM...", "acknowledge it: show that you have seen it",
+	 .help = "The alarm stays active, and status stays red; it is no longer new, and\n"
+		 "shows who has acknowledged it. It becomes new again when it gets worse or\n"
+		 "returns after it has cleared. A latched alarm that has cleared is removed.\n"
+		 "ALARM is OBJECT/CODE, or OBJECT for all alarms of it and below it; * does\n"
+		 "not cross a dot.\n"
+		 "\n"
+		 "  fcmctl alarm ack floor3/hv-trip --reason 'clearing it at daylight'\n"
+		 "  fcmctl alarm ack floor3",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .op = "alarm.ack",
+	 .member = "names", .look = "alarm list", .render = render_done},
+	{"alarm", "pause", "ALARM", "pause it for a while: --for SPAN --reason TEXT",
+	 .help = "Until then the alarm is listed, but status is not red because of it. At\n"
+		 "most 24 h; the reason tells the others why. An alarm may be paused before\n"
+		 "it is active; then its name must be complete. A pause of a warning does\n"
+		 "not cover it when it becomes an alarm.\n"
+		 "\n"
+		 "  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is exchanged'",
+	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
+	 .run = pause_run},
+	{"alarm", "resume", "ALARM...", "end a pause before its time",
+	 .help = "The alarm counts in status again.", .options = CTL_BIT(CTL_DRY_RUN),
+	 .op = "alarm.resume", .member = "names", .look = "alarm list", .render = render_done},
+	{"alarm", "watch", "", "each change as it comes, until Ctrl-C",
+	 .help = "Shows all active alarms, then a line for each that began, became worse,\n"
+		 "cleared, was acknowledged or paused. Continues after a restart of the\n"
+		 "daemon, with all active alarms. With --json an object for each line, and\n"
+		 "a sign of life every 5 s.",
+	 .run = watch_run},
 	{0},
 };

@@ -100,30 +100,16 @@ static void render_history(struct writer *w, const json_t *result)
 }
 
 const struct ctl_command ctl_clock_commands[] = {
-	{
-		.noun = "clock",
-		.verb = "show",
-		.arguments = "",
-		.summary = "GPS, label of the seconds, uncertainty",
-		.help = "States: no-time (blocks carry no time), acquiring, locked, holdover (the "
-			"source is\nsilent; the uncertainty grows), fault (a jump or a "
-			"contradiction).\nMissing time never stops the data. relabelled: the "
-			"running time was replaced by another;\nit is for you to find out which "
-			"was right.",
-		.op = "clock.show",
-		.render = render_show,
-	},
-	{
-		.noun = "clock",
-		.verb = "history",
-		.arguments = "",
-		.summary = "changes of the clock's state",
-		.help = "Newest first, by the system clock; relabellings among them.\nAlso answers "
-			"while the daemon is not running.",
-		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.op = "clock.history",
-		.render = render_history,
-		.limit = 40,
-	},
+	{"clock", "show", "", "GPS, label of the seconds, uncertainty",
+	 .help = "States: no-time (blocks carry no time), acquiring, locked, holdover (the source "
+		 "is\nsilent; the uncertainty grows), fault (a jump or a contradiction).\nMissing "
+		 "time never stops the data. relabelled: the running time was replaced by "
+		 "another;\nit is for you to find out which was right.",
+	 .op = "clock.show", .render = render_show},
+	{"clock", "history", "", "changes of the clock's state",
+	 .help = "Newest first, by the system clock; relabellings among them.\nAlso answers while "
+		 "the daemon is not running.",
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT), .op = "clock.history",
+	 .render = render_history, .limit = 40},
 	{0},
 };

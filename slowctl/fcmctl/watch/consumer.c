@@ -193,29 +193,22 @@ static void render_list(struct writer *w, const json_t *result)
 }
 
 const struct ctl_command ctl_consumer_commands[] = {
-	{
-		.noun = "consumer",
-		.verb = "list",
-		.arguments = "",
-		.summary = "who takes the data, what was dropped for whom",
-		.help = "Groups of reserved consumers: blocks offered, acknowledged, in flight, "
-			"waiting for a member,\nand dropped by name: no-member, slow, shutdown, "
-			"pool (no memory left). lag: age of the\noldest block that is not "
-			"settled.\n\nPolicy: what happens when the group has used its share of the "
-			"ring or 3/4 of its memory\nbudget. beyond: blocks dropped because 3/4 of "
-			"the ring or the whole budget was used,\nwhatever the policy. cut off: "
-			"members that the policy disconnected.\n\nMembers: 'in flight' includes "
-			"dropped blocks that the member still has to acknowledge,\n'taken over' "
-			"counts blocks that a dead member had held. State: alive, left, "
-			"silent,\ntoo-slow (disconnected by the policy).\n\nThe group tridas is "
-			"the TriDAS feed. Its readers by floor: written, behind, and the "
-			"last\nreaders that were dropped because they were too far "
-			"behind.\n\nSockets: where to connect to; connections that are open, were "
-			"refused (no ZeroMQ), or were\ncut off: crowded (too many), unfinished (a "
-			"message without end), silent (no message for a\nminute), greedy (too much "
-			"data). Monitors (data tail) are best effort and not listed.",
-		.op = "consumer.list",
-		.render = render_list,
-	},
+	{"consumer", "list", "", "who takes the data, what was dropped for whom",
+	 .help = "Groups of reserved consumers: blocks offered, acknowledged, in flight, waiting "
+		 "for a member,\nand dropped by name: no-member, slow, shutdown, pool (no memory "
+		 "left). lag: age of the\noldest block that is not settled.\n\nPolicy: what "
+		 "happens when the group has used its share of the ring or 3/4 of its "
+		 "memory\nbudget. beyond: blocks dropped because 3/4 of the ring or the whole "
+		 "budget was used,\nwhatever the policy. cut off: members that the policy "
+		 "disconnected.\n\nMembers: 'in flight' includes dropped blocks that the member "
+		 "still has to acknowledge,\n'taken over' counts blocks that a dead member had "
+		 "held. State: alive, left, silent,\ntoo-slow (disconnected by the policy).\n\nThe "
+		 "group tridas is the TriDAS feed. Its readers by floor: written, behind, and the "
+		 "last\nreaders that were dropped because they were too far behind.\n\nSockets: "
+		 "where to connect to; connections that are open, were refused (no ZeroMQ), or "
+		 "were\ncut off: crowded (too many), unfinished (a message without end), silent "
+		 "(no message for a\nminute), greedy (too much data). Monitors (data tail) are "
+		 "best effort and not listed.",
+	 .op = "consumer.list", .render = render_list},
 	{0},
 };

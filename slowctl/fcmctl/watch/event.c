@@ -47,15 +47,9 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_event_commands[] = {
-	{
-		.noun = "event",
-		.verb = "list",
-		.arguments = "",
-		.summary = "what happened, newest first",
-		.help = "Alarms, restarts, changes of state, each with what to do. The newest 30. "
-			"Also\nanswers while the daemon is not running.",
-		.options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_SINCE),
-		.run = list_run,
-	},
+	{"event", "list", "", "what happened, newest first",
+	 .help = "Alarms, restarts, changes of state, each with what to do. The newest 30. "
+		 "Also\nanswers while the daemon is not running.",
+	 .options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_SINCE), .run = list_run},
 	{0},
 };

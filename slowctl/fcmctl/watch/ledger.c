@@ -395,28 +395,22 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_ledger_commands[] = {
-	{
-		.noun = "ledger",
-		.verb = "show",
-		.arguments = "",
-		.summary = "the account of every frame: what was lost, where",
-		.help = "Of the last 10 minutes, or since TIME up to --to TIME: where frames were "
-			"lost; per link\nthe cells (8000 a second), good and lost by name; per "
-			"link, stream and group the frames\noffered, acknowledged, in flight and "
-			"dropped by name; then each loss with floor and frame\nrange. --rows shows "
-			"second by second, with time, --by minute or hour longer spans.\nAlso "
-			"answers while the daemon is not running. Exit 0 it balances, 1 it does "
-			"not, or has no rows\nof a part of the time.\n\nlink-down     no light or "
-			"no lock        crc         damaged frame\nboard-fifo    the board "
-			"overflowed       alignment   no frame border found\nring-full     the "
-			"daemon was too late    time-fault  the frame's number was "
-			"wrong\nno-member     no consumer in the group   slow        consumers too "
-			"slow\nshutdown      in flight when the rings were given up\npool          "
-			"no memory for blocks\nno-time       without a label: withheld by the "
-			"TriDAS feed\n\n  fcmctl ledger show --since 02:00 --link 2",
-		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
-			   CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_BY),
-		.run = show_run,
-	},
+	{"ledger", "show", "", "the account of every frame: what was lost, where",
+	 .help = "Of the last 10 minutes, or since TIME up to --to TIME: where frames were lost; "
+		 "per link\nthe cells (8000 a second), good and lost by name; per link, stream and "
+		 "group the frames\noffered, acknowledged, in flight and dropped by name; then "
+		 "each loss with floor and frame\nrange. --rows shows second by second, with time, "
+		 "--by minute or hour longer spans.\nAlso answers while the daemon is not running. "
+		 "Exit 0 it balances, 1 it does not, or has no rows\nof a part of the "
+		 "time.\n\nlink-down     no light or no lock        crc         damaged "
+		 "frame\nboard-fifo    the board overflowed       alignment   no frame border "
+		 "found\nring-full     the daemon was too late    time-fault  the frame's number "
+		 "was wrong\nno-member     no consumer in the group   slow        consumers too "
+		 "slow\nshutdown      in flight when the rings were given up\npool          no "
+		 "memory for blocks\nno-time       without a label: withheld by the TriDAS "
+		 "feed\n\n  fcmctl ledger show --since 02:00 --link 2",
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
+		    CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_BY),
+	 .run = show_run},
 	{0},
 };

@@ -141,52 +141,26 @@ static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_link_commands[] = {
-	{
-		.noun = "link",
-		.verb = "list",
-		.arguments = "",
-		.summary = "the links, one a line",
-		.help = "State, the floor that answers and the one expected, rates, losses since "
-			"the daemon\nstarted, receiver power and errors of each link.\n\nStates: "
-			"up (good frames come), aligning, silent (locked, but no good frame), "
-			"dark\n(no light), off (not configured).",
-		.op = "link.list",
-		.render = render_list,
-	},
-	{
-		.noun = "link",
-		.verb = "show",
-		.arguments = "LINK",
-		.summary = "all about one link",
-		.help = "State, losses by name, the board's registers and the floor's "
-			"telemetry.\n\n  fcmctl link show 2",
-		.op = "link.show",
-		.member = "link",
-		.render = render_show,
-	},
-	{
-		.noun = "link",
-		.verb = "reset",
-		.arguments = "LINK",
-		.summary = "reset a link's transceiver; wait for the verdict",
-		.help = "Resets the transceiver, waits for lock, alignment and the verdict on the "
-			"phase.\nUntil it is back, frames of this link are lost, and counted by "
-			"name; the other links\ndo not notice.\n\nPASS: the phase is where it was. "
-			"SLIP n: it moved by n x 1.25 ns; reset again. JUMP: it\nmoved otherwise; "
-			"fcmctl phase show, then repair, or phase accept.\nExit 0 PASS, 1 anything "
-			"else.",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.run = relock_run,
-	},
-	{
-		.noun = "link",
-		.verb = "align",
-		.arguments = "LINK",
-		.summary = "align a link's words again; wait for the verdict",
-		.help = "As link reset, but only the search for the word border is done again. The "
-			"milder\nremedy after a SLIP.",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.run = relock_run,
-	},
+	{"link", "list", "", "the links, one a line",
+	 .help = "State, the floor that answers and the one expected, rates, losses since the "
+		 "daemon\nstarted, receiver power and errors of each link.\n\nStates: up (good "
+		 "frames come), aligning, silent (locked, but no good frame), dark\n(no light), "
+		 "off (not configured).",
+	 .op = "link.list", .render = render_list},
+	{"link", "show", "LINK", "all about one link",
+	 .help = "State, losses by name, the board's registers and the floor's telemetry.\n\n  "
+		 "fcmctl link show 2",
+	 .op = "link.show", .member = "link", .render = render_show},
+	{"link", "reset", "LINK", "reset a link's transceiver; wait for the verdict",
+	 .help = "Resets the transceiver, waits for lock, alignment and the verdict on the "
+		 "phase.\nUntil it is back, frames of this link are lost, and counted by name; the "
+		 "other links\ndo not notice.\n\nPASS: the phase is where it was. SLIP n: it moved "
+		 "by n x 1.25 ns; reset again. JUMP: it\nmoved otherwise; fcmctl phase show, then "
+		 "repair, or phase accept.\nExit 0 PASS, 1 anything else.",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = relock_run},
+	{"link", "align", "LINK", "align a link's words again; wait for the verdict",
+	 .help = "As link reset, but only the search for the word border is done again. The "
+		 "milder\nremedy after a SLIP.",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = relock_run},
 	{0},
 };

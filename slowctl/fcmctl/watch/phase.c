@@ -234,59 +234,31 @@ static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 }
 
 const struct ctl_command ctl_phase_commands[] = {
-	{
-		.noun = "phase",
-		.verb = "show",
-		.arguments = "[LINK]",
-		.summary = "phase of the links against their references",
-		.help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this "
-			"lock, slope of\nthe last minute, round trip, the reference and the last "
-			"verdict; TDEV and MTIE over 1, 10\nand 100 s. Of one LINK also the "
-			"histogram of all samples since the last lock.\n\n  fcmctl phase show 2",
-		.op = "phase.show",
-		.member = "link",
-		.render = render_show,
-	},
-	{
-		.noun = "phase",
-		.verb = "history",
-		.arguments = "LINK",
-		.summary = "verdicts and seconds of a link's phase",
-		.help = "The verdicts on re-locks (with who and why for an accepted reference), "
-			"and one row a\nsecond, the newest 60 of each. Also answers while the "
-			"daemon is not running.\n\n  fcmctl phase history 2 --since 1h --limit "
-			"3600",
-		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT),
-		.op = "phase.history",
-		.member = "link",
-		.render = render_history,
-		.limit = 60,
-	},
-	{
-		.noun = "phase",
-		.verb = "accept",
-		.arguments = "LINK --reason TEXT",
-		.summary = "make the present phase the reference",
-		.help = "Later re-locks are judged against it. Kept in the journal with who and "
-			"why. Do this only\nwhen the new phase is known to be right (fibre "
-			"exchanged, floor replaced): it ends the\ncomparison with all earlier "
-			"data.",
-		.options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-		.run = accept_run,
-	},
-	{
-		.noun = "phase",
-		.verb = "soak",
-		.arguments = "LINK",
-		.summary = "reset and align many times: does the phase stay?",
-		.help = "A trial: reset the link, wait for lock and verdict. Data of this link are "
-			"lost meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 "
-			"when all trials passed, 1 otherwise.\n\n  fcmctl phase soak "
-			"2                           20 trials, one every 10 s\n  fcmctl phase "
-			"soak 2 --trials 4320 > soak.txt  the 12 hours' test",
-		.options = CTL_BIT(CTL_TRIALS) | CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_WITH) |
-			   CTL_BIT(CTL_DRY_RUN),
-		.run = soak_run,
-	},
+	{"phase", "show", "[LINK]", "phase of the links against their references",
+	 .help = "Mean (circular, 0 to 12500 ps) and spread of the last 10 minutes of this lock, "
+		 "slope of\nthe last minute, round trip, the reference and the last verdict; TDEV "
+		 "and MTIE over 1, 10\nand 100 s. Of one LINK also the histogram of all samples "
+		 "since the last lock.\n\n  fcmctl phase show 2",
+	 .op = "phase.show", .member = "link", .render = render_show},
+	{"phase", "history", "LINK", "verdicts and seconds of a link's phase",
+	 .help = "The verdicts on re-locks (with who and why for an accepted reference), and one "
+		 "row a\nsecond, the newest 60 of each. Also answers while the daemon is not "
+		 "running.\n\n  fcmctl phase history 2 --since 1h --limit 3600",
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT), .op = "phase.history",
+	 .member = "link", .render = render_history, .limit = 60},
+	{"phase", "accept", "LINK --reason TEXT", "make the present phase the reference",
+	 .help = "Later re-locks are judged against it. Kept in the journal with who and why. Do "
+		 "this only\nwhen the new phase is known to be right (fibre exchanged, floor "
+		 "replaced): it ends the\ncomparison with all earlier data.",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = accept_run},
+	{"phase", "soak", "LINK", "reset and align many times: does the phase stay?",
+	 .help = "A trial: reset the link, wait for lock and verdict. Data of this link are lost "
+		 "meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 when all "
+		 "trials passed, 1 otherwise.\n\n  fcmctl phase soak 2                           "
+		 "20 trials, one every 10 s\n  fcmctl phase soak 2 --trials 4320 > soak.txt  the "
+		 "12 hours' test",
+	 .options = CTL_BIT(CTL_TRIALS) | CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_WITH) |
+		    CTL_BIT(CTL_DRY_RUN),
+	 .run = soak_run},
 	{0},
 };
