@@ -67,6 +67,7 @@ MASKS = (
     (r"(?m)^WELL  0 red, \d+ warnings?$", "WELL"),
     (r"(?<= red, )\d+ warnings?", "N warnings"),
     ("; sent before it was journaled", ""),
+    (r'(?m)(^TIME  SENT  )-(?=  )|("state": "SENT", "frame": )null', r"\1\2N"),  # its answer came before the board's event
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
     (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent)  -\n(?=\1  (?:up|dark|aligning|silent)  -$)", ""),  # of the start
