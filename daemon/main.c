@@ -19,6 +19,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
+#include "daemon/alarms/reason_kinds.h"
 #include "daemon/control/control.h"
 #include "daemon/control/network.h"
 #include "daemon/core/log.h"
@@ -44,8 +45,8 @@
 struct options {
 	unsigned board;
 	const char *config;
-	char of_board[64];		       /* the default, by the board's number */
-	int check, print, example, operations; /* set by getopt_long() */
+	char of_board[64];				/* the default, by the board's number */
+	int check, print, example, operations, reasons; /* set by getopt_long() */
 	const char *overrides[33];
 	unsigned override_count;
 };
@@ -63,6 +64,7 @@ static const char usage_text[] =
 	"  --print-config    print what is in effect, and where each value comes from\n"
 	"  --example-config  print a commented example\n"
 	"  --operations      print the operations of the control protocol as JSON\n"
+	"  --reasons         print the codes of alarms and what to do as JSON\n"
 	"  --version, --help\n"
 	"\n"
 	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";
@@ -115,6 +117,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{"print-config", no_argument, &o->print, true},
 		{"example-config", no_argument, &o->example, true},
 		{"operations", no_argument, &o->operations, true},
+		{"reasons", no_argument, &o->reasons, true},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -886,13 +889,12 @@ static int check(const struct options *o)
 	return r;
 }
 
-static int print_operations(void)
+static int print_json(json_t *table)
 {
-	json_t *operations = control_ops_json(station_op_tables);
-	int r = json_dumpf(operations, stdout, JSON_INDENT(2));
+	int r = json_dumpf(table, stdout, JSON_INDENT(2));
 
 	puts("");
-	json_decref(operations);
+	json_decref(table);
 	return r < 0;
 }
 
@@ -900,7 +902,10 @@ static int print_operations(void)
 static int answer(const struct options *o)
 {
 	if (o->operations) {
-		return print_operations();
+		return print_json(control_ops_json(station_op_tables));
+	}
+	if (o->reasons) {
+		return print_json(reason_kinds_json());
 	}
 	if (o->example) {
 		config_print_example(stdout);
@@ -922,7 +927,7 @@ int main(int argc, char **argv)
 	if (r) {
 		return r == 1 ? 0 : 2;
 	}
-	if (o.example || o.operations || o.check || o.print) {
+	if (o.example || o.operations || o.reasons || o.check || o.print) {
 		take_signals(SIG_UNBLOCK);
 		return answer(&o);
 	}

@@ -2,11 +2,17 @@
 /* All codes that a reason may have. See reason_kinds.h. */
 #include "daemon/alarms/reason_kinds.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/core/text.h"
 
 #define SECOND_NS 1000000000ull
+
+/* The text of runbook.md, terminated by zero. */
+__asm__(".section .rodata\n.global reason_runbook\nreason_runbook:\n"
+	".incbin \"daemon/alarms/runbook.md\"\n.byte 0\n.previous\n");
+extern const char reason_runbook[];
 
 const struct reason_kind reason_kinds[] = {
 	{"board-gone", OF_THING, "board", 0, false, false, false, DARK_ALL},
@@ -102,4 +108,44 @@ bool reason_thing(const char *name)
 		}
 	}
 	return false;
+}
+
+static json_t *objects_json(const struct reason_kind *k)
+{
+	const char *const names[] = {k->thing, "link", "floor", "group", "feed", "value", "epoch"};
+	json_t *objects = json_array();
+
+	for (unsigned n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		if (k->of & 1u << n) {
+			json_array_append_new(objects, json_string(names[n]));
+		}
+	}
+	return objects;
+}
+
+/* What is below its heading, up to the next; NULL: nobody has written it. */
+static json_t *runbook_json(const struct reason_kind *k)
+{
+	char heading[64];
+	int length = snprintf(heading, sizeof(heading), "\n### %s\n\n", k->code);
+	const char *text = strstr(reason_runbook, heading), *end;
+
+	if (!text) {
+		return NULL;
+	}
+	text += length;
+	end = strstr(text, "\n##");
+	return json_stringn(text, end ? (size_t)(end - text) : strlen(text));
+}
+
+json_t *reason_kinds_json(void)
+{
+	json_t *kinds = json_array();
+
+	for (const struct reason_kind *k = reason_kinds; k->code; k++) {
+		json_array_append_new(kinds,
+				      json_pack("{s:s, s:o, s:o*}", "code", k->code, "objects",
+						objects_json(k), "runbook", runbook_json(k)));
+	}
+	return json_pack("{s:o}", "reasons", kinds);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All codes that a reason may have (fcmctl.1 tells what to do about each): of what it is, and how it is told. Pure.
+ * All codes that a reason may have of what it is, and how it is told; runbook.md has what to do about each. Pure.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <jansson.h>
 
 /* What a reason's object is. */
 enum reason_of {
@@ -44,3 +46,5 @@ bool reason_kind_is_of(const struct reason_kind *k, enum reason_of of, const cha
 const char *reason_kinds_of(enum reason_of of, const char *thing, char *buf, size_t size);
 /* Whether there is a thing of this name. */
 bool reason_thing(const char *name);
+/* The table as fcm-server --reasons prints it: a new reference. */
+json_t *reason_kinds_json(void);

@@ -130,6 +130,7 @@ units() {
 check "rooms" tests/lint/rooms.py "${B:-build}"
 check "licences" tests/lint/licences.py
 check "operations" tests/lint/operations.py "${B:-build}"
+check "runbook" tests/lint/runbook.py "${B:-build}"
 check "python modules" modules
 check "executable" executable
 check "versions" versions

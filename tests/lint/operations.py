@@ -31,6 +31,31 @@ def replaced(text, first, last, body):
     return parts[0] + "\n" + first + "\n" + body + "\n" + last + rest
 
 
+def bring(argv, table, files):
+    """What the daemon says of a table of its own, into each file by its function (text, what it says). Returns the exit code."""
+    write, program = "--write" in argv, os.path.basename(sys.argv[0])
+    build = next((a for a in argv if not a.startswith("-")), os.path.join(ROOT, "build"))
+    said = json.loads(subprocess.run([os.path.join(build, "bin", "fcm-server"), "--" + table], check=True,
+                                     capture_output=True, text=True).stdout)
+    wrong = []
+    for path, make in files.items():
+        with open(path) as f:
+            old = f.read()
+        try:
+            new = make(old, said)
+        except Wrong as e:
+            print(f"{program}: {e}", file=sys.stderr)
+            return 1
+        if new != old and write:
+            with open(path, "w") as f:
+                f.write(new)
+        elif new != old:
+            wrong.append(os.path.relpath(path, ROOT))
+    if wrong:
+        print(f"not what fcm-server --{table} gives: {', '.join(wrong)}; run tests/lint/{program} --write")
+    return 1 if wrong else 0
+
+
 def sorted_ops(operations):
     """Those of one noun together."""
     nouns = [o["op"].split(".")[0] for o in operations]
@@ -72,7 +97,8 @@ def args_text(o):
       }}'''
 
 
-def schema(text, operations, details):
+def schema(text, said):
+    operations, details = sorted_ops(said["operations"]), said["details"]
     text = replaced(text, '        "op": {\n          "enum": [', "          ]", wrapped([o["op"] for o in operations], 12))
     text = replaced(text, '      "allOf": [', "      ]", ",\n".join(map(condition, operations)))
     text = replaced(text, '            "detail": {', "            }", '              "enum": [\n' +
@@ -135,7 +161,8 @@ def arguments(operations):
     return "\n".join(lines)
 
 
-def page(text, operations, details):
+def page(text, said):
+    operations, details = sorted_ops(said["operations"]), said["details"]
     answers = results(text)
     missing = [o["op"] for o in operations if not answers.get(o["op"])]
     if missing:
@@ -147,28 +174,5 @@ def page(text, operations, details):
         row(f'`{d["detail"]}`', d["meaning"]) for d in details))
 
 
-def main(argv):
-    write = "--write" in argv
-    build = next((a for a in argv if not a.startswith("-")), os.path.join(ROOT, "build"))
-    said = json.loads(subprocess.run([os.path.join(build, "bin", "fcm-server"), "--operations"], check=True,
-                                     capture_output=True, text=True).stdout)
-    wrong = []
-    for path, make in ((SCHEMA, schema), (PAGE, page)):
-        with open(path) as f:
-            old = f.read()
-        new = make(old, sorted_ops(said["operations"]), said["details"])
-        if new != old and write:
-            with open(path, "w") as f:
-                f.write(new)
-        elif new != old:
-            wrong.append(os.path.relpath(path, ROOT))
-    if wrong:
-        print(f"not what fcm-server --operations gives: {', '.join(wrong)}; run tests/lint/operations.py --write")
-    return 1 if wrong else 0
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except Wrong as e:
-        sys.exit(f"operations.py: {e}")
+    sys.exit(bring(sys.argv[1:], "operations", {SCHEMA: schema, PAGE: page}))

@@ -95,6 +95,36 @@ static void test_runbook(void **state)
 	}
 }
 
+/* What --reasons prints: each code in the table's order, its objects, what to do. */
+static void test_printed(void **state)
+{
+	json_t *printed = reason_kinds_json(), *reasons = json_object_get(printed, "reasons"),
+	       *stale;
+	const char *text = NULL, *floor = NULL, *shore = NULL;
+	size_t n;
+
+	for (n = 0; reason_kinds[n].code; n++) {
+		json_t *reason = json_array_get(reasons, n);
+
+		assert_string_equal(json_string_value(json_object_get(reason, "code")),
+				    reason_kinds[n].code);
+		text = json_string_value(json_object_get(reason, "runbook"));
+		assert_non_null(text);
+		assert_true(strlen(text) > 20);
+		assert_null(strstr(text, "##"));
+		if (strcmp(reason_kinds[n].code, "link-dark") == 0) {
+			assert_memory_equal(text, "No light, or light without lock.\n", 33);
+		} else if (strcmp(reason_kinds[n].code, "stale") == 0) {
+			stale = json_object_get(reason, "objects");
+			assert_int_equal(json_unpack(stale, "[s, s!]", &shore, &floor), 0);
+		}
+	}
+	assert_int_equal(json_array_size(reasons), n);
+	assert_string_equal(shore, "shore");
+	assert_string_equal(floor, "floor");
+	json_decref(printed);
+}
+
 static void test_objects(void **state)
 {
 	char buf[400];
@@ -117,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_schema),
 		cmocka_unit_test(test_runbook),
+		cmocka_unit_test(test_printed),
 		cmocka_unit_test(test_objects),
 	};
 
