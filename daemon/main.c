@@ -29,10 +29,17 @@
 #include "daemon/station/alarm_hands.h"
 #include "daemon/station/base.h"
 #include "daemon/station/detector.h"
-#include "daemon/station/questions.h"
-#include "daemon/station/reports.h"
-#include "daemon/station/shore.h"
+#include "daemon/station/keys.h"
+#include "daemon/station/lifecycle.h"
+#include "daemon/station/links.h"
+#include "daemon/station/network_say.h"
 #include "daemon/station/station.h"
+#include "daemon/station/questions.h"
+#include "daemon/station/records.h"
+#include "daemon/station/reports.h"
+#include "daemon/station/runs.h"
+#include "daemon/station/shore.h"
+#include "daemon/station/timing.h"
 #include "daemon/station/view.h"
 #include "daemon/store/store.h"
 #include "daemon/time/clock.h"
@@ -49,6 +56,8 @@ struct options {
 	const char *overrides[33];
 	unsigned override_count;
 };
+
+static struct ops operations;
 
 static const char usage_text[] =
 	"usage: fcm-server [--board N] [--config FILE] [--set SECTION.KEY=VALUE]...\n"
@@ -445,9 +454,7 @@ static int start_disk(struct station *s)
 
 static int run_detector(struct station *s)
 {
-	int r = ops_start(s);
-
-	return r ? r : start_detector(s, detector_start);
+	return start_detector(s, detector_start);
 }
 
 static int start_links(struct station *s)
@@ -510,7 +517,7 @@ static int start_control(struct station *s)
 		return blame_config(s, r);
 	}
 	warn_of_experts(s, &groups);
-	s->desk = dispatch_create(station_op_tables, s, station_refused);
+	s->desk = dispatch_create(station_op_tables, &operations, station_refused);
 	r = s->desk ? control_open(s->base, s->config.control.socket, &groups, s->desk, &s->control)
 		    : -ENOMEM;
 	if (r < 0) {
@@ -530,6 +537,40 @@ static int start_network(struct station *s)
 	return blame_config(s, network_start(s));
 }
 
+static int start_operations(struct station *s)
+{
+	int r;
+
+	operations = (struct ops){
+		.station = s,
+		.config = &s->config,
+		.started_utc_ns = s->started_utc_ns,
+		.started_ns = s->started_ns,
+		.link = s->link,
+		.run = &s->run,
+		.records = &s->records,
+		.capture_status = &s->capture_status,
+		.publisher_status = &s->publisher_status,
+		.public_key = s->public_key,
+		.has_roles = &s->has_roles,
+		.watch = s->watch,
+		.clock = s->clock,
+		.params = s->params,
+		.engine = s->engine,
+		.store = s->store,
+		.judge = s->judge,
+		.recorder = s->recorder,
+		.publisher = s->publisher,
+		.desk = s->desk,
+		.control = s->control,
+		.network = s->network,
+	};
+	r = ops_start(&operations);
+	s->ops = r ? NULL : &ops_handlers;
+	s->ops_context = &operations;
+	return r;
+}
+
 /* Kept sockets that this configuration has no use for. */
 static int settle_listeners(struct station *s)
 {
@@ -542,7 +583,7 @@ static int settle_listeners(struct station *s)
 static void every_10ms(struct station *s)
 {
 	detector_tick(s);
-	waiters_tick(s);
+	waiters_tick(&operations);
 }
 
 static void every_100ms(struct station *s)
@@ -552,7 +593,7 @@ static void every_100ms(struct station *s)
 	runs_tick(s);
 	questions_tick(s);
 	view_judge(s);
-	ops_tick(s);
+	ops_tick(&operations);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */
@@ -595,7 +636,7 @@ static void every_second(struct station *s)
 	timing_second(s);
 	detector_second(s);
 	store_put_alive(s->store, now_utc_ns());
-	status_line(s, line, sizeof(line));
+	status_line(&operations, line, sizeof(line));
 	sd_notifyf(0, "STATUS=%s", line);
 }
 
@@ -824,7 +865,7 @@ static int start(struct station *s)
 	static int (*const steps[])(struct station *) = {
 		start_base,   questions_start,	  load_detector, start_disk,	   start_control,
 		start_keys,   start_data,	  start_store,	 run_detector,	   start_links,
-		timing_start, start_store_thread, start_network, settle_listeners,
+		timing_start, start_store_thread, start_network, settle_listeners, start_operations,
 	};
 	int r = 0;
 
@@ -888,11 +929,11 @@ static int check(const struct options *o)
 
 static int print_operations(void)
 {
-	json_t *operations = control_ops_json(station_op_tables);
-	int r = json_dumpf(operations, stdout, JSON_INDENT(2));
+	json_t *list = control_ops_json(station_op_tables);
+	int r = json_dumpf(list, stdout, JSON_INDENT(2));
 
 	puts("");
-	json_decref(operations);
+	json_decref(list);
 	return r < 0;
 }
 

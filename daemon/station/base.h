@@ -11,19 +11,12 @@
 struct capture_command;
 struct control_request;
 struct station;
+struct station_event; /* station.h */
 
 /* Of the main thread's events: the board, the store, gpsd, the ticks and the watchdog come before clients,
  * which have libevent's default, the middle one. */
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
-
-/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is
- * followed. */
-struct station_event {
-	struct event *event;
-	void (*run)(struct station *s);
-	struct station *station;
-};
 
 /* Call `run` before clients have their turn: when `fd` is readable (EV_READ), at the signal `fd`
  * (EV_SIGNAL), or each `every_ms` (fd -1). -ENOMEM. */

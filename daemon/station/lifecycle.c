@@ -19,8 +19,11 @@
 #include "daemon/core/text.h"
 #include "daemon/station/alarm_hands.h"
 #include "daemon/station/base.h"
-#include "daemon/station/questions.h"
+#include "daemon/station/links.h"
 #include "daemon/station/station.h"
+#include "daemon/station/questions.h"
+#include "daemon/station/runs.h"
+#include "daemon/station/timing.h"
 #include "daemon/store/store.h"
 
 #define TAKEOVER_NS 5000000000ull /* after our start all rings have told what became of them */

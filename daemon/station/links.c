@@ -183,8 +183,8 @@ static void judge(struct station *s, unsigned link)
 		  "phase", (int)link, LOG_ID_PHASE, "link %u: %s%s%.0d, %.1f ps from the reference",
 		  link, phase_verdict_name(j.verdict), j.verdict == PHASE_SLIP ? " " : "",
 		  j.verdict == PHASE_SLIP ? j.slip : 0, j.difference_ps);
-	if (j.verdict != PHASE_DRIFT && s->ops.judged) {
-		s->ops.judged(s, link, &j);
+	if (j.verdict != PHASE_DRIFT && s->ops) {
+		s->ops->judged(s->ops_context, link, &j);
 	}
 }
 
@@ -370,6 +370,19 @@ uint32_t links_offset(const struct station *s, unsigned link)
 	bool locked = watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED;
 
 	return locked && s->link[link].data.aligned == TDM_LOCKED ? s->link[link].data.offset : 0;
+}
+
+void links_note_own(struct station *s, unsigned link, const char *what, const char *who)
+{
+	struct station_link *l = &s->link[link];
+
+	snprintf(l->own, sizeof(l->own), "%s by %s", what, who);
+	l->own_ns = now_mono_ns();
+}
+
+bool links_board_present(const struct station *s)
+{
+	return s->board.present;
 }
 
 enum link_state links_state(const struct station *s, unsigned link)

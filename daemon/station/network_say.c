@@ -125,6 +125,12 @@ static void tell_strangers(struct station *s)
 			now_utc_ns());
 }
 
+void network_note_refused(struct station *s, const char *origin, const char *text)
+{
+	snprintf(s->access.origin, sizeof(s->access.origin), "%s", origin);
+	snprintf(s->access.text, sizeof(s->access.text), "%s", text);
+}
+
 void network_second(struct station *s)
 {
 	const struct publisher_status *data = &s->publisher_status;

@@ -13,9 +13,10 @@
 #include "daemon/disk/emergency.h"
 #include "daemon/station/alarm_hands.h"
 #include "daemon/station/links.h"
+#include "daemon/station/network_say.h"
+#include "daemon/station/station.h"
 #include "daemon/station/records.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/station.h"
 #include "daemon/store/store.h"
 #include "daemon/time/clock.h"
 
