@@ -26,7 +26,7 @@
 #include "daemon/disk/disk.h"
 #include "daemon/net/listener.h"
 #include "daemon/ops/ops.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/detector.h"
 #include "daemon/station/keys.h"
@@ -91,7 +91,7 @@ static void take_signals(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-static bool is_told_to_stop(void)
+static bool stop_requested(void)
 {
 	sigset_t set;
 
@@ -629,7 +629,7 @@ static void every_second(struct station *s)
 	tend_control(s);
 	links_second(s);
 	lifecycle_second(s);
-	alarm_hands_second(s);
+	alarm_actions_second(s);
 	network_second(s);
 	doors_second(s);
 	shore_second(s);
@@ -826,7 +826,7 @@ static void stop(struct station *s)
 	runs_end(s);
 	questions_stop(s);
 	detector_stop(s);
-	alarm_hands_stop(s);
+	alarm_actions_stop(s);
 	view_stop(s);
 	network_close(s->network);
 	control_close(s->control);
@@ -870,7 +870,7 @@ static int start(struct station *s)
 	int r = 0;
 
 	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(steps[0]); n++) {
-		r = is_told_to_stop() ? -ECANCELED : steps[n](s);
+		r = stop_requested() ? -ECANCELED : steps[n](s);
 	}
 	if (r == -ECANCELED) {
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_STOP,

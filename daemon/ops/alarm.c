@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/alarms/reason_kinds.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/alarms/judge.h"
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
@@ -29,14 +29,14 @@ static void op_list(struct control_request *rq, json_t *args, void *context)
 {
 	struct ops *ops = context;
 
-	control_answer(rq, json_pack("{s:o}", "alarms", alarm_hands_list(ops->station)));
+	control_answer(rq, json_pack("{s:o}", "alarms", alarm_actions_list(ops->station)));
 }
 
 static void op_watch(struct control_request *rq, json_t *args, void *context)
 {
 	struct ops *ops = context;
 
-	alarm_hands_watch(ops->station, rq);
+	alarm_actions_watch(ops->station, rq);
 }
 
 /* --- which ones --- */
@@ -131,9 +131,9 @@ static void answer(struct ops *ops, struct control_request *rq, const struct cho
 	json_t *list = json_array();
 
 	for (unsigned n = 0; n < c->count; n++) {
-		json_array_append_new(list, alarm_hands_json(c->alarm[n]));
+		json_array_append_new(list, alarm_actions_json(c->alarm[n]));
 	}
-	alarm_hands_drain(ops->station);
+	alarm_actions_drain(ops->station);
 	control_answer(rq, json_pack("{s:o}", "alarms", list));
 }
 
@@ -336,6 +336,6 @@ const struct control_op alarm_ops[] = {
 		      REASON(true, REASON_MAX), DRY_RUN)},
 	{"alarm.resume", ACCESS_OPERATOR, op_deed, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN),
 	 .data = &resuming},
-	{"alarm.watch", ACCESS_READER, op_watch, "be told of each change of an alarm"},
+	{"alarm.watch", ACCESS_READER, op_watch, "get each change of an alarm"},
 	{0},
 };

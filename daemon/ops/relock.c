@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * link.reset, link.align and phase.soak: the board is told to lock a link again; the request is answered when the phase
+ * link.reset, link.align and phase.soak: the board locks a link again; the request is answered when the phase
  * has been judged, at the latest after RELOCK_LIMIT_NS. A soak is many such trials. One request for each link.
  */
 #include "daemon/ops/private.h"
@@ -126,7 +126,7 @@ void relock_judged(struct ops *ops, unsigned link, const struct phase_judgement 
 		return;
 	}
 	if (!j) {
-		snprintf(hint, sizeof(hint), "fcmctl link show %u tells light, lock and counters",
+		snprintf(hint, sizeof(hint), "fcmctl link show %u shows light, lock and counters",
 			 link);
 		control_fail(k->rq, "failed", hint, NULL,
 			     links_other_floor(ops->station, link)

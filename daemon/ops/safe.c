@@ -20,8 +20,8 @@ struct safing {
 	struct safe *safe;
 	struct control_request *rq; /* NULL: answered already */
 	bool no_wait;		    /* answer as soon as all commands are in a journal */
-	uint64_t told_ns;
-	char told[120];
+	uint64_t sent_ns;
+	char sent[120];
 };
 
 /* ------------------------------------------------------------------ answers */
@@ -71,15 +71,15 @@ static void answer(struct safing *g)
 static void tell(struct safing *g)
 {
 	uint64_t now = now_mono_ns();
-	char text[sizeof(g->told)];
+	char text[sizeof(g->sent)];
 
 	safe_text(g->safe, text, sizeof(text));
 	if (!g->rq || g->no_wait ||
-	    (strcmp(text, g->told) == 0 && now - g->told_ns < PROGRESS_NS)) {
+	    (strcmp(text, g->sent) == 0 && now - g->sent_ns < PROGRESS_NS)) {
 		return;
 	}
-	memcpy(g->told, text, sizeof(text));
-	g->told_ns = now;
+	memcpy(g->sent, text, sizeof(text));
+	g->sent_ns = now;
 	control_progress(g->rq, json_pack("{s:I,s:s}", "safe", (json_int_t)safe_number(g->safe),
 					  "text", text));
 }
@@ -104,7 +104,7 @@ static void finish(struct ops *ops, struct safing **at)
 
 	*at = g->next;
 	note(ops, g, "info", safe_text(g->safe, text, sizeof(text)),
-	     state == COMMAND_DONE ? "" : "fcmctl command list tells what each command came to");
+	     state == COMMAND_DONE ? "" : "fcmctl command list shows the outcome of each command");
 	answer(g);
 	safe_destroy(g->safe);
 	free(g);
@@ -147,12 +147,12 @@ void safing_stop(struct ops *ops)
 	}
 }
 
-static void begun(struct ops *ops, struct safing *g, const struct engine_request *who,
-		  const char *pattern)
+static void started(struct ops *ops, struct safing *g, const struct engine_request *who,
+		    const char *pattern)
 {
 	char text[ROW_WHO_MAX + ROW_REASON_MAX + 200], count[32];
 
-	snprintf(text, sizeof(text), "begun by %s for %.100s, %s%s%s", who->who,
+	snprintf(text, sizeof(text), "started by %s for %.100s, %s%s%s", who->who,
 		 pattern ? pattern : "all floors",
 		 modules(safe_count(g->safe), count, sizeof(count)), who->reason ? ": " : "",
 		 who->reason ? who->reason : "");
@@ -278,7 +278,7 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 	}
 	g->rq = rq;
 	g->no_wait = arg_false(args, "wait");
-	begun(ops, g, &who, pattern);
+	started(ops, g, &who, pattern);
 	if (safe_settled(g->safe)) { /* all refused: no progress will come */
 		finish(ops, &ops->safings);
 	}

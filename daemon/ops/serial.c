@@ -214,7 +214,7 @@ static void op_serial_write(struct control_request *rq, json_t *args, void *cont
 		x = x->next;
 	}
 	if (!x) {
-		control_fail(rq, "usage", "serial.open tells its name", NULL,
+		control_fail(rq, "usage", "serial.open gives its name", NULL,
 			     "there is no such session");
 		return;
 	}
@@ -235,7 +235,7 @@ const struct control_op serial_ops[] = {
 		      {"tower", ARG_INT, false, 1, 0, .about = "where several have such a floor"},
 		      {"channel", ARG_INT, true, 0, 255, .about = "channel of the floor"})},
 	{"serial.write", ACCESS_EXPERT, op_serial_write, "send bytes down a serial channel",
-	 CONTROL_ARGS({"session", ARG_TEXT, true, .about = "serial.open tells its name"},
+	 CONTROL_ARGS({"session", ARG_TEXT, true, .about = "serial.open gives its name"},
 		      {"data", ARG_HEX, true, 1, WRITE_MAX, .about = "the bytes"})},
 	{0},
 };

@@ -339,10 +339,10 @@ static int ask_snapshots(struct query *q, const struct question *n, json_t **ret
 }
 
 #define NAME CONTROL_ARG("name", ARG_TEXT, true, 0, 63, .about = "letters, digits and . _ - only")
-#define ONE(told)                                                                                  \
+#define ONE(then)                                                                                  \
 	.data = &(const struct question)                                                           \
 	{                                                                                          \
-		.what = "snapshot", .ask = ask_snapshot, .tell = (told)                            \
+		.what = "snapshot", .ask = ask_snapshot, .tell = (then)                            \
 	}
 
 const struct control_op snapshot_ops[] = {

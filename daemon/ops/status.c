@@ -10,7 +10,7 @@
 #include "daemon/alarms/silence.h"
 #include "daemon/capture/watch.h"
 #include "daemon/control/network.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/reports.h"
 #include "daemon/station/view.h"
@@ -395,7 +395,7 @@ static json_t *reasons_json(struct ops *ops, unsigned *ret_red, unsigned *ret_se
 					   FIELD(r, object), FIELD(r, text), FIELD(r, action),
 					   "since", json_time(r->since_ns));
 
-		alarm_hands_reason(reason, r->alarm);
+		alarm_actions_reason(reason, r->alarm);
 		json_array_append_new(list, reason);
 		*ret_settling += strcmp(r->code, "command-unknown") == 0;
 	}

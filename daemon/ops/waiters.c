@@ -16,7 +16,7 @@ struct waiter {
 	struct waiter *next;
 	uint64_t id;
 	struct control_request *rq;
-	uint64_t told_ns; /* monotonic: its last word */
+	uint64_t last_ns; /* monotonic: its last word */
 	bool to_end;
 	const char *
 		refused; /* waits for the number of a refusal: "usage", "refused"; NULL: for a command */
@@ -40,14 +40,14 @@ void waiters_wait(struct ops *ops, uint64_t id, struct control_request *rq, bool
 	struct waiter *w = calloc(1, sizeof(*w));
 
 	if (!w) {
-		control_fail(rq, "internal", "fcmctl command list tells how it ended",
+		control_fail(rq, "internal", "fcmctl command list shows how it ended",
 			     command_number(id), "out of memory");
 		return;
 	}
 	*w = (struct waiter){.next = ops->waiters,
 			     .id = id,
 			     .rq = rq,
-			     .told_ns = now_mono_ns(),
+			     .last_ns = now_mono_ns(),
 			     .to_end = to_end};
 	ops->waiters = w;
 }
@@ -76,7 +76,7 @@ void waiters_stop(struct ops *ops)
 			waiter_refused(w, false);
 			continue;
 		}
-		control_fail(w->rq, "unknown", "fcmctl command list tells how it ended",
+		control_fail(w->rq, "unknown", "fcmctl command list shows how it ended",
 			     command_number(w->id),
 			     "the daemon was stopped while command %llu was under way",
 			     (unsigned long long)w->id);
@@ -302,13 +302,13 @@ static void waiter_end(struct ops *ops, struct waiter *w, const struct engine_ou
 static void waiter_progress(struct waiter *w, enum command_state state, const char *text,
 			    double readback)
 {
-	w->told_ns = now_mono_ns();
+	w->last_ns = now_mono_ns();
 	control_progress(w->rq, json_pack("{s:I,s:s,s:s,s:o}", "command", (json_int_t)w->id,
 					  "state", command_state_name(state), "text", text,
 					  "readback", json_number_or_null(readback)));
 }
 
-/* What waits behind another makes no progress for as long as that takes. Its end is told when it is journaled. */
+/* What waits behind another makes no progress for as long as that takes. Its end is reported when it is journaled. */
 void waiters_tick(struct ops *ops)
 {
 	uint64_t now = now_mono_ns();
@@ -316,7 +316,7 @@ void waiters_tick(struct ops *ops)
 	unsigned words = WORDS_TICK;
 
 	for (struct waiter *w = ops->waiters; w && words > 0; w = w->next) {
-		if (w->to_end && now >= w->told_ns + WORD_NS &&
+		if (w->to_end && now >= w->last_ns + WORD_NS &&
 		    engine_command(ops->engine, w->id, &v) && !v.ended) {
 			waiter_progress(w, v.state, v.detail, v.readback);
 			words--;

@@ -23,8 +23,8 @@ enum link_state links_state(const struct station *s, unsigned link);
 const char *link_state_name(enum link_state state); /* "off", "dark", ... */
 /* Another floor than configured names itself on the link. */
 bool links_other_floor(const struct station *s, unsigned link);
-/* The link's ring was begun anew, as the board counts anew: what is lost until its first good frame is its
- * beginning, as at our start. */
+/* The link's ring was restarted, because the board's counts restarted: what is lost before its first good frame
+ * is not counted as a loss, as at our start. */
 void links_ring_restarted(struct station *s, unsigned link);
 /* Losses of a link by name within the last LOSS_WINDOW_S seconds; their sum. */
 uint64_t links_recent_losses(const struct station *s, unsigned link, uint64_t ret[TDM_LOSSES]);

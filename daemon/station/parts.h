@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parts of the station that the operations read, and what they are told. */
+/* Parts of the station that the operations read, and the results that they are given. */
 #pragma once
 
 #include "daemon/alarms/rates.h"
@@ -30,7 +30,7 @@ struct station_link {
 	struct rates_now per_s;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
-	uint64_t anew_ns; /* the ring was begun anew, later than at our start; 0: not so */
+	uint64_t restarted_ns; /* the ring was restarted after our start; 0: it was not */
 	bool accounted;
 	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
 	uint32_t session[STATION_SESSIONS];

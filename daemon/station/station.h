@@ -34,7 +34,7 @@ struct station_event {
 struct station_board {
 	bool present;
 	uint64_t gone_ns, back_ns;  /* when it was seen to go, to come back; 0: never */
-	uint64_t restarted_ns;	    /* when a ring was begun anew, later than at our start */
+	uint64_t restarted_ns;	    /* when a ring was restarted after our start */
 	struct station_event event; /* of its descriptor, which changes with each generation */
 	unsigned generation;
 };
@@ -72,8 +72,8 @@ struct timing {
 };
 
 struct lifecycle {
-	unsigned taken, anew; /* links whose ring was taken over, begun anew */
-	bool said, crashed;   /* crashed: the daemon before us did not end as told */
+	unsigned taken, restarted; /* links whose ring was taken over, restarted */
+	bool said, crashed;	   /* crashed: the daemon before us did not stop normally */
 };
 
 /* Who may not, and tried. */
@@ -117,7 +117,7 @@ struct station {
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
 	struct boots boots;
 	uint64_t losses_saved
-		[NANET3_LINKS]; /* cookies of the newest losses in the database; 0: told */
+		[NANET3_LINKS]; /* cookies of the newest losses in the database; 0: reported */
 
 	struct clock *clock;
 	struct timing timing;
@@ -133,7 +133,7 @@ struct station {
 	struct store *store;
 	struct questions *questions; /* to the database */
 	bool restored;		     /* what the database knows is known here */
-	bool journal_away;	     /* told: it cannot be opened */
+	bool journal_away;	     /* it cannot be opened, and this has been logged */
 
 	/* control */
 	struct dispatch *desk;
@@ -143,13 +143,13 @@ struct station {
 	char public_key[ACCESS_KEY_TEXT]; /* ours, where data ask for keys */
 	struct access_news access;
 	bool has_roles;	   /* of users of the control socket; else all are experts */
-	bool control_lost; /* somebody has removed its socket, and it cannot be made anew */
-	char doors_told[DOORS_TEXT]; /* what cannot listen, as the log has it */
+	bool control_lost; /* somebody has removed its socket, and it cannot be made again */
+	char doors_logged[DOORS_TEXT]; /* what cannot listen, as the log has it */
 
-	/* view.c, alarm_hands.c */
+	/* view.c, alarm_actions.c */
 	struct judge *judge;
 	struct alarm_watcher *alarm_watchers;
-	uint64_t alarms_alive_ns; /* when those who watch were last told that we live */
+	uint64_t alarms_alive_ns; /* the last sign of life to clients that watch */
 
 	const struct station_ops *ops; /* NULL: not yet */
 	void *ops_context;
