@@ -83,7 +83,7 @@ def broken_killed_and_full(t):
     def told(code, *words):
         events[:] = st.ask("event", "list", "--limit", "200")["events"]
         return any(e["code"] == code and all(w in json.dumps(e) for w in words) for e in events)
-    for what in (("record", "night", "(uid", "noise"), ("record", "night", "goes on"),
+    for what in (("record", "night", "(uid", "noise"), ("record", "night", "resumed"),
                  ("record", "night", "stopped by"), ("record-stopped", "alarm", "File too large"),
                  ("record-stopped", "is over: acknowledged by")):
         st.wait_for(f"the event {what}", lambda: told(*what), 5)
