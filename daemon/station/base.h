@@ -28,6 +28,11 @@ static inline struct engine_now station_now(void)
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
+/* What the configuration asks for cannot be had: the exit status tells systemd not to try again. A file that cannot be
+ * read now, or a lack of memory or descriptors, is none of its mistakes. Returns r. */
+int station_blame_config(struct station *s, int r);
+/* At the stop, to each part that has something to finish. */
+#define GRACE_MS 3000u
 /* To capture. -EAGAIN: its queue is full. */
 int station_order(struct station *s, const struct capture_command *command);
 /* The answer to a question: `result` (taken over), or in words what the query returned. */

@@ -82,8 +82,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	r = r ? r : load_detector(s);
 	r = r ? r : start_disk(s);
 	r = r ? r : start_control(s);
-	r = r ? r : open_queues(s);
-	r = r ? r : start_publisher(s, 16000);
+	r = r ? r : data_open_queues(s);
+	r = r ? r : data_start_publisher(s, 16000);
 	r = r ? r : records_start(s);
 	r = r ? r : start_store(s);
 	r = r ? r : run_detector(s);
