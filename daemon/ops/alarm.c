@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/alarms/reason_kinds.h"
-#include "daemon/station/alarm_actions.h"
 #include "daemon/alarms/judge.h"
+#include "daemon/alarms/reason_kinds.h"
+#include "daemon/core/text.h"
+#include "daemon/station/alarm_actions.h"
+#include "daemon/station/view.h"
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
 
@@ -133,7 +135,7 @@ static void answer(struct ops *ops, struct control_request *rq, const struct cho
 	for (unsigned n = 0; n < c->count; n++) {
 		json_array_append_new(list, alarm_actions_json(c->alarm[n]));
 	}
-	alarm_actions_drain(ops->station);
+	view_judge(ops->station); /* status shows what was done */
 	control_answer(rq, json_pack("{s:o}", "alarms", list));
 }
 
@@ -142,11 +144,9 @@ static bool dry(struct control_request *rq, const json_t *args, const char *doin
 		const struct chosen *c)
 {
 	char names[400] = "";
-	size_t used = 0;
 
-	for (unsigned n = 0; n < c->count && used < sizeof(names); n++) {
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s/%s",
-					 n > 0 ? ", " : "", c->alarm[n]->object, c->alarm[n]->code);
+	for (unsigned n = 0; n < c->count; n++) {
+		text_list(names, sizeof(names), "%s/%s", c->alarm[n]->object, c->alarm[n]->code);
 	}
 	return control_dry(rq, args, "would %s %s", doing, names);
 }

@@ -6,6 +6,7 @@
 #include "daemon/ops/private.h"
 
 #include "daemon/capture/watch.h"
+#include "daemon/station/view.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
 
@@ -166,6 +167,7 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 	store_put_phase_event(ops->store, (unsigned)link, &j, who, why, now_utc_ns());
 	log_event(LOG_NOTICE, "phase", link, LOG_ID_PHASE,
 		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps, who, why);
+	view_judge(ops->station); /* status shows what was done */
 	answer = status_reference(&r);
 	json_object_set_new(answer, "link", json_integer(link));
 	control_answer(rq, answer);

@@ -4,6 +4,7 @@
 
 #include "daemon/core/text.h"
 #include "daemon/station/base.h"
+#include "daemon/station/view.h"
 
 static bool take_links(struct ops *ops, struct control_request *rq, json_t *links,
 		       unsigned *ret_links)
@@ -101,6 +102,7 @@ static void op_stop(struct control_request *rq, json_t *args, void *context)
 		stop_dry(ops, rq, args);
 	} else {
 		records_order_stop(ops->station, rq);
+		view_judge(ops->station); /* status shows what was done */
 	}
 }
 

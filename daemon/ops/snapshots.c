@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/text.h"
 #include "daemon/record/dir.h"
 #include "daemon/station/questions.h"
 #include "slowctl/param/plural.h"
@@ -44,20 +45,19 @@ static void gather_one(void *context, struct param *p)
 /* "; unknown set values: 5 (a, b, c and 2 more)", or nothing. */
 static const char *missing_text(const struct snapshots *w, char *buf, size_t size)
 {
-	size_t used;
-
-	snprintf(buf, size, w->unknown > 0 ? "; unknown set values: %u" : "", w->unknown);
+	*buf = '\0';
+	if (w->unknown == 0) {
+		return buf;
+	}
+	text_add(buf, size, "; unknown set values: %u", w->unknown);
 	for (unsigned n = 0; n < w->unknown && n < NAMED; n++) {
-		used = strlen(buf);
-		snprintf(buf + used, size - used, "%s%s", n > 0 ? ", " : " (",
+		text_add(buf, size, "%s%s", n > 0 ? ", " : " (",
 			 json_string_value(json_array_get(w->missing, n)));
 	}
-	used = strlen(buf);
 	if (w->unknown > NAMED) {
-		snprintf(buf + used, size - used, " and %u more)", w->unknown - NAMED);
-	} else if (w->unknown > 0) {
-		snprintf(buf + used, size - used, ")");
+		text_add(buf, size, " and %u more", w->unknown - NAMED);
 	}
+	text_add(buf, size, ")");
 	return buf;
 }
 
@@ -238,7 +238,7 @@ static void op_save(struct control_request *rq, json_t *args, void *context)
 	if (!record_dir_name_ok(arg_text(args, "name"))) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a snapshot cannot have that name");
-	} else {
+	} else if (is_free(context, rq)) {
 		ask_database(rq, args, context);
 	}
 }
@@ -305,6 +305,13 @@ static void tell_removable(struct question *n, int r, json_t *found, const struc
 	json_decref(found);
 }
 
+static void op_remove(struct control_request *rq, json_t *args, void *context)
+{
+	if (is_free(context, rq)) {
+		ask_database(rq, args, context);
+	}
+}
+
 int snapshots_start(struct ops *ops)
 {
 	ops->snapshots = calloc(1, sizeof(*ops->snapshots));
@@ -356,7 +363,7 @@ const struct control_op snapshot_ops[] = {
 	 .data = &(const struct question){.what = "snapshots", .ask = ask_snapshots}},
 	{"snapshot.show", ACCESS_READER, ask_database, "a snapshot with its values",
 	 CONTROL_ARGS(NAME), ONE(tell_values)},
-	{"snapshot.remove", ACCESS_EXPERT, ask_database, "remove a snapshot",
+	{"snapshot.remove", ACCESS_EXPERT, op_remove, "remove a snapshot",
 	 CONTROL_ARGS(NAME, DRY_RUN), ONE(tell_removable)},
 	{0},
 };

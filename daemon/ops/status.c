@@ -13,7 +13,6 @@
 #include "daemon/station/alarm_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/view.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
 
@@ -387,7 +386,6 @@ static json_t *reasons_json(struct ops *ops, unsigned *ret_red, unsigned *ret_se
 	const struct judge_reason *r;
 	size_t count;
 
-	view_judge(ops->station);
 	r = judge_reasons(ops->judge, &count, ret_red);
 	for (; count > 0; count--, r++) {
 		json_t *reason = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
@@ -431,7 +429,6 @@ static json_t *incident_json(const struct incidents *all, const struct incident 
 			 (double)i->cost.dark_ns / 1e9);
 }
 
-/* After reasons_json(), which looks. */
 static json_t *incidents_json(struct ops *ops)
 {
 	struct incidents *all = judge_incidents(ops->judge);
