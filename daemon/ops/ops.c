@@ -257,10 +257,8 @@ const struct control_op *const station_op_tables[] = {station_ops,  record_ops, 
 						      history_ops,  alarm_ops,	serial_ops,
 						      snapshot_ops, safe_ops,	NULL};
 
-static void on_stop(void *context)
+static void on_stop(struct ops *ops)
 {
-	struct ops *ops = context;
-
 	snapshots_stop(ops);
 	safing_stop(ops);
 	serial_stop(ops);
@@ -268,26 +266,16 @@ static void on_stop(void *context)
 	waiters_stop(ops);
 }
 
-static void on_progress(void *context, const struct engine_out *out)
+static void on_progress(struct ops *ops, const struct engine_out *out)
 {
-	safing_progress(context, out);
-	waiters_progress(context, out);
-}
-
-static void on_judged(void *context, unsigned link, const struct phase_judgement *j)
-{
-	relock_judged(context, link, j);
-}
-
-static void on_stored(void *context, const struct store_done *done)
-{
-	snapshots_stored(context, done);
+	safing_progress(ops, out);
+	waiters_progress(ops, out);
 }
 
 const struct station_ops ops_handlers = {
 	.progress = on_progress,
-	.judged = on_judged,
-	.stored = on_stored,
+	.judged = relock_judged,
+	.stored = snapshots_stored,
 	.stop = on_stop,
 };
 

@@ -11,6 +11,7 @@
 
 struct control_request;
 struct engine_out;
+struct ops;
 struct phase_judgement;
 struct store_done;
 
@@ -67,11 +68,11 @@ struct records {
 
 /* --- ops/ --- */
 
-/* What the operations (ops/) want to hear; `context` is theirs. */
+/* What the operations (../ops/) want to hear, with their own context. */
 struct station_ops {
-	void (*progress)(void *context, const struct engine_out *out);
+	void (*progress)(struct ops *ops, const struct engine_out *out);
 	/* Not of a drift. */
-	void (*judged)(void *context, unsigned link, const struct phase_judgement *j);
-	void (*stored)(void *context, const struct store_done *done); /* rows of snapshots */
-	void (*stop)(void *context); /* while clients can still be answered */
+	void (*judged)(struct ops *ops, unsigned link, const struct phase_judgement *j);
+	void (*stored)(struct ops *ops, const struct store_done *done); /* rows of snapshots */
+	void (*stop)(struct ops *ops); /* while clients can still be answered */
 };

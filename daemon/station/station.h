@@ -152,5 +152,5 @@ struct station {
 	uint64_t alarms_alive_ns; /* the last sign of life to clients that watch */
 
 	const struct station_ops *ops; /* NULL: not yet */
-	void *ops_context;
+	struct ops *ops_context;
 };
