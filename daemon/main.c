@@ -27,20 +27,26 @@
 #include "daemon/disk/disk.h"
 #include "daemon/net/listener.h"
 #include "daemon/ops/ops.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/station/base.h"
+#include "daemon/station/data_path.h"
 #include "daemon/station/detector.h"
+#include "daemon/station/keys.h"
+#include "daemon/station/lifecycle.h"
+#include "daemon/station/links.h"
+#include "daemon/station/network_say.h"
 #include "daemon/station/questions.h"
+#include "daemon/station/records.h"
 #include "daemon/station/reports.h"
+#include "daemon/station/runs.h"
 #include "daemon/station/shore.h"
 #include "daemon/station/station.h"
+#include "daemon/station/timing.h"
 #include "daemon/station/view.h"
 #include "daemon/store/store.h"
 #include "daemon/time/clock.h"
 
-#define GRACE_MS   3000u
-#define BOARD_MAX  999u
-#define JOURNAL_MS 500u /* new rings hold four times as much */
+#define BOARD_MAX 999u
 
 struct options {
 	unsigned board;
@@ -50,6 +56,8 @@ struct options {
 	const char *overrides[33];
 	unsigned override_count;
 };
+
+static struct ops operations;
 
 static const char usage_text[] =
 	"usage: fcm-server [--board N] [--config FILE] [--set SECTION.KEY=VALUE]...\n"
@@ -84,7 +92,7 @@ static void take_signals(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-static bool is_told_to_stop(void)
+static bool stop_requested(void)
 {
 	sigset_t set;
 
@@ -167,219 +175,6 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* What the configuration asks for cannot be had: the exit status tells systemd not to try again. A file that cannot be
- * read now, or a lack of memory or descriptors, is none of its mistakes. Returns r. */
-static int blame_config(struct station *s, int r)
-{
-	s->misconfigured =
-		r < 0 && r != -EIO && r != -ENOMEM && r != -EMFILE && r != -ENFILE && r != -EAGAIN;
-	return r;
-}
-
-/* --- data path --- */
-
-static int open_queues(struct station *s)
-{
-	int r = queue_init(&s->blocks, sizeof(struct block *), 4096, 1);
-
-	r = r ? r : queue_init(&s->settled, sizeof(struct block *), 4096, 0);
-	r = r ? r : queue_init(&s->commands, sizeof(struct capture_command), 256, 0);
-	return r ? r : queue_init(&s->reports, sizeof(struct capture_report), 8192, 1);
-}
-
-static void say_no_board(const struct station *s, int r)
-{
-	const char *device = s->config.board.device;
-
-	if (r == -EPROTO) {
-		log_event(
-			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-			"%s: driver or emulator of another version (the daemon needs %u). Load the "
-			"nanet3 module of this release, see modinfo nanet3, or start its emulator",
-			device, NANET3_VERSION);
-		return;
-	}
-	log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
-		  "%s: %s. Is the module nanet3 loaded, or the emulator started? See [board] "
-		  "device in %s",
-		  device, strerror(-r), s->config_path);
-}
-
-/* How many frames a ring holds: asked from the board, never compiled in. */
-static int ring_frames(struct station *s, uint64_t *ret_frames)
-{
-	const struct nanet3_ring *ring;
-	struct nanet3 *board = NULL;
-	int r = nanet3_open(s->config.board.device, &board);
-
-	for (unsigned link = 0; r == 0 && link < NANET3_LINKS; link++) {
-		if (!s->config.link[link].enabled) {
-			continue;
-		}
-		r = nanet3_observe(board, link);
-		if (r == 0) {
-			ring = nanet3_ring(board, link);
-			*ret_frames = (uint64_t)ring->depth * ring->frames_per_buffer;
-			break;
-		}
-	}
-	nanet3_close(board);
-	if (r < 0) {
-		say_no_board(s, r);
-	}
-	return r;
-}
-
-/* Readers may hold back as much of a ring as any group at most. */
-static int start_feed(struct station *s, uint64_t ring_frames)
-{
-	struct feed_config c = {
-		.address = s->config.feed.address,
-		.budget_bytes = (uint64_t)s->config.feed.budget_mb << 20,
-		.hold_frames = ring_frames / 2,
-		.links = station_links(s),
-	};
-	uint16_t port;
-	int r;
-
-	if (!s->config.feed.enabled) {
-		return 0;
-	}
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c.port[link] = (uint16_t)config_feed_port(&s->config, link);
-	}
-	s->group_names[s->config.groups] = FEED_GROUP;
-	r = feed_start(&c, &s->feed, &port);
-	if (r < 0) {
-		log_error("feed",
-			  "TriDAS feed at %s port %u: %s. Name an address of this machine and "
-			  "ports that it may use: [feed] in %s",
-			  c.address, port, strerror(-r), s->config_path);
-	}
-	return blame_config(s, r);
-}
-
-static int start_publisher(struct station *s, uint64_t ring_frames)
-{
-	struct publisher_config c = {
-		.board = s->config.instance,
-		.reserved_endpoint = s->config.data.reserved_endpoint,
-		.monitor_endpoint = s->config.data.monitor_endpoint,
-		.groups = (uint8_t)s->config.groups,
-		.monitor_hwm = s->config.data.monitor_hwm,
-		.dead_ms = s->config.data.consumer_dead_ms,
-		.feed = s->feed,
-		.access = &s->access_list,
-	};
-	char secret[ACCESS_KEY_TEXT];
-	int r = 0;
-
-	for (unsigned n = 0; n < s->config.groups; n++) {
-		const struct config_group *g = &s->config.group[n];
-
-		snprintf(c.group[n].name, sizeof(c.group[n].name), "%s", g->name);
-		c.group[n].streams = g->streams;
-		c.group[n].hold_frames = (uint64_t)(g->hold_fraction * (double)ring_frames);
-		c.group[n].policy = g->policy;
-		c.group[n].limit_frames = ring_frames / 4 * 3;
-		c.group[n].budget_bytes = config_budget_bytes(&s->config, n);
-		s->group_names[n] = g->name;
-	}
-	if (s->config.data.curve) {
-		r = keys_secret(s, secret);
-		c.secret = secret;
-	}
-	if (r < 0) {
-		return blame_config(s, r);
-	}
-	r = publisher_start(&c, &s->blocks, &s->settled, &s->publisher);
-	explicit_bzero(secret, sizeof(secret));
-	if (r < 0) {
-		log_error("publisher",
-			  "reserved_endpoint %s or monitor_endpoint %s: %s. Give both as "
-			  "tcp://ADDRESS:PORT, an address of this machine: [data] in %s",
-			  c.reserved_endpoint, c.monitor_endpoint, strerror(-r), s->config_path);
-	}
-	return blame_config(s, r);
-}
-
-static int start_capture(struct station *s, uint64_t hold_frames)
-{
-	struct capture_config c = {
-		.hold_frames = hold_frames,
-		.board_where = s->config.board.device,
-		.board = s->config.instance,
-		.links = station_links(s),
-		.block_frames = s->config.data.block_frames,
-		.tick_us = s->config.data.tick_us,
-		.day_origin = s->config.data.day_origin,
-		.groups = (uint8_t)s->config.groups,
-		.pool_bytes = (size_t)s->config.data.pool_mb << 20,
-		.journal_wait_ms = JOURNAL_MS,
-		.tap = &s->tap,
-		.before_close = records_finish,
-		.context = s,
-	};
-	int r;
-
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c.expected[link].tower = s->config.link[link].tower;
-		c.expected[link].floor = s->config.link[link].floor;
-		c.cable_delay_ns[link] = s->config.link[link].cable_delay_ns;
-	}
-	for (unsigned n = 0; n < s->config.groups; n++) {
-		c.group_streams[n] = s->config.group[n].streams;
-		c.patient |= s->config.group[n].policy == FCM_WAIT;
-	}
-	if (s->feed) {
-		c.group_streams[c.groups++] = 1u << FCM_PMT;
-	}
-	r = capture_create(&c, &s->blocks, &s->settled, &s->commands, &s->reports, &s->capture);
-	r = r ? r : capture_start(s->capture);
-	if (r < 0) {
-		log_error("capture", "%s: %s%s", s->config.board.device, strerror(-r),
-			  r == -EBUSY ? ". Another daemon owns a link of this board" : "");
-	}
-	return r;
-}
-
-/* Frames of every link that the group's memory holds whatever they carry, before its policy applies. A
- * block's memory is up to half as much again as its bytes. */
-static uint64_t budget_frames(const struct station *s, unsigned n)
-{
-	uint64_t frame = config_stream_bytes(s->config.group[n].streams);
-
-	return config_budget_bytes(&s->config, n) / 2 / (frame * station_links_count(s));
-}
-
-/* What every group may hold back: a backlog is read at the pace of the one with the smallest share. */
-static uint64_t hold_frames(const struct station *s, uint64_t frames)
-{
-	uint64_t hold = frames / 2;
-
-	for (unsigned n = 0; n < s->config.groups; n++) {
-		uint64_t share = (uint64_t)(s->config.group[n].hold_fraction * (double)frames);
-		uint64_t budget = budget_frames(s, n);
-
-		share = budget < share ? budget : share;
-		hold = share < hold ? share : hold;
-	}
-	return hold;
-}
-
-static int start_data(struct station *s)
-{
-	uint64_t frames = 0;
-	int r = open_queues(s);
-
-	r = r ? r : ring_frames(s, &frames);
-	frames = capture_out_frames(frames, s->config.data.block_frames);
-	r = r ? r : start_feed(s, frames);
-	r = r ? r : start_publisher(s, frames);
-	r = r ? r : records_start(s);
-	return r ? r : start_capture(s, hold_frames(s, frames));
-}
-
 /* --- store, detector, links --- */
 
 /* A start that takes long for an old database is none that hangs. */
@@ -414,7 +209,7 @@ static int start_store(struct station *s)
 		log_event(LOG_ERR, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error.message,
 			  error.hint);
 	}
-	r = r == -EBUSY ? r : blame_config(s, r); /* that is another daemon */
+	r = r == -EBUSY ? r : station_blame_config(s, r); /* that is another daemon */
 	return r ? r : view_start(s);
 }
 
@@ -438,7 +233,7 @@ static int start_detector(struct station *s, int (*step)(struct station *, struc
 
 static int load_detector(struct station *s)
 {
-	return blame_config(s, start_detector(s, detector_load));
+	return station_blame_config(s, start_detector(s, detector_load));
 }
 
 static int start_disk(struct station *s)
@@ -448,9 +243,7 @@ static int start_disk(struct station *s)
 
 static int run_detector(struct station *s)
 {
-	int r = ops_start(s);
-
-	return r ? r : start_detector(s, detector_start);
+	return start_detector(s, detector_start);
 }
 
 static int start_links(struct station *s)
@@ -510,27 +303,61 @@ static int start_control(struct station *s)
 
 	if (r < 0) {
 		log_error("control", "%s; %s: %s", error.message, error.hint, s->config_path);
-		return blame_config(s, r);
+		return station_blame_config(s, r);
 	}
 	warn_of_experts(s, &groups);
-	s->desk = dispatch_create(station_op_tables, s, station_refused);
+	s->desk = dispatch_create(station_op_tables, &operations, station_refused);
 	r = s->desk ? control_open(s->base, s->config.control.socket, &groups, s->desk, &s->control)
 		    : -ENOMEM;
 	if (r < 0) {
 		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
 			  control_trouble(r), s->config_path);
 	}
-	return r == -EADDRINUSE ? r : blame_config(s, r); /* that is another daemon */
+	return r == -EADDRINUSE ? r : station_blame_config(s, r); /* that is another daemon */
 }
 
 static int start_keys(struct station *s)
 {
-	return blame_config(s, keys_start(s));
+	return station_blame_config(s, keys_start(s));
 }
 
 static int start_network(struct station *s)
 {
-	return blame_config(s, network_start(s));
+	return station_blame_config(s, network_start(s));
+}
+
+static int start_operations(struct station *s)
+{
+	int r;
+
+	operations = (struct ops){
+		.station = s,
+		.config = &s->config,
+		.started_utc_ns = s->started_utc_ns,
+		.started_ns = s->started_ns,
+		.link = s->link,
+		.run = &s->run,
+		.records = &s->records,
+		.capture_status = &s->capture_status,
+		.publisher_status = &s->publisher_status,
+		.public_key = s->public_key,
+		.has_roles = &s->has_roles,
+		.watch = s->watch,
+		.clock = s->clock,
+		.params = s->params,
+		.engine = s->engine,
+		.store = s->store,
+		.judge = s->judge,
+		.recorder = s->recorder,
+		.publisher = s->publisher,
+		.desk = s->desk,
+		.control = s->control,
+		.network = s->network,
+	};
+	r = ops_start(&operations);
+	s->ops = r ? NULL : &ops_handlers;
+	s->ops_context = &operations;
+	return r;
 }
 
 /* Kept sockets that this configuration has no use for. */
@@ -545,7 +372,7 @@ static int settle_listeners(struct station *s)
 static void every_10ms(struct station *s)
 {
 	detector_tick(s);
-	waiters_tick(s);
+	waiters_tick(&operations);
 }
 
 static void every_100ms(struct station *s)
@@ -555,7 +382,7 @@ static void every_100ms(struct station *s)
 	runs_tick(s);
 	questions_tick(s);
 	view_judge(s);
-	ops_tick(s);
+	ops_tick(&operations);
 }
 
 /* systemd's watchdog is fed only while capture ticks. */
@@ -591,14 +418,14 @@ static void every_second(struct station *s)
 	tend_control(s);
 	links_second(s);
 	lifecycle_second(s);
-	alarm_hands_second(s);
+	alarm_actions_second(s);
 	network_second(s);
 	doors_second(s);
 	shore_second(s);
 	timing_second(s);
 	detector_second(s);
 	store_put_alive(s->store, now_utc_ns());
-	status_line(s, line, sizeof(line));
+	status_line(&operations, line, sizeof(line));
 	sd_notifyf(0, "STATUS=%s", line);
 }
 
@@ -689,6 +516,7 @@ static void first_look(struct station *s)
 	reports_drain(s);
 	links_tick(s);
 	timing_tick(s);
+	view_judge(s);
 }
 
 /* What the engine has put out in a turn of the loop is carried out at its end. */
@@ -755,40 +583,18 @@ static int run_loop(struct station *s)
 
 /* --- stop --- */
 
-/* What capture reported last still gets into the store. */
-static void stop_data(struct station *s)
-{
-	if (s->capture) {
-		capture_stop(s->capture, GRACE_MS);
-	}
-	if (s->recorder && s->store && s->control) {
-		records_drain(s);
-	}
-	if (s->publisher) {
-		publisher_stop(s->publisher);
-	}
-	if (s->store && s->engine && s->clock) {
-		reports_drain(s);
-	}
-	/* The blocks are the publisher's last to give; the pool goes with capture. */
-	publisher_destroy(s->publisher);
-	feed_destroy(s->feed);
-	capture_destroy(s->capture);
-	records_stop(s);
-}
-
 static void stop(struct station *s)
 {
 	unsigned unwritten;
 
-	stop_data(s);
+	data_stop(s);
 	if (s->served) {
 		lifecycle_stop(s); /* behind what the others had to say last */
 	}
 	runs_end(s);
 	questions_stop(s);
 	detector_stop(s);
-	alarm_hands_stop(s);
+	alarm_actions_stop(s);
 	view_stop(s);
 	network_close(s->network);
 	control_close(s->control);
@@ -826,13 +632,13 @@ static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
 		start_base,   questions_start,	  load_detector, start_disk,	   start_control,
-		start_keys,   start_data,	  start_store,	 run_detector,	   start_links,
-		timing_start, start_store_thread, start_network, settle_listeners,
+		start_keys,   data_start,	  start_store,	 run_detector,	   start_links,
+		timing_start, start_store_thread, start_network, settle_listeners, start_operations,
 	};
 	int r = 0;
 
 	for (size_t n = 0; r == 0 && n < sizeof(steps) / sizeof(steps[0]); n++) {
-		r = is_told_to_stop() ? -ECANCELED : steps[n](s);
+		r = stop_requested() ? -ECANCELED : steps[n](s);
 	}
 	if (r == -ECANCELED) {
 		log_event(LOG_NOTICE, "fcm-server", LOG_NO_LINK, LOG_ID_STOP,

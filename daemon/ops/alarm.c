@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/alarms/reason_kinds.h"
-#include "daemon/station/alarm_hands.h"
 #include "daemon/alarms/judge.h"
+#include "daemon/alarms/reason_kinds.h"
+#include "daemon/core/text.h"
+#include "daemon/station/alarm_actions.h"
+#include "daemon/station/view.h"
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
 
@@ -27,12 +29,16 @@ static struct alarm_hand hand_of(struct control_request *rq, const json_t *args)
 
 static void op_list(struct control_request *rq, json_t *args, void *context)
 {
-	control_answer(rq, json_pack("{s:o}", "alarms", alarm_hands_list(context)));
+	struct ops *ops = context;
+
+	control_answer(rq, json_pack("{s:o}", "alarms", alarm_actions_list(ops->station)));
 }
 
 static void op_watch(struct control_request *rq, json_t *args, void *context)
 {
-	alarm_hands_watch(context, rq);
+	struct ops *ops = context;
+
+	alarm_actions_watch(ops->station, rq);
 }
 
 /* --- which ones --- */
@@ -67,12 +73,12 @@ static bool is_chosen(const struct chosen *c, const struct alarm *alarm)
 }
 
 /* How many the name means. */
-static unsigned choose(struct station *s, const char *name, enum wanted wanted, struct chosen *c)
+static unsigned choose(struct ops *ops, const char *name, enum wanted wanted, struct chosen *c)
 {
 	const struct alarm *e = NULL;
 	unsigned found = 0;
 
-	while ((e = alarms_next(judge_alarms(s->judge), e))) {
+	while ((e = alarms_next(judge_alarms(ops->judge), e))) {
 		if (!is_wanted(e, wanted) || !alarm_name_means(name, e)) {
 			continue;
 		}
@@ -85,14 +91,14 @@ static unsigned choose(struct station *s, const char *name, enum wanted wanted, 
 }
 
 /* Say why no alarm was found. */
-static void refuse_name(struct station *s, struct control_request *rq, const char *name,
+static void refuse_name(struct ops *ops, struct control_request *rq, const char *name,
 			enum wanted wanted)
 {
 	const struct alarm *e = NULL;
 	static const char list[] = "fcmctl alarm list shows the names; a name is OBJECT/CODE, or "
 				   "OBJECT for all of it";
 
-	while (wanted == NEW_ONES && (e = alarms_next(judge_alarms(s->judge), e))) {
+	while (wanted == NEW_ONES && (e = alarms_next(judge_alarms(ops->judge), e))) {
 		if (alarm_stands(e) && alarm_name_means(name, e)) {
 			control_fail(rq, "refused", "nothing more to do", NULL,
 				     "%s/%s was acknowledged by %s", e->object, e->code,
@@ -105,7 +111,7 @@ static void refuse_name(struct station *s, struct control_request *rq, const cha
 }
 
 /* All names of "names" before anything is done. False: refused, answered. */
-static bool choose_all(struct station *s, struct control_request *rq, json_t *args,
+static bool choose_all(struct ops *ops, struct control_request *rq, json_t *args,
 		       enum wanted wanted, struct chosen *c)
 {
 	json_t *names = json_object_get(args, "names"), *name;
@@ -114,22 +120,22 @@ static bool choose_all(struct station *s, struct control_request *rq, json_t *ar
 	json_array_foreach (names, n, name) {
 		const char *text = json_string_value(name);
 
-		if (choose(s, text, wanted, c) == 0) {
-			refuse_name(s, rq, text, wanted);
+		if (choose(ops, text, wanted, c) == 0) {
+			refuse_name(ops, rq, text, wanted);
 			return false;
 		}
 	}
 	return true;
 }
 
-static void answer(struct station *s, struct control_request *rq, const struct chosen *c)
+static void answer(struct ops *ops, struct control_request *rq, const struct chosen *c)
 {
 	json_t *list = json_array();
 
 	for (unsigned n = 0; n < c->count; n++) {
-		json_array_append_new(list, alarm_hands_json(c->alarm[n]));
+		json_array_append_new(list, alarm_actions_json(c->alarm[n]));
 	}
-	alarm_hands_drain(s);
+	view_judge(ops->station); /* status shows what was done */
 	control_answer(rq, json_pack("{s:o}", "alarms", list));
 }
 
@@ -138,11 +144,9 @@ static bool dry(struct control_request *rq, const json_t *args, const char *doin
 		const struct chosen *c)
 {
 	char names[400] = "";
-	size_t used = 0;
 
-	for (unsigned n = 0; n < c->count && used < sizeof(names); n++) {
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s/%s",
-					 n > 0 ? ", " : "", c->alarm[n]->object, c->alarm[n]->code);
+	for (unsigned n = 0; n < c->count; n++) {
+		text_list(names, sizeof(names), "%s/%s", c->alarm[n]->object, c->alarm[n]->code);
 	}
 	return control_dry(rq, args, "would %s %s", doing, names);
 }
@@ -159,17 +163,17 @@ static void op_deed(struct control_request *rq, json_t *args, void *context)
 {
 	const struct deed *deed = control_op(rq)->data;
 	struct alarm_hand hand = hand_of(rq, args);
-	struct station *s = context;
+	struct ops *ops = context;
 	struct chosen c = {.count = 0};
 
-	if (!choose_all(s, rq, args, deed->wanted, &c) || dry(rq, args, deed->doing, &c)) {
+	if (!choose_all(ops, rq, args, deed->wanted, &c) || dry(rq, args, deed->doing, &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
-		deed->act(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code, &hand,
+		deed->act(judge_alarms(ops->judge), c.alarm[n]->object, c.alarm[n]->code, &hand,
 			  NULL);
 	}
-	answer(s, rq, &c);
+	answer(ops, rq, &c);
 }
 
 static const struct deed acknowledging = {NEW_ONES, "acknowledge", alarms_acknowledge};
@@ -177,11 +181,11 @@ static const struct deed resuming = {PAUSED_ONES, "end the pause of", alarms_res
 
 /* --- pauses --- */
 
-static bool is_group(const struct station *s, const char *object)
+static bool is_group(const struct ops *ops, const char *object)
 {
-	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
+	for (unsigned n = 0; n < ops->publisher_status->groups; n++) {
 		if (strncmp(object, "group ", 6) == 0 &&
-		    strcmp(s->publisher_status.group[n].name, object + 6) == 0) {
+		    strcmp(ops->publisher_status->group[n].name, object + 6) == 0) {
 			return true;
 		}
 	}
@@ -194,14 +198,14 @@ static void note_param(void *context, struct param *p)
 }
 
 /* A parameter, or what parameters are of, with its tower. False: there is no such thing. */
-static bool complete_part(struct station *s, char *object, size_t size, enum reason_of *ret_of)
+static bool complete_part(struct ops *ops, char *object, size_t size, enum reason_of *ret_of)
 {
 	struct param *p = NULL;
 	size_t length = strlen(object);
 	const char *at;
 	unsigned dots = 0;
 
-	params_match(s->params, object, note_param, &p);
+	params_match(ops->params, object, note_param, &p);
 	if (!p) {
 		return false;
 	}
@@ -222,7 +226,7 @@ static bool complete_part(struct station *s, char *object, size_t size, enum rea
 }
 
 /* The object of a name in full, and of what sort it is. False: there is no such thing. */
-static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES],
+static bool complete_object(struct ops *ops, char object[ALARM_OBJECT_BYTES],
 			    enum reason_of *ret_of)
 {
 	static const char feed[] = "feed ";
@@ -232,18 +236,19 @@ static bool complete_object(struct station *s, char object[ALARM_OBJECT_BYTES],
 		*ret_of = OF_THING;
 		return true;
 	}
-	if (is_group(s, object)) {
+	if (is_group(ops, object)) {
 		*ret_of = OF_GROUP;
 		return true;
 	}
 	if (strncmp(object, feed, before) == 0) {
-		bool found = complete_part(s, object + before, ALARM_OBJECT_BYTES - before, ret_of);
+		bool found =
+			complete_part(ops, object + before, ALARM_OBJECT_BYTES - before, ret_of);
 
 		found = found && *ret_of == OF_FLOOR;
 		*ret_of = OF_FEED;
 		return found;
 	}
-	return complete_part(s, object, ALARM_OBJECT_BYTES, ret_of);
+	return complete_part(ops, object, ALARM_OBJECT_BYTES, ret_of);
 }
 
 /* An alarm that this object can never have. */
@@ -264,7 +269,7 @@ static void refuse_code(struct control_request *rq, const char *object, enum rea
 }
 
 /* An alarm that is not active yet: its name has to be complete. */
-static void pause_ahead(struct station *s, struct control_request *rq, const json_t *args,
+static void pause_ahead(struct ops *ops, struct control_request *rq, const json_t *args,
 			const char *name, double seconds, const struct alarm_hand *hand)
 {
 	char object[ALARM_OBJECT_BYTES], code[ALARM_CODE_BYTES];
@@ -278,7 +283,7 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 			"fcmctl alarm list shows active alarms; name one that is not active in "
 			"full: link2/link-dark",
 			NULL, "no alarm \"%.80s\" is active", name);
-	} else if (!complete_object(s, object, &of)) {
+	} else if (!complete_object(ops, object, &of)) {
 		control_fail(rq, "usage",
 			     "objects are like floor3.fcm.humidity, floor3, link2, clock", NULL,
 			     "there is no \"%.64s\"", object);
@@ -286,35 +291,35 @@ static void pause_ahead(struct station *s, struct control_request *rq, const jso
 		refuse_code(rq, object, of, code);
 	} else if (control_dry(rq, args, "would pause %s/%s, which is not active", object, code)) {
 		return;
-	} else if (alarms_pause(judge_alarms(s->judge), object, code, seconds, hand, now_both(),
-				&error) < 0) {
+	} else if (alarms_pause(judge_alarms(ops->judge), object, code, seconds, hand,
+				station_now(), &error) < 0) {
 		control_fail_error(rq, "refused", &error, NULL);
 	} else {
-		c.alarm[0] = alarms_find(judge_alarms(s->judge), object, code);
-		answer(s, rq, &c);
+		c.alarm[0] = alarms_find(judge_alarms(ops->judge), object, code);
+		answer(ops, rq, &c);
 	}
 }
 
 static void op_pause(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	double seconds = arg_number(args, "seconds", 0);
 	const char *name = arg_text(args, "name");
 	struct alarm_hand hand = hand_of(rq, args);
 	struct chosen c = {.count = 0};
 
-	if (choose(s, name, STANDING_ONES, &c) == 0) {
-		pause_ahead(s, rq, args, name, seconds, &hand);
+	if (choose(ops, name, STANDING_ONES, &c) == 0) {
+		pause_ahead(ops, rq, args, name, seconds, &hand);
 		return;
 	}
 	if (dry(rq, args, "pause", &c)) {
 		return;
 	}
 	for (unsigned n = 0; n < c.count; n++) {
-		alarms_pause(judge_alarms(s->judge), c.alarm[n]->object, c.alarm[n]->code, seconds,
-			     &hand, now_both(), NULL);
+		alarms_pause(judge_alarms(ops->judge), c.alarm[n]->object, c.alarm[n]->code,
+			     seconds, &hand, station_now(), NULL);
 	}
-	answer(s, rq, &c);
+	answer(ops, rq, &c);
 }
 
 #define NAMES                                                                                      \
@@ -331,6 +336,6 @@ const struct control_op alarm_ops[] = {
 		      REASON(true, REASON_MAX), DRY_RUN)},
 	{"alarm.resume", ACCESS_OPERATOR, op_deed, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN),
 	 .data = &resuming},
-	{"alarm.watch", ACCESS_READER, op_watch, "be told of each change of an alarm"},
+	{"alarm.watch", ACCESS_READER, op_watch, "get each change of an alarm"},
 	{0},
 };

@@ -5,11 +5,11 @@
 #include "daemon/station/questions.h"
 #include "slowctl/query/ask.h"
 
-bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link)
+bool link_arg(struct ops *ops, struct control_request *rq, const json_t *args, int *ret_link)
 {
 	int link = (int)arg_int(args, "link", QUERY_ALL);
 
-	if (link != QUERY_ALL && !s->link[link].enabled) {
+	if (link != QUERY_ALL && !ops->link[link].enabled) {
 		control_fail(rq, "usage", "give it a floor in [link] of the configuration", NULL,
 			     "link %d is not configured", link);
 		return false;
@@ -29,11 +29,12 @@ static int ask_operation(struct query *q, const struct question *n, json_t **ret
 	return query_ask(q, n->op, n->args, n->names, ret_json);
 }
 
-struct question question_of(struct control_request *rq, json_t *args)
+struct question question_of(struct ops *ops, struct control_request *rq, json_t *args)
 {
 	const struct question *described = control_op(rq)->data;
 	struct question n = *described;
 
+	n.asker = ops;
 	n.rq = rq;
 	n.args = args;
 	n.op = control_op(rq)->name;
@@ -43,10 +44,11 @@ struct question question_of(struct control_request *rq, json_t *args)
 
 void ask_database(struct control_request *rq, json_t *args, void *context)
 {
-	struct question n = question_of(rq, args);
+	struct ops *ops = context;
+	struct question n = question_of(ops, rq, args);
 	int link;
 
-	if (link_arg(context, rq, args, &link)) {
-		questions_ask(context, &n);
+	if (link_arg(ops, rq, args, &link)) {
+		questions_ask(ops->station, &n);
 	}
 }

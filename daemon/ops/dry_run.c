@@ -82,17 +82,17 @@ static json_t *repeat_json(const struct param *p, uint64_t id)
 			 (json_int_t)id, "text", text);
 }
 
-static json_t *would_json(struct station *s, const struct engine_request *q, const struct param *p,
+static json_t *would_json(struct ops *ops, const struct engine_request *q, const struct param *p,
 			  bool yes)
 {
 	bool dangerous = p->kind->danger == PARAM_DANGEROUS;
 	double wanted = q->action ? NAN : param_from_raw(p->kind, param_to_raw(p->kind, q->value));
-	uint64_t behind = q->action ? 0 : engine_last_set(s->engine, p);
-	struct engine_now now = now_both();
-	enum param_quality quality = engine_quality(s->engine, p, now);
-	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(s->engine, p, now);
+	uint64_t behind = q->action ? 0 : engine_last_set(ops->engine, p);
+	struct engine_now now = station_now();
+	enum param_quality quality = engine_quality(ops->engine, p, now);
+	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(ops->engine, p, now);
 	bool unchanged = !q->action && is_so(p, wanted, behind, quality);
-	const struct param *needs = params_sibling(s->params, p, p->kind->needs);
+	const struct param *needs = params_sibling(ops->params, p, p->kind->needs);
 	char text[400];
 
 	if (q->action) {
@@ -160,17 +160,17 @@ static int check_trip(struct params *params, const struct engine_request *q, con
 		       p->name, see->name);
 }
 
-int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
+int dry_run(struct ops *ops, const struct engine_request *q, const struct param *p, bool yes,
 	    json_t **ret_json, struct sc_error *error)
 {
 	uint64_t id;
-	int r = engine_check(s->engine, q, now_both(), &id, error);
+	int r = engine_check(ops->engine, q, station_now(), &id, error);
 
-	r = r ? r : check_trip(s->params, q, p, error);
-	r = r ? r : check_power(s->params, q, p, error);
+	r = r ? r : check_trip(ops->params, q, p, error);
+	r = r ? r : check_power(ops->params, q, p, error);
 	if (r < 0 && r != -EPERM) {
 		return r;
 	}
-	*ret_json = r == 1 ? repeat_json(p, id) : would_json(s, q, p, yes);
+	*ret_json = r == 1 ? repeat_json(p, id) : would_json(ops, q, p, yes);
 	return r < 0 ? r : 0;
 }

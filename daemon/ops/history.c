@@ -20,7 +20,9 @@
 static void tell_runs(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
 	if (r == 0) {
-		json_object_set_new(answer, "current", json_integer(n->station->run.state.number));
+		const struct ops *ops = n->asker;
+
+		json_object_set_new(answer, "current", json_integer(ops->run->state.number));
 	}
 	questions_tell(n, r, answer, error);
 }
@@ -38,6 +40,7 @@ static void tell_command(struct question *n, int r, json_t *answer, const struct
 /* The parameter is the dictionary's: one that was never sampled nor set has an empty history. */
 static void tell_history(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
+	const struct ops *ops = n->asker;
 	struct param *p;
 
 	if ((r == -ENODATA || r == -ENOENT) && !error->code[0]) {
@@ -45,7 +48,7 @@ static void tell_history(struct question *n, int r, json_t *answer, const struct
 				   "before", "rows", "sets");
 		r = answer ? 0 : -ENOMEM;
 	}
-	if (r == 0 && params_find(n->station->params, n->what, &p, NULL) == 0) {
+	if (r == 0 && params_find(ops->params, n->what, &p, NULL) == 0) {
 		json_object_set_new(answer, "unit", json_string(p->kind->unit));
 		json_object_set_new(answer, "kept", json_boolean(p->kind->history_s > 0));
 		json_object_set_new(answer, "limits", status_limits(p->kind));
@@ -55,11 +58,11 @@ static void tell_history(struct question *n, int r, json_t *answer, const struct
 
 static void op_history(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	struct question n = question_of(rq, args);
+	struct ops *ops = context;
+	struct question n = question_of(ops, rq, args);
 	struct sc_error error = {0};
 	struct param *p;
-	int r = params_find(s->params, arg_text(args, "name"), &p, &error);
+	int r = params_find(ops->params, arg_text(args, "name"), &p, &error);
 
 	if (r < 0) {
 		refuse_command(rq, r, &error, 0);
@@ -67,21 +70,21 @@ static void op_history(struct control_request *rq, json_t *args, void *context)
 	}
 	json_object_set_new(args, "name", json_string(p->name));
 	n.what = p->name;
-	questions_ask(s, &n);
+	questions_ask(ops->station, &n);
 }
 
 /* An action has no value. */
-static json_t *name_of(struct station *s, const struct param *p)
+static json_t *name_of(struct ops *ops, const struct param *p)
 {
 	return p->kind->access == PARAM_ACTION ? NULL : json_string(p->name);
 }
 
 /* The full names of all that matches; NULL: refused, answered. */
-static json_t *names_arg(struct station *s, struct control_request *rq, json_t *args)
+static json_t *names_arg(struct ops *ops, struct control_request *rq, json_t *args)
 {
 	json_t *patterns = json_object_get(args, "names"), *all = json_pack("[s]", "*");
 	json_t *names =
-		match_patterns(s, rq, json_array_size(patterns) > 0 ? patterns : all, name_of);
+		match_patterns(ops, rq, json_array_size(patterns) > 0 ? patterns : all, name_of);
 
 	json_decref(all);
 	if (names && json_array_size(names) == 0) {
@@ -95,11 +98,12 @@ static json_t *names_arg(struct station *s, struct control_request *rq, json_t *
 
 static void op_ask_names(struct control_request *rq, json_t *args, void *context)
 {
-	struct question n = question_of(rq, args);
+	struct ops *ops = context;
+	struct question n = question_of(ops, rq, args);
 
-	n.names = names_arg(context, rq, args);
+	n.names = names_arg(ops, rq, args);
 	if (n.names) {
-		questions_ask(context, &n);
+		questions_ask(ops->station, &n);
 	}
 }
 

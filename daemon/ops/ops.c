@@ -6,6 +6,7 @@
 #include "daemon/ops/private.h"
 
 #include "daemon/capture/watch.h"
+#include "daemon/station/view.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
 
@@ -22,17 +23,17 @@ static json_t *you_json(const struct control_request *rq)
 
 static void op_info(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 
-	control_answer(rq,
-		       json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o}", "version",
-				 FCM_VERSION, "board", (int)s->config.instance,
-				 FIELD(&s->config.daemon, name), "pid", (int)getpid(), "started",
-				 json_time(s->started_utc_ns), FIELD(&s->config.store, database),
-				 FIELD(&s->config.data, monitor_endpoint),
-				 FIELD(&s->config.data, reserved_endpoint),
-				 FIELD(&s->config.board, device), "public_key", status_data_key(s),
-				 "you", you_json(rq)));
+	control_answer(rq, json_pack("{s:s,s:i,s:s,s:i,s:o,s:s,s:s,s:s,s:s,s:o,s:o}", "version",
+				     FCM_VERSION, "board", (int)ops->config->instance,
+				     FIELD(&ops->config->daemon, name), "pid", (int)getpid(),
+				     "started", json_time(ops->started_utc_ns),
+				     FIELD(&ops->config->store, database),
+				     FIELD(&ops->config->data, monitor_endpoint),
+				     FIELD(&ops->config->data, reserved_endpoint),
+				     FIELD(&ops->config->board, device), "public_key",
+				     status_data_key(ops), "you", you_json(rq)));
 }
 
 static void op_status(struct control_request *rq, json_t *args, void *context)
@@ -83,16 +84,16 @@ static json_t *telemetry_json(const struct station_link *l)
 
 static void op_link_show(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	json_t *j;
 	int link;
 
-	if (!link_arg(s, rq, args, &link)) {
+	if (!link_arg(ops, rq, args, &link)) {
 		return;
 	}
-	j = status_link(s, (unsigned)link);
-	json_object_set_new(j, "registers", registers_json(watch_link(s->watch, (unsigned)link)));
-	json_object_set_new(j, "floor_telemetry", telemetry_json(&s->link[link]));
+	j = status_link(ops, (unsigned)link);
+	json_object_set_new(j, "registers", registers_json(watch_link(ops->watch, (unsigned)link)));
+	json_object_set_new(j, "floor_telemetry", telemetry_json(&ops->link[link]));
 	control_answer(rq, j);
 }
 
@@ -113,11 +114,11 @@ static json_t *histogram_json(const struct phase *p)
 	return json_pack("{s:i,s:o}", "bin_ps", PHASE_BIN_PS, "bins", bins);
 }
 
-static json_t *phase_json(struct station *s, unsigned link)
+static json_t *phase_json(struct ops *ops, unsigned link)
 {
-	json_t *phase = status_phase(s, link);
+	json_t *phase = status_phase(ops, link);
 
-	json_object_set_new(phase, "histogram", histogram_json(s->link[link].phase));
+	json_object_set_new(phase, "histogram", histogram_json(ops->link[link].phase));
 	return phase;
 }
 
@@ -133,25 +134,25 @@ static void op_phase_show(struct control_request *rq, json_t *args, void *contex
 
 static void op_phase_accept(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	const char *why = arg_text(args, "reason"), *who = control_peer(rq)->who;
 	struct phase_reference r;
 	struct phase_judgement j;
 	json_t *answer;
 	int link;
 
-	if (!link_arg(s, rq, args, &link)) {
+	if (!link_arg(ops, rq, args, &link)) {
 		return;
 	}
-	if (links_other_floor(s, (unsigned)link)) {
+	if (links_other_floor(ops->station, (unsigned)link)) {
 		control_fail(rq, "refused", "swap the fibres back first", NULL,
 			     "link %d: another floor than configured is on it", link);
 		return;
 	}
-	if (!restore_done(s, rq, "a new reference")) {
+	if (!restore_done(ops->station, rq, "a new reference")) {
 		return;
 	}
-	if (phase_candidate(s->link[link].phase, now_utc_ns(), &r) < 0) {
+	if (phase_candidate(ops->link[link].phase, now_utc_ns(), &r) < 0) {
 		control_fail(rq, "refused", "wait until the link is locked and has been sampled",
 			     NULL, "link %d has no mean phase to accept", link);
 		return;
@@ -160,12 +161,13 @@ static void op_phase_accept(struct control_request *rq, json_t *args, void *cont
 			link)) {
 		return;
 	}
-	phase_accept(s->link[link].phase, now_utc_ns(), &r);
-	store_put_phase_reference(s->store, (unsigned)link, &r, who, why);
+	phase_accept(ops->link[link].phase, now_utc_ns(), &r);
+	store_put_phase_reference(ops->store, (unsigned)link, &r, who, why);
 	j = (struct phase_judgement){.verdict = PHASE_FIRST, .mean_ps = r.phase_ps};
-	store_put_phase_event(s->store, (unsigned)link, &j, who, why, now_utc_ns());
+	store_put_phase_event(ops->store, (unsigned)link, &j, who, why, now_utc_ns());
 	log_event(LOG_NOTICE, "phase", link, LOG_ID_PHASE,
 		  "link %d: new reference %.1f ps accepted by %s: %s", link, r.phase_ps, who, why);
+	view_judge(ops->station); /* status shows what was done */
 	answer = status_reference(&r);
 	json_object_set_new(answer, "link", json_integer(link));
 	control_answer(rq, answer);
@@ -186,11 +188,11 @@ static void op_consumer_list(struct control_request *rq, json_t *args, void *con
 /* --- runs --- */
 
 /* What a dry run of either adds while the slice is unknown. */
-static const char *slice_words(const struct station *s)
+static const char *slice_words(const struct ops *ops)
 {
 	struct clock_view v;
 
-	clock_get_view(s->clock, &v);
+	clock_get_view(ops->clock, &v);
 	return v.label.anchor_tai_ns == FCM_NO_TAI
 		       ? "; its number is unknown, because there is no time yet"
 		       : "";
@@ -198,23 +200,24 @@ static const char *slice_words(const struct station *s)
 
 static void op_run_start(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 
-	if (runs_may_start(s, rq) && restore_done(s, rq, "the beginning of a run") &&
+	if (runs_may_start(ops->station, rq) &&
+	    restore_done(ops->station, rq, "the beginning of a run") &&
 	    !control_dry(rq, args, "would begin run %u at the next slice border%s",
-			 s->run.state.last + 1, slice_words(s))) {
-		runs_start(s, arg_words(args, "note"), rq);
+			 ops->run->state.last + 1, slice_words(ops))) {
+		runs_start(ops->station, arg_words(args, "note"), rq);
 	}
 }
 
 static void op_run_stop(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 
-	if (runs_may_stop(s, rq) && restore_done(s, rq, "the end of a run") &&
+	if (runs_may_stop(ops->station, rq) && restore_done(ops->station, rq, "the end of a run") &&
 	    !control_dry(rq, args, "would end run %u at the next slice border%s",
-			 s->run.state.number, slice_words(s))) {
-		runs_stop(s, rq);
+			 ops->run->state.number, slice_words(ops))) {
+		runs_stop(ops->station, rq);
 	}
 }
 
@@ -254,37 +257,35 @@ const struct control_op *const station_op_tables[] = {station_ops,  record_ops, 
 						      history_ops,  alarm_ops,	serial_ops,
 						      snapshot_ops, safe_ops,	NULL};
 
-static void on_stop(struct station *s)
+static void on_stop(struct ops *ops)
 {
-	snapshots_stop(s);
-	safing_stop(s);
-	serial_stop(s);
-	relock_stop(s);
-	waiters_stop(s);
+	snapshots_stop(ops);
+	safing_stop(ops);
+	serial_stop(ops);
+	relock_stop(ops);
+	waiters_stop(ops);
 }
 
-static void on_progress(struct station *s, const struct engine_out *out)
+static void on_progress(struct ops *ops, const struct engine_out *out)
 {
-	safing_progress(s, out);
-	waiters_progress(s, out);
+	safing_progress(ops, out);
+	waiters_progress(ops, out);
 }
 
-int ops_start(struct station *s)
-{
-	int r = snapshots_start(s);
+const struct station_ops ops_handlers = {
+	.progress = on_progress,
+	.judged = relock_judged,
+	.stored = snapshots_stored,
+	.stop = on_stop,
+};
 
-	if (r < 0) {
-		return r;
-	}
-	s->ops = (struct station_ops){.progress = on_progress,
-				      .stored = snapshots_stored,
-				      .judged = relock_judged,
-				      .stop = on_stop};
-	return 0;
+int ops_start(struct ops *ops)
+{
+	return snapshots_start(ops);
 }
 
-void ops_tick(struct station *s)
+void ops_tick(struct ops *ops)
 {
-	relock_tick(s);
-	serial_tick(s);
+	relock_tick(ops);
+	serial_tick(ops);
 }

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/station/network_say.h"
+
 struct match {
-	struct station *s;
+	struct ops *ops;
 	json_t *found;
-	json_t *(*item)(struct station *s, const struct param *p);
+	json_t *(*item)(struct ops *ops, const struct param *p);
 	bool *seen; /* by the parameter's number */
 };
 
@@ -22,23 +24,23 @@ static void list_param(void *context, struct param *p)
 {
 	struct match *m = context;
 
-	json_array_append_new(m->found, status_param(m->s, p));
+	json_array_append_new(m->found, status_param(m->ops, p));
 }
 
 static void op_param_list(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	const char *pattern = arg_text(args, "pattern");
-	struct match m = {.s = s, .found = json_array()};
+	struct match m = {.ops = ops, .found = json_array()};
 
-	params_match(s->params, pattern ? pattern : "*", list_param, &m);
+	params_match(ops->params, pattern ? pattern : "*", list_param, &m);
 	control_answer(rq, json_pack("{s:o}", "parameters", m.found));
 }
 
 static void match_once(void *context, struct param *p)
 {
 	struct match *m = context;
-	json_t *item = m->seen[p->number] ? NULL : m->item(m->s, p);
+	json_t *item = m->seen[p->number] ? NULL : m->item(m->ops, p);
 
 	m->seen[p->number] = true;
 	if (item) {
@@ -46,17 +48,17 @@ static void match_once(void *context, struct param *p)
 	}
 }
 
-json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
-		       json_t *(*item)(struct station *s, const struct param *p))
+json_t *match_patterns(struct ops *ops, struct control_request *rq, json_t *patterns,
+		       json_t *(*item)(struct ops *ops, const struct param *p))
 {
-	struct match m = {.s = s, .item = item};
+	struct match m = {.ops = ops, .item = item};
 	struct sc_error error = {0};
 	struct param *p;
 	json_t *pattern;
 	size_t n;
 
 	m.found = json_array();
-	m.seen = calloc(params_count(s->params) + 1, sizeof(*m.seen));
+	m.seen = calloc(params_count(ops->params) + 1, sizeof(*m.seen));
 	if (!m.seen) {
 		control_fail(rq, "internal", "try again", NULL, "out of memory");
 		json_decref(m.found);
@@ -65,8 +67,8 @@ json_t *match_patterns(struct station *s, struct control_request *rq, json_t *pa
 	json_array_foreach (patterns, n, pattern) {
 		const char *text = json_string_value(pattern);
 
-		if (params_match(s->params, text, match_once, &m) == 0) {
-			params_find(s->params, text, &p, &error);
+		if (params_match(ops->params, text, match_once, &m) == 0) {
+			params_find(ops->params, text, &p, &error);
 			control_fail_error(rq, "usage", &error, NULL);
 			json_decref(m.found);
 			m.found = NULL;
@@ -132,14 +134,13 @@ struct engine_request request_of(const struct control_request *rq, const json_t 
 bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
 		     const struct sc_error *error)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	bool set = strcmp(op, "param.set") == 0;
 	struct engine_request request = request_of(rq, args);
 	struct param *p;
 	uint64_t id;
 
-	snprintf(s->access.origin, sizeof(s->access.origin), "%s", control_peer(rq)->origin);
-	snprintf(s->access.text, sizeof(s->access.text), "%s", error->message);
+	network_note_refused(ops->station, control_peer(rq)->origin, error->message);
 	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "refused to %s: %s",
 		  control_peer(rq)->origin, error->message);
 	if (control_is_dry(args)) {
@@ -147,17 +148,17 @@ bool station_refused(void *context, struct control_request *rq, const char *op, 
 	}
 	/* At a limited rate, so that refusals do not fill the disk; an event says how many there were. */
 	if ((!set && !request.action) || !request.parameter ||
-	    params_find(s->params, request.parameter, &p, NULL) < 0 ||
-	    !bucket_take(&s->access.rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
+	    params_find(ops->params, request.parameter, &p, NULL) < 0 ||
+	    !bucket_take(&ops->refused_rows, REFUSED_A_SECOND, REFUSED_BURST, now_mono_ns())) {
 		return false;
 	}
 	if (set && json_object_get(args, "value")) { /* what is missing is found after the role */
 		value_arg(p, args, &request.value, NULL);
 	}
-	if (engine_refuse(s->engine, &request, error->message, now_both(), &id) < 0) {
+	if (engine_refuse(ops->engine, &request, error->message, station_now(), &id) < 0) {
 		return false;
 	}
-	waiters_refused(s, id, rq, "refused", error);
+	waiters_refused(ops, id, rq, "refused", error);
 	return true;
 }
 
@@ -177,11 +178,11 @@ static bool is_rate(const struct param *ramp, double rate)
 
 /* The rate to set before `request`, an allowed set of `p`: *ret_first is a set of *ret_ramp (NULL: no rate to set) with the
  * requester and force of `request`. 0; -EINVAL: `p` does not ramp. */
-static int ramp_rate(struct station *s, const struct param *p, double rate,
+static int ramp_rate(struct ops *ops, const struct param *p, double rate,
 		     const struct engine_request *request, struct param **ret_ramp,
 		     struct engine_request *ret_first, struct sc_error *error)
 {
-	struct param *ramp = params_sibling(s->params, p, p->kind->settle_by);
+	struct param *ramp = params_sibling(ops->params, p, p->kind->settle_by);
 	uint64_t id;
 
 	*ret_ramp = NULL;
@@ -190,7 +191,7 @@ static int ramp_rate(struct station *s, const struct param *p, double rate,
 			       "%s does not ramp: it is there at once", p->name);
 	}
 	if (rate == 0 || is_rate(ramp, rate) ||
-	    engine_check(s->engine, request, now_both(), &id, NULL) != 0) {
+	    engine_check(ops->engine, request, station_now(), &id, NULL) != 0) {
 		return 0; /* a repeat, or what will be refused: no rate for that */
 	}
 	*ret_ramp = ramp;
@@ -202,12 +203,12 @@ static int ramp_rate(struct station *s, const struct param *p, double rate,
 }
 
 /* Dry run of it, added to `would`, the result of dry_run() for the set behind it. Errors as of engine_check(). */
-static int ramp_try(struct station *s, const struct param *ramp, const struct engine_request *first,
+static int ramp_try(struct ops *ops, const struct param *ramp, const struct engine_request *first,
 		    json_t *would, struct sc_error *error)
 {
 	uint64_t id;
 	char to[32];
-	int r = engine_check(s->engine, first, now_both(), &id, error);
+	int r = engine_check(ops->engine, first, station_now(), &id, error);
 
 	if (r < 0) {
 		return r;
@@ -234,12 +235,12 @@ struct asked {
  * needs no more: where the role does not allow `force`, it is sent without. False: refused,
  * answered.
  */
-static bool may_submit(struct station *s, struct control_request *rq, json_t *args,
+static bool may_submit(struct ops *ops, struct control_request *rq, json_t *args,
 		       struct engine_request *request, const struct param *p)
 {
 	char what[PARAM_NAME_MAX + 32];
 
-	if (!request->action && engine_safer(s->engine, p, request->value, now_both())) {
+	if (!request->action && engine_safer(ops->engine, p, request->value, station_now())) {
 		request->force = request->force && control_peer(rq)->role >= ACCESS_EXPERT;
 		return true;
 	}
@@ -252,8 +253,7 @@ static bool may_submit(struct station *s, struct control_request *rq, json_t *ar
 }
 
 /* Read the request, find the parameter, check the role. False: refused, answered. */
-static bool read_asked(struct station *s, struct control_request *rq, json_t *args,
-		       struct asked *ret)
+static bool read_asked(struct ops *ops, struct control_request *rq, json_t *args, struct asked *ret)
 {
 	double rate = arg_number(args, "rate", -1); /* an action has none */
 	struct engine_request *q = &ret->request;
@@ -261,32 +261,32 @@ static bool read_asked(struct station *s, struct control_request *rq, json_t *ar
 	int r;
 
 	*ret = (struct asked){.request = request_of(rq, args)};
-	r = params_find(s->params, q->parameter, &ret->p, &error);
+	r = params_find(ops->params, q->parameter, &ret->p, &error);
 	if (r == 0 && !q->action) {
 		r = value_arg(ret->p, args, &q->value, &error);
 	}
-	if (r == 0 && !may_submit(s, rq, args, q, ret->p)) {
+	if (r == 0 && !may_submit(ops, rq, args, q, ret->p)) {
 		return false;
 	}
 	if (r == 0 && rate >= 0) {
-		r = ramp_rate(s, ret->p, rate, q, &ret->ramp, &ret->rate, &error);
+		r = ramp_rate(ops, ret->p, rate, q, &ret->ramp, &ret->rate, &error);
 	}
 	if (r < 0) {
 		refuse_command(rq, r, &error, 0);
 		return false;
 	}
-	return !ret->ramp || may_submit(s, rq, args, &ret->rate, ret->ramp);
+	return !ret->ramp || may_submit(ops, rq, args, &ret->rate, ret->ramp);
 }
 
-static void try_dry(struct station *s, struct control_request *rq, json_t *args,
+static void try_dry(struct ops *ops, struct control_request *rq, json_t *args,
 		    const struct asked *a)
 {
 	struct sc_error error = {0};
 	json_t *would = NULL;
-	int r = dry_run(s, &a->request, a->p, arg_true(args, "yes"), &would, &error);
+	int r = dry_run(ops, &a->request, a->p, arg_true(args, "yes"), &would, &error);
 
 	if (r == 0 && a->ramp) {
-		r = ramp_try(s, a->ramp, &a->rate, would, &error);
+		r = ramp_try(ops, a->ramp, &a->rate, would, &error);
 		json_decref(r < 0 ? would : NULL);
 		would = r < 0 ? NULL : would;
 	}
@@ -312,47 +312,47 @@ static bool confirmed(struct control_request *rq, json_t *args, const struct par
 
 static void op_submit(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
-	struct engine_now now = now_both();
+	struct ops *ops = context;
+	struct engine_now now = station_now();
 	struct sc_error error = {0};
 	struct asked a;
 	uint64_t id = 0;
 	int r = 0;
 
-	if (!read_asked(s, rq, args, &a)) {
+	if (!read_asked(ops, rq, args, &a)) {
 		return;
 	}
 	if (control_is_dry(args)) {
-		try_dry(s, rq, args, &a);
+		try_dry(ops, rq, args, &a);
 		return;
 	}
 	if (!confirmed(rq, args, a.p) || !confirmed(rq, args, a.ramp)) {
 		return;
 	}
 	if (a.ramp) {
-		r = engine_submit(s->engine, &a.rate, now, &id, &error);
+		r = engine_submit(ops->engine, &a.rate, now, &id, &error);
 		a.request.after = id;
 	}
-	r = r ? r : engine_submit(s->engine, &a.request, now, &id, &error);
+	r = r ? r : engine_submit(ops->engine, &a.request, now, &id, &error);
 	if (r < 0) {
-		waiters_refused(s, id, rq, code_of(r), &error);
+		waiters_refused(ops, id, rq, code_of(r), &error);
 	} else {
-		waiters_wait(s, id, rq, !arg_false(args, "wait"));
+		waiters_wait(ops, id, rq, !arg_false(args, "wait"));
 	}
 	if (r == 1) {
-		waiters_repeat(s, id);
+		waiters_repeat(ops, id);
 	}
 }
 
 /* A command that was not sent is cancelled at once; a ramp is stopped by another command, which has an end of its own. */
 static void op_command_cancel(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	uint64_t id = (uint64_t)arg_int(args, "command", 0), stop = 0;
 	struct engine_request by = request_of(rq, args);
 	struct sc_error error = {0};
 	bool ramp;
-	int r = engine_check_cancel(s->engine, id, now_both(), &ramp, &error);
+	int r = engine_check_cancel(ops->engine, id, station_now(), &ramp, &error);
 
 	if (r == 0 && control_dry(rq, args,
 				  ramp ? "would stop command %llu where its value is now"
@@ -360,11 +360,11 @@ static void op_command_cancel(struct control_request *rq, json_t *args, void *co
 				  (unsigned long long)id)) {
 		return;
 	}
-	r = r == 0 ? engine_cancel(s->engine, id, &by, now_both(), &stop, &error) : r;
+	r = r == 0 ? engine_cancel(ops->engine, id, &by, station_now(), &stop, &error) : r;
 	if (r < 0) {
 		refuse_command(rq, r, &error, id);
 	} else if (stop) {
-		waiters_wait(s, stop, rq, true);
+		waiters_wait(ops, stop, rq, true);
 	} else {
 		control_answer(rq, command_number(id));
 	}

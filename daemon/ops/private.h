@@ -7,7 +7,11 @@
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
 #include "daemon/ops/ops.h"
-#include "daemon/station/station.h"
+#include "daemon/station/base.h"
+#include "daemon/station/lifecycle.h"
+#include "daemon/station/links.h"
+#include "daemon/station/records.h"
+#include "daemon/station/runs.h"
 #include "daemon/store/store.h"
 #include "slowctl/engine/engine.h"
 #include "slowctl/param/param.h"
@@ -36,55 +40,49 @@ struct question;
 	CONTROL_ARG("names", ARG_TEXTS, required, required, 256,                                   \
 		    .about = "names of parameters, or patterns: floor3.*")
 
-static inline struct engine_now now_both(void)
-{
-	return (struct engine_now){now_mono_ns(), now_utc_ns()};
-}
-
 extern const struct control_op record_ops[], param_ops[], history_ops[], snapshot_ops[], safe_ops[],
 	serial_ops[], alarm_ops[];
 
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
-bool link_arg(struct station *s, struct control_request *rq, const json_t *args, int *ret_link);
+bool link_arg(struct ops *ops, struct control_request *rq, const json_t *args, int *ret_link);
 
 /* {"command": id} */
 json_t *command_number(uint64_t id);
 /* What the operation asks of the database. Its data is a struct question with `what`, `tell` and `ask` where they are not
  * the usual ones. */
-struct question question_of(struct control_request *rq, json_t *args);
+struct question question_of(struct ops *ops, struct control_request *rq, json_t *args);
 /* The handler of operations that the database answers. */
 void ask_database(struct control_request *rq, json_t *args, void *context);
 
 /* --- status.c: objects of schemas/control.md; new references --- */
 
-json_t *status_json(struct station *s);
-json_t *status_link(struct station *s, unsigned link);
-json_t *status_phase(struct station *s, unsigned link);
-json_t *status_clock(struct station *s);
-json_t *status_groups(struct station *s);
-json_t *status_members(struct station *s);
-json_t *status_doors(struct station *s);
-json_t *status_feed(struct station *s); /* null: not configured */
-json_t *status_param(struct station *s, const struct param *p);
+json_t *status_json(struct ops *ops);
+json_t *status_link(struct ops *ops, unsigned link);
+json_t *status_phase(struct ops *ops, unsigned link);
+json_t *status_clock(struct ops *ops);
+json_t *status_groups(struct ops *ops);
+json_t *status_members(struct ops *ops);
+json_t *status_doors(struct ops *ops);
+json_t *status_feed(struct ops *ops); /* null: not configured */
+json_t *status_param(struct ops *ops, const struct param *p);
 /* Of what is set: beyond them only with force. Of what is measured: beyond them it is an alarm. Null: none. */
 json_t *status_limits(const struct param_kind *k);
 /* A value of it as Parameter has it: a number, a bool, the word of an enum. */
 json_t *status_value(const struct param *p, double value);
 /* By which consumers know us; null: data are not encrypted. */
-json_t *status_data_key(const struct station *s);
+json_t *status_data_key(const struct ops *ops);
 /* A list of `item` of the wanted link (QUERY_ALL: of each enabled one). */
-json_t *status_links(struct station *s, int wanted,
-		     json_t *(*item)(struct station *s, unsigned link));
+json_t *status_links(struct ops *ops, int wanted, json_t *(*item)(struct ops *ops, unsigned link));
 json_t *status_reference(const struct phase_reference *r);
 /* record.c */
-json_t *status_record(struct station *s);
+json_t *status_record(struct ops *ops);
 
 /* --- param.c --- */
 
 /* What `patterns` match, each parameter once, in their order, made into JSON by `item`; it leaves out what it gives NULL
  * for. NULL: refused (one matches nothing), answered. */
-json_t *match_patterns(struct station *s, struct control_request *rq, json_t *patterns,
-		       json_t *(*item)(struct station *s, const struct param *p));
+json_t *match_patterns(struct ops *ops, struct control_request *rq, json_t *patterns,
+		       json_t *(*item)(struct ops *ops, const struct param *p));
 /* What the peer asks of the engine with these arguments: "name", "force", "reason", "client_id". */
 struct engine_request request_of(const struct control_request *rq, const json_t *args);
 /* Refused in the words of `error`, `id` the number of an existing command; 0: none. */
@@ -92,30 +90,30 @@ void refuse_command(struct control_request *rq, int r, const struct sc_error *er
 
 /* dry_run.c: what the request, of parameter `p`, would do. 0 and the answer, or as engine_submit()
  * would fail; of -EPERM, an interlock, the answer is there as well: what it would be once that is over. */
-int dry_run(struct station *s, const struct engine_request *q, const struct param *p, bool yes,
+int dry_run(struct ops *ops, const struct engine_request *q, const struct param *p, bool yes,
 	    json_t **ret_json, struct sc_error *error);
 
 /* snapshots.c: the store's answer, to whichever row. Stop: while clients can still be answered. */
-void snapshots_stored(struct station *s, const struct store_done *done);
-int snapshots_start(struct station *s);
-void snapshots_stop(struct station *s);
+void snapshots_stored(struct ops *ops, const struct store_done *done);
+int snapshots_start(struct ops *ops);
+void snapshots_stop(struct ops *ops);
 
 /* safe.c */
-void safing_progress(struct station *s, const struct engine_out *out);
-void safing_stop(struct station *s);
+void safing_progress(struct ops *ops, const struct engine_out *out);
+void safing_stop(struct ops *ops);
 
 /* --- waiters.c --- */
 
 /* The client of `rq` waits for the end of command `id` (to_end), or for its journal row. */
-void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end);
+void waiters_wait(struct ops *ops, uint64_t id, struct control_request *rq, bool to_end);
 /* Answer a refusal of engine_submit() when it is known whether the journal has it, with its number
  * if so. `id` 0: at once. `code`: of schemas/control.md. */
-void waiters_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
+void waiters_refused(struct ops *ops, uint64_t id, struct control_request *rq, const char *code,
 		     const struct sc_error *error);
 /* A client repeated this command: what its waiters wait for has perhaps been said already, and is said again. */
-void waiters_repeat(struct station *s, uint64_t id);
-void waiters_progress(struct station *s, const struct engine_out *out);
-void waiters_stop(struct station *s);
+void waiters_repeat(struct ops *ops, uint64_t id);
+void waiters_progress(struct ops *ops, const struct engine_out *out);
+void waiters_stop(struct ops *ops);
 
 /* --- relock.c --- */
 
@@ -123,10 +121,10 @@ void waiters_stop(struct station *s);
 void op_relock(struct control_request *rq, json_t *args,
 	       void *context); /* link.reset, link.align */
 void op_soak(struct control_request *rq, json_t *args, void *context);
-void relock_judged(struct station *s, unsigned link, const struct phase_judgement *j);
-void relock_tick(struct station *s);
-void relock_stop(struct station *s);
+void relock_judged(struct ops *ops, unsigned link, const struct phase_judgement *j);
+void relock_tick(struct ops *ops);
+void relock_stop(struct ops *ops);
 
 /* serial.c: sessions whose clients are gone are closed; all sessions end. */
-void serial_tick(struct station *s);
-void serial_stop(struct station *s);
+void serial_tick(struct ops *ops);
+void serial_stop(struct ops *ops);

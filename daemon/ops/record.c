@@ -4,11 +4,12 @@
 
 #include "daemon/core/text.h"
 #include "daemon/station/base.h"
+#include "daemon/station/view.h"
 
-static bool take_links(struct station *s, struct control_request *rq, json_t *links,
+static bool take_links(struct ops *ops, struct control_request *rq, json_t *links,
 		       unsigned *ret_links)
 {
-	unsigned there = station_links(s), wanted = 0;
+	unsigned there = station_links(ops->station), wanted = 0;
 	json_t *j;
 	size_t n;
 
@@ -22,7 +23,7 @@ static bool take_links(struct station *s, struct control_request *rq, json_t *li
 		}
 		wanted |= 1u << link;
 	}
-	*ret_links = wanted ? wanted : s->config.record.links & there;
+	*ret_links = wanted ? wanted : ops->config->record.links & there;
 	if (*ret_links == 0) {
 		control_fail(rq, "usage", "fcmctl record start --links 0", NULL,
 			     "none of the links of [record] links is configured");
@@ -31,13 +32,13 @@ static bool take_links(struct station *s, struct control_request *rq, json_t *li
 }
 
 /* What the disk says to it is not tried. */
-static void start_dry(struct station *s, struct control_request *rq, const json_t *args,
+static void start_dry(struct ops *ops, struct control_request *rq, const json_t *args,
 		      const struct record_spec *spec, double for_s)
 {
 	struct recorder_status v;
 	char links[32], span[40] = "until it is stopped";
 
-	recorder_get_status(s->recorder, &v);
+	recorder_get_status(ops->recorder, &v);
 	if (v.active) {
 		control_fail(rq, "refused", "fcmctl record stop", NULL, "recording %s is going on",
 			     v.spec.name);
@@ -53,12 +54,12 @@ static void start_dry(struct station *s, struct control_request *rq, const json_
 
 static void op_start(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	struct record_spec spec = {.begun_ns = now_utc_ns()};
 	double for_s = arg_number(args, "seconds", 0);
 
-	if (records_busy(s, rq) ||
-	    !take_links(s, rq, json_object_get(args, "links"), &spec.links)) {
+	if (records_busy(ops->station, rq) ||
+	    !take_links(ops, rq, json_object_get(args, "links"), &spec.links)) {
 		return;
 	}
 	snprintf(spec.name, sizeof(spec.name), "%s", arg_words(args, "name"));
@@ -72,22 +73,22 @@ static void op_start(struct control_request *rq, json_t *args, void *context)
 		control_fail(rq, "usage", "another name", NULL,
 			     "only black boxes have names that begin with " RECORD_BOX);
 	} else if (control_is_dry(args)) {
-		start_dry(s, rq, args, &spec, for_s);
+		start_dry(ops, rq, args, &spec, for_s);
 	} else {
-		records_order_start(s, rq, &spec);
+		records_order_start(ops->station, rq, &spec);
 	}
 }
 
-static void stop_dry(struct station *s, struct control_request *rq, const json_t *args)
+static void stop_dry(struct ops *ops, struct control_request *rq, const json_t *args)
 {
 	struct recorder_status v;
 
-	recorder_get_status(s->recorder, &v);
+	recorder_get_status(ops->recorder, &v);
 	if (v.active) {
 		control_dry(rq, args, "would end recording %s", v.spec.name);
-	} else if (s->records.failed) {
+	} else if (ops->records->failed) {
 		control_dry(rq, args, "would take note that the disk has stopped recording %s",
-			    s->records.failure.spec.name);
+			    ops->records->failure.spec.name);
 	} else {
 		control_fail(rq, "refused", "fcmctl record list", NULL, "no recording is going on");
 	}
@@ -95,21 +96,24 @@ static void stop_dry(struct station *s, struct control_request *rq, const json_t
 
 static void op_stop(struct control_request *rq, json_t *args, void *context)
 {
+	struct ops *ops = context;
+
 	if (control_is_dry(args)) {
-		stop_dry(context, rq, args);
+		stop_dry(ops, rq, args);
 	} else {
-		records_order_stop(context, rq);
+		records_order_stop(ops->station, rq);
+		view_judge(ops->station); /* status shows what was done */
 	}
 }
 
 /* What lies there is read by who wants to know: on a disk that is stuck he waits, not we. */
 static void op_list(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	struct recorder_status v;
 
-	recorder_get_status(s->recorder, &v);
-	control_answer(rq, json_pack("{s:s,s:o}", "directory", s->records.directory, "active",
+	recorder_get_status(ops->recorder, &v);
+	control_answer(rq, json_pack("{s:s,s:o}", "directory", ops->records->directory, "active",
 				     v.active ? json_string(v.spec.name) : json_null()));
 }
 
@@ -132,16 +136,16 @@ const struct control_op record_ops[] = {
 
 /* --- status --- */
 
-json_t *status_record(struct station *s)
+json_t *status_record(struct ops *ops)
 {
 	struct recorder_status v;
 	double left;
 
-	recorder_get_status(s->recorder, &v);
+	recorder_get_status(ops->recorder, &v);
 	if (!v.active) {
 		v.spec = (struct record_spec){0};
 	}
-	v.box_failed += s->records.boxes_unasked;
+	v.box_failed += ops->records->boxes_unasked;
 	left = v.active && v.bytes_per_s > 0 ? (double)v.free_bytes / v.bytes_per_s : -1;
 	return json_pack(
 		"{s:b,s:o,s:s,s:s,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:f,s:I,s:o,s:{s:i,s:I,s:I}}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * link.reset, link.align and phase.soak: the board is told to lock a link again; the request is answered when the phase
+ * link.reset, link.align and phase.soak: the board locks a link again; the request is answered when the phase
  * has been judged, at the latest after RELOCK_LIMIT_NS. A soak is many such trials. One request for each link.
  */
 #include "daemon/ops/private.h"
@@ -34,18 +34,18 @@ static uint32_t command_of(bool align)
 }
 
 /* Its request has been answered. */
-static void forget(struct station *s, unsigned link)
+static void forget(struct ops *ops, unsigned link)
 {
-	json_decref(s->link[link].relock->results);
-	free(s->link[link].relock);
-	s->link[link].relock = NULL;
+	json_decref(ops->relock[link]->results);
+	free(ops->relock[link]);
+	ops->relock[link] = NULL;
 }
 
-void relock_stop(struct station *s)
+void relock_stop(struct ops *ops)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].relock) {
-			forget(s, link);
+		if (ops->relock[link]) {
+			forget(ops, link);
 		}
 	}
 }
@@ -56,9 +56,9 @@ static json_t *judgement_json(const struct phase_judgement *j)
 			 FIELD(j, slip), NUMBER(j, difference_ps), NUMBER(j, mean_ps));
 }
 
-static void soak_end(struct station *s, unsigned link)
+static void soak_end(struct ops *ops, unsigned link)
 {
-	struct relock *k = s->link[link].relock;
+	struct relock *k = ops->relock[link];
 	unsigned judged = k->passes + k->slips + k->jumps;
 	double mean = judged ? k->sum_ps / judged : NAN;
 	double variance = judged > 1 ? (k->sum2_ps - judged * mean * mean) / (judged - 1) : NAN;
@@ -71,12 +71,12 @@ static void soak_end(struct station *s, unsigned link)
 					"mean_difference_ps", json_number_or_null(mean), "sigma_ps",
 					json_number_or_null(variance >= 0 ? sqrt(variance) : NAN),
 					"slip_probability_95", json_number_or_null(bound)));
-	forget(s, link);
+	forget(ops, link);
 }
 
-static void soak_trial_end(struct station *s, unsigned link, const struct phase_judgement *j)
+static void soak_trial_end(struct ops *ops, unsigned link, const struct phase_judgement *j)
 {
-	struct relock *k = s->link[link].relock;
+	struct relock *k = ops->relock[link];
 	json_t *trial = j ? judgement_json(j)
 			  : json_pack("{s:s,s:i,s:n,s:n}", "verdict", "FAILED", "slip", 0,
 				      "difference_ps", "mean_ps");
@@ -105,14 +105,14 @@ static void soak_trial_end(struct station *s, unsigned link, const struct phase_
 	json_decref(trial);
 	control_progress(k->rq, said);
 	if (k->trial == k->trials) {
-		soak_end(s, link);
+		soak_end(ops, link);
 	}
 }
 
 /* `j` NULL: not in time. */
-void relock_judged(struct station *s, unsigned link, const struct phase_judgement *j)
+void relock_judged(struct ops *ops, unsigned link, const struct phase_judgement *j)
 {
-	struct relock *k = s->link[link].relock;
+	struct relock *k = ops->relock[link];
 	json_t *result;
 	char hint[64];
 
@@ -121,15 +121,15 @@ void relock_judged(struct station *s, unsigned link, const struct phase_judgemen
 	}
 	if (k->trials) {
 		if (k->waiting) {
-			soak_trial_end(s, link, j);
+			soak_trial_end(ops, link, j);
 		}
 		return;
 	}
 	if (!j) {
-		snprintf(hint, sizeof(hint), "fcmctl link show %u tells light, lock and counters",
+		snprintf(hint, sizeof(hint), "fcmctl link show %u shows light, lock and counters",
 			 link);
 		control_fail(k->rq, "failed", hint, NULL,
-			     links_other_floor(s, link)
+			     links_other_floor(ops->station, link)
 				     ? "link %u: another floor than configured is on it, its phase "
 				       "is not judged"
 				     : "link %u was not locked and judged within 10 s",
@@ -141,65 +141,56 @@ void relock_judged(struct station *s, unsigned link, const struct phase_judgemen
 				    json_real((double)(now_mono_ns() - k->began_ns) / 1e9));
 		control_answer(k->rq, result);
 	}
-	forget(s, link);
+	forget(ops, link);
 }
 
-/* The link is cut by ourselves, and by whom. */
-static void note_own(struct station *s, unsigned link, const char *what)
+static void begin_trial(struct ops *ops, unsigned link)
 {
-	struct station_link *l = &s->link[link];
-
-	snprintf(l->own, sizeof(l->own), "%s by %s", what, control_peer(l->relock->rq)->who);
-	l->own_ns = l->relock->began_ns;
-}
-
-static void begin_trial(struct station *s, unsigned link)
-{
-	struct relock *k = s->link[link].relock;
+	struct relock *k = ops->relock[link];
 
 	k->began_ns = now_mono_ns();
 	k->next_ns += k->interval_ns;
 	k->waiting = true;
-	note_own(s, link, "soak");
-	if (watch_link_command(s->watch, link, k->command) < 0) {
-		soak_trial_end(s, link, NULL);
+	links_note_own(ops->station, link, "soak", control_peer(k->rq)->who);
+	if (watch_link_command(ops->watch, link, k->command) < 0) {
+		soak_trial_end(ops, link, NULL);
 	}
 }
 
 /* Time-outs, and the next trial of a soak. */
-static void tick(struct station *s, unsigned link)
+static void tick(struct ops *ops, unsigned link)
 {
-	struct relock *k = s->link[link].relock;
+	struct relock *k = ops->relock[link];
 	uint64_t now = now_mono_ns();
 
 	if (k->trials && !control_alive(k->rq)) {
-		soak_end(s, link); /* its client is gone */
+		soak_end(ops, link); /* its client is gone */
 	} else if ((!k->trials || k->waiting) && now - k->began_ns > RELOCK_LIMIT_NS) {
-		relock_judged(s, link, NULL);
+		relock_judged(ops, link, NULL);
 	} else if (k->trials && !k->waiting && now >= k->next_ns) {
-		begin_trial(s, link);
+		begin_trial(ops, link);
 	}
 }
 
-void relock_tick(struct station *s)
+void relock_tick(struct ops *ops)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].relock) {
-			tick(s, link);
+		if (ops->relock[link]) {
+			tick(ops, link);
 		}
 	}
 }
 
 /* The link asked for. False: there is none, or it is busy, answered. */
-static bool take_link(struct station *s, struct control_request *rq, const json_t *args,
+static bool take_link(struct ops *ops, struct control_request *rq, const json_t *args,
 		      unsigned *ret_link)
 {
 	int link;
 
-	if (!link_arg(s, rq, args, &link)) {
+	if (!link_arg(ops, rq, args, &link)) {
 		return false;
 	}
-	if (s->link[link].relock) {
+	if (ops->relock[link]) {
 		control_fail(rq, "refused", "wait for it, or end that client", NULL,
 			     "link %d: a reset, align or soak is under way", link);
 		return false;
@@ -209,10 +200,10 @@ static bool take_link(struct station *s, struct control_request *rq, const json_
 }
 
 /* Answered if it is only asked. */
-static bool relock_dry(const struct station *s, unsigned link, struct control_request *rq,
+static bool relock_dry(const struct ops *ops, unsigned link, struct control_request *rq,
 		       const json_t *args, const char *doing)
 {
-	if (control_is_dry(args) && !s->board.present) {
+	if (control_is_dry(args) && !links_board_present(ops->station)) {
 		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
 			     "link %u: there is no board", link);
 		return true;
@@ -221,7 +212,7 @@ static bool relock_dry(const struct station *s, unsigned link, struct control_re
 			   doing);
 }
 
-static bool wait_for_lock(struct station *s, unsigned link, const struct relock *request)
+static bool wait_for_lock(struct ops *ops, unsigned link, const struct relock *request)
 {
 	struct relock *k = malloc(sizeof(*k));
 
@@ -231,61 +222,61 @@ static bool wait_for_lock(struct station *s, unsigned link, const struct relock 
 		return false;
 	}
 	*k = *request;
-	s->link[link].relock = k;
+	ops->relock[link] = k;
 	return true;
 }
 
 void op_relock(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	bool align = strcmp(control_op(rq)->name, "link.align") == 0;
 	const char *verb = align ? "align" : "reset", *reason = arg_text(args, "reason");
 	char text[256], object[8];
 	unsigned link;
 	int r;
 
-	if (!take_link(s, rq, args, &link)) {
+	if (!take_link(ops, rq, args, &link)) {
 		return;
 	}
 	snprintf(text, sizeof(text), "%s link %u", verb, link);
-	if (relock_dry(s, link, rq, args, text)) {
+	if (relock_dry(ops, link, rq, args, text)) {
 		return;
 	}
 	snprintf(object, sizeof(object), "link%u", link);
 	snprintf(text, sizeof(text), "%s by %s: %s", verb, control_peer(rq)->who,
 		 reason ? reason : "no reason given");
-	store_put_event(s->store, "info", verb, object, text, "", now_utc_ns());
+	store_put_event(ops->store, "info", verb, object, text, "", now_utc_ns());
 	log_event(LOG_NOTICE, "link", (int)link, LOG_ID_LINK, "link %u: %s", link, text);
-	r = watch_link_command(s->watch, link, command_of(align));
+	r = watch_link_command(ops->watch, link, command_of(align));
 	if (r < 0) {
 		control_fail(rq, "refused", "is the board there? fcmctl status", NULL,
 			     "link %u: the board did not take it: %s", link, strerror(-r));
 		return;
 	}
-	if (wait_for_lock(s, link, &(struct relock){.rq = rq, .began_ns = now_mono_ns()})) {
-		note_own(s, link, verb);
+	if (wait_for_lock(ops, link, &(struct relock){.rq = rq, .began_ns = now_mono_ns()})) {
+		links_note_own(ops->station, link, verb, control_peer(rq)->who);
 		control_progress(rq, json_pack("{s:s}", "text", "waiting for lock and verdict"));
 	}
 }
 
 void op_soak(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	const char *command = arg_text(args, "command");
 	bool align = command && strcmp(command, "align") == 0;
 	unsigned trials = (unsigned)arg_int(args, "trials", 0), link;
 	double interval_s = arg_number(args, "interval_s", 0);
 	char doing[80];
 
-	if (!take_link(s, rq, args, &link)) {
+	if (!take_link(ops, rq, args, &link)) {
 		return;
 	}
 	snprintf(doing, sizeof(doing), "%s link %u %u times, every %.10g s",
 		 align ? "align" : "reset", link, trials, interval_s);
-	if (relock_dry(s, link, rq, args, doing)) {
+	if (relock_dry(ops, link, rq, args, doing)) {
 		return;
 	}
-	wait_for_lock(s, link,
+	wait_for_lock(ops, link,
 		      &(struct relock){.rq = rq,
 				       .command = command_of(align),
 				       .trials = trials,

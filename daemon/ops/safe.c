@@ -20,8 +20,8 @@ struct safing {
 	struct safe *safe;
 	struct control_request *rq; /* NULL: answered already */
 	bool no_wait;		    /* answer as soon as all commands are in a journal */
-	uint64_t told_ns;
-	char told[120];
+	uint64_t sent_ns;
+	char sent[120];
 };
 
 /* ------------------------------------------------------------------ answers */
@@ -71,48 +71,48 @@ static void answer(struct safing *g)
 static void tell(struct safing *g)
 {
 	uint64_t now = now_mono_ns();
-	char text[sizeof(g->told)];
+	char text[sizeof(g->sent)];
 
 	safe_text(g->safe, text, sizeof(text));
 	if (!g->rq || g->no_wait ||
-	    (strcmp(text, g->told) == 0 && now - g->told_ns < PROGRESS_NS)) {
+	    (strcmp(text, g->sent) == 0 && now - g->sent_ns < PROGRESS_NS)) {
 		return;
 	}
-	memcpy(g->told, text, sizeof(text));
-	g->told_ns = now;
+	memcpy(g->sent, text, sizeof(text));
+	g->sent_ns = now;
 	control_progress(g->rq, json_pack("{s:I,s:s}", "safe", (json_int_t)safe_number(g->safe),
 					  "text", text));
 }
 
 /* ------------------------------------------------------------------ its life */
 
-static void note(struct station *s, const struct safing *g, const char *severity, const char *text,
+static void note(struct ops *ops, const struct safing *g, const char *severity, const char *text,
 		 const char *action)
 {
 	char object[40];
 
 	snprintf(object, sizeof(object), "safe %llu", (unsigned long long)safe_number(g->safe));
-	store_put_event(s->store, severity, "safe", object, text, action, now_utc_ns());
+	store_put_event(ops->store, severity, "safe", object, text, action, now_utc_ns());
 	log_event(LOG_WARNING, "command", LOG_NO_LINK, LOG_ID_COMMAND, "%s: %s", object, text);
 }
 
-static void finish(struct station *s, struct safing **at)
+static void finish(struct ops *ops, struct safing **at)
 {
 	struct safing *g = *at;
 	enum command_state state = safe_state(g->safe);
 	char text[120];
 
 	*at = g->next;
-	note(s, g, "info", safe_text(g->safe, text, sizeof(text)),
-	     state == COMMAND_DONE ? "" : "fcmctl command list tells what each command came to");
+	note(ops, g, "info", safe_text(g->safe, text, sizeof(text)),
+	     state == COMMAND_DONE ? "" : "fcmctl command list shows the outcome of each command");
 	answer(g);
 	safe_destroy(g->safe);
 	free(g);
 }
 
-void safing_progress(struct station *s, const struct engine_out *o)
+void safing_progress(struct ops *ops, const struct engine_out *o)
 {
-	struct safing **at = &s->safings;
+	struct safing **at = &ops->safings;
 
 	while (*at) {
 		if (safe_progress((*at)->safe, o)) {
@@ -122,19 +122,19 @@ void safing_progress(struct station *s, const struct engine_out *o)
 			}
 		}
 		if (safe_settled((*at)->safe)) {
-			finish(s, at);
+			finish(ops, at);
 		} else {
 			at = &(*at)->next;
 		}
 	}
 }
 
-void safing_stop(struct station *s)
+void safing_stop(struct ops *ops)
 {
 	struct safing *g;
 
-	while ((g = s->safings)) {
-		s->safings = g->next;
+	while ((g = ops->safings)) {
+		ops->safings = g->next;
 		if (g->rq) {
 			control_fail(g->rq, "unknown",
 				     "what was not sent is not sent any more: fcmctl safe again, "
@@ -147,25 +147,25 @@ void safing_stop(struct station *s)
 	}
 }
 
-static void begun(struct station *s, struct safing *g, const struct engine_request *who,
-		  const char *pattern)
+static void started(struct ops *ops, struct safing *g, const struct engine_request *who,
+		    const char *pattern)
 {
 	char text[ROW_WHO_MAX + ROW_REASON_MAX + 200], count[32];
 
-	snprintf(text, sizeof(text), "begun by %s for %.100s, %s%s%s", who->who,
+	snprintf(text, sizeof(text), "started by %s for %.100s, %s%s%s", who->who,
 		 pattern ? pattern : "all floors",
 		 modules(safe_count(g->safe), count, sizeof(count)), who->reason ? ": " : "",
 		 who->reason ? who->reason : "");
-	note(s, g, "warning", text, "wait for its end: fcmctl event list");
-	g->next = s->safings;
-	s->safings = g;
+	note(ops, g, "warning", text, "wait for its end: fcmctl event list");
+	g->next = ops->safings;
+	ops->safings = g;
 }
 
-static bool room(const struct station *s)
+static bool room(const struct ops *ops)
 {
 	unsigned count = 0;
 
-	for (const struct safing *g = s->safings; g; g = g->next) {
+	for (const struct safing *g = ops->safings; g; g = g->next) {
 		count++;
 	}
 	return count < AT_ONCE;
@@ -223,7 +223,7 @@ static void tell_plan(struct control_request *rq, const struct safe *safe)
 }
 
 /* Whether there is anything to do, before it is asked for; with dry_run that is all. True: go on, do it. */
-static bool asked_for(struct station *s, struct control_request *rq, const json_t *args,
+static bool asked_for(struct ops *ops, struct control_request *rq, const json_t *args,
 		      const char *pattern)
 {
 	bool dry = control_is_dry(args), yes = arg_true(args, "yes");
@@ -235,7 +235,7 @@ static bool asked_for(struct station *s, struct control_request *rq, const json_
 	if (yes && !dry) {
 		return true;
 	}
-	r = safe_begin(s->engine, s->params, pattern, NULL, now_both(), &safe, &error);
+	r = safe_begin(ops->engine, ops->params, pattern, NULL, station_now(), &safe, &error);
 	if (r < 0) {
 		fail(rq, r, &error);
 		return false;
@@ -254,23 +254,23 @@ static bool asked_for(struct station *s, struct control_request *rq, const json_
 
 static void op_safe(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	const char *pattern = arg_text(args, "pattern");
 	struct engine_request who = request_of(rq, args);
 	struct sc_error error = {0};
 	struct safing *g;
 	int r;
 
-	if (!asked_for(s, rq, args, pattern)) {
+	if (!asked_for(ops, rq, args, pattern)) {
 		return;
 	}
-	g = room(s) ? calloc(1, sizeof(*g)) : NULL;
+	g = room(ops) ? calloc(1, sizeof(*g)) : NULL;
 	if (!g) {
 		control_fail(rq, "refused", "wait for the end of one: fcmctl event list", NULL,
 			     "%u safe operations are already running", AT_ONCE);
 		return;
 	}
-	r = safe_begin(s->engine, s->params, pattern, &who, now_both(), &g->safe, &error);
+	r = safe_begin(ops->engine, ops->params, pattern, &who, station_now(), &g->safe, &error);
 	if (r < 0) {
 		free(g);
 		fail(rq, r, &error);
@@ -278,9 +278,9 @@ static void op_safe(struct control_request *rq, json_t *args, void *context)
 	}
 	g->rq = rq;
 	g->no_wait = arg_false(args, "wait");
-	begun(s, g, &who, pattern);
+	started(ops, g, &who, pattern);
 	if (safe_settled(g->safe)) { /* all refused: no progress will come */
-		finish(s, &s->safings);
+		finish(ops, &ops->safings);
 	}
 }
 

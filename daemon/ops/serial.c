@@ -29,20 +29,19 @@ struct serial_session {
 	int64_t since_ns;
 };
 
-static void say(struct station *s, const struct serial_session *x, const char *code,
-		const char *text)
+static void say(struct ops *ops, const struct serial_session *x, const char *code, const char *text)
 {
-	store_put_event(s->store, "info", code, x->object, text, NULL, now_utc_ns());
+	store_put_event(ops->store, "info", code, x->object, text, NULL, now_utc_ns());
 	log_event(LOG_NOTICE, "serial", (int)x->link, LOG_ID_COMMAND, "%s: %s", x->object, text);
 }
 
-static void end(struct station *s, struct serial_session *x, bool stopped)
+static void end(struct ops *ops, struct serial_session *x, bool stopped)
 {
 	char text[128];
 
 	snprintf(text, sizeof(text), "closed by %s after %.0f s: %llu bytes went down", x->who,
 		 (double)(now_utc_ns() - x->since_ns) / 1e9, (unsigned long long)x->bytes);
-	say(s, x, "serial-closed", text);
+	say(ops, x, "serial-closed", text);
 	if (stopped) {
 		control_fail(x->rq, "unknown", "fcmctl status", NULL, "the daemon was stopped");
 	} else {
@@ -51,9 +50,9 @@ static void end(struct station *s, struct serial_session *x, bool stopped)
 	free(x);
 }
 
-void serial_tick(struct station *s)
+void serial_tick(struct ops *ops)
 {
-	struct serial_session **at = &s->serials, *x;
+	struct serial_session **at = &ops->serials, *x;
 
 	while ((x = *at)) {
 		if (control_alive(x->rq)) {
@@ -61,29 +60,28 @@ void serial_tick(struct station *s)
 			continue;
 		}
 		*at = x->next;
-		end(s, x, false);
+		end(ops, x, false);
 	}
 }
 
-void serial_stop(struct station *s)
+void serial_stop(struct ops *ops)
 {
 	struct serial_session *x;
 
-	while ((x = s->serials)) {
-		s->serials = x->next;
-		end(s, x, true);
+	while ((x = ops->serials)) {
+		ops->serials = x->next;
+		end(ops, x, true);
 	}
 }
 
 /* The link of the floor asked for. False: refused, answered. */
-static bool floor_arg(struct station *s, struct control_request *rq, json_t *args,
-		      unsigned *ret_link)
+static bool floor_arg(struct ops *ops, struct control_request *rq, json_t *args, unsigned *ret_link)
 {
 	int64_t floor = arg_int(args, "floor", 0), tower = arg_int(args, "tower", 0);
 	unsigned found = 0;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		const struct config_link *c = &s->config.link[link];
+		const struct config_link *c = &ops->config->link[link];
 
 		if (c->enabled && c->floor == floor && (tower == 0 || c->tower == tower)) {
 			*ret_link = link;
@@ -96,7 +94,7 @@ static bool floor_arg(struct station *s, struct control_request *rq, json_t *arg
 			     (int)floor);
 		return false;
 	}
-	if (links_other_floor(s, *ret_link)) {
+	if (links_other_floor(ops->station, *ret_link)) {
 		control_fail(rq, "refused", "swap the fibres back first", NULL,
 			     "link %u: another floor than configured is on it", *ret_link);
 		return false;
@@ -105,11 +103,11 @@ static bool floor_arg(struct station *s, struct control_request *rq, json_t *arg
 }
 
 /* Whether the user, or key, may have one more. False: refused, answered. */
-static bool may_open(struct station *s, struct control_request *rq)
+static bool may_open(struct ops *ops, struct control_request *rq)
 {
 	unsigned sessions = 0;
 
-	for (const struct serial_session *x = s->serials; x; x = x->next) {
+	for (const struct serial_session *x = ops->serials; x; x = x->next) {
 		sessions += control_same_peer(x->rq, rq);
 	}
 	if (sessions < SESSIONS_MAX) {
@@ -124,19 +122,19 @@ static bool may_open(struct station *s, struct control_request *rq)
 
 static void op_serial_open(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	unsigned channel = (unsigned)arg_int(args, "channel", 0);
 	struct serial_session *x;
 	const struct config_link *c;
 	uint64_t dice = 0;
 	unsigned link;
 
-	serial_tick(s); /* a client that has just gone holds no channel */
-	if (!floor_arg(s, rq, args, &link) || !may_open(s, rq)) {
+	serial_tick(ops); /* a client that has just gone holds no channel */
+	if (!floor_arg(ops, rq, args, &link) || !may_open(ops, rq)) {
 		return;
 	}
-	c = &s->config.link[link];
-	for (x = s->serials; x; x = x->next) {
+	c = &ops->config->link[link];
+	for (x = ops->serials; x; x = x->next) {
 		if (x->link == link && x->channel == channel) {
 			control_fail(rq, "refused", "one at a time: wait until it is closed", NULL,
 				     "%s is held by %s since %.0f s", x->object, x->who,
@@ -150,7 +148,7 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 		control_fail(rq, "internal", "", NULL, "out of memory");
 		return;
 	}
-	*x = (struct serial_session){.next = s->serials,
+	*x = (struct serial_session){.next = ops->serials,
 				     .rq = rq,
 				     .link = link,
 				     .channel = channel,
@@ -158,14 +156,14 @@ static void op_serial_open(struct control_request *rq, json_t *args, void *conte
 	snprintf(x->id, sizeof(x->id), "%016llx", (unsigned long long)dice);
 	snprintf(x->who, sizeof(x->who), "%s", control_peer(rq)->who);
 	snprintf(x->object, sizeof(x->object), "floor%u serial %u", c->floor, x->channel);
-	s->serials = x;
+	ops->serials = x;
 	control_subscribe(rq);
-	say(s, x, "serial-opened", x->who);
+	say(ops, x, "serial-opened", x->who);
 	control_progress(rq, json_pack("{s:s,s:s,s:i,s:i,s:i,s:i,s:s,s:o}", "text", "open",
 				       "session", x->id, "link", (int)link, "tower", (int)c->tower,
 				       "floor", (int)c->floor, "channel", (int)channel,
-				       FIELD(&s->config.data, monitor_endpoint), "public_key",
-				       status_data_key(s)));
+				       FIELD(&ops->config->data, monitor_endpoint), "public_key",
+				       status_data_key(ops)));
 }
 
 /* How many bytes. */
@@ -180,7 +178,7 @@ static size_t bytes_of(const char *hex, uint8_t bytes[WRITE_MAX])
 }
 
 /* How many of the bytes the board has taken; *ret_error says why not all. */
-static size_t send_down(struct station *s, const struct serial_session *x, const uint8_t *bytes,
+static size_t send_down(struct ops *ops, const struct serial_session *x, const uint8_t *bytes,
 			size_t length, int *ret_error)
 {
 	size_t sent = 0;
@@ -193,7 +191,7 @@ static size_t send_down(struct station *s, const struct serial_session *x, const
 		tx.bytes[0] = (uint8_t)x->channel;
 		tx.bytes[1] = (uint8_t)piece;
 		memcpy(tx.bytes + 2, bytes + sent, piece);
-		*ret_error = watch_send(s->watch, &tx);
+		*ret_error = watch_send(ops->watch, &tx);
 		if (*ret_error < 0) {
 			break;
 		}
@@ -204,9 +202,9 @@ static size_t send_down(struct station *s, const struct serial_session *x, const
 
 static void op_serial_write(struct control_request *rq, json_t *args, void *context)
 {
-	struct station *s = context;
+	struct ops *ops = context;
 	const char *id = arg_text(args, "session");
-	struct serial_session *x = s->serials;
+	struct serial_session *x = ops->serials;
 	uint8_t bytes[WRITE_MAX];
 	size_t length = bytes_of(arg_text(args, "data"), bytes);
 	size_t sent;
@@ -216,11 +214,11 @@ static void op_serial_write(struct control_request *rq, json_t *args, void *cont
 		x = x->next;
 	}
 	if (!x) {
-		control_fail(rq, "usage", "serial.open tells its name", NULL,
+		control_fail(rq, "usage", "serial.open gives its name", NULL,
 			     "there is no such session");
 		return;
 	}
-	sent = send_down(s, x, bytes, length, &error);
+	sent = send_down(ops, x, bytes, length, &error);
 	x->bytes += sent;
 	if (sent == 0 && error != -EAGAIN) {
 		control_fail(rq, "refused", "fcmctl link list shows what the link does", NULL,
@@ -237,7 +235,7 @@ const struct control_op serial_ops[] = {
 		      {"tower", ARG_INT, false, 1, 0, .about = "where several have such a floor"},
 		      {"channel", ARG_INT, true, 0, 255, .about = "channel of the floor"})},
 	{"serial.write", ACCESS_EXPERT, op_serial_write, "send bytes down a serial channel",
-	 CONTROL_ARGS({"session", ARG_TEXT, true, .about = "serial.open tells its name"},
+	 CONTROL_ARGS({"session", ARG_TEXT, true, .about = "serial.open gives its name"},
 		      {"data", ARG_HEX, true, 1, WRITE_MAX, .about = "the bytes"})},
 	{0},
 };

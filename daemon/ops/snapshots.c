@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/text.h"
 #include "daemon/record/dir.h"
 #include "daemon/station/questions.h"
 #include "slowctl/param/plural.h"
@@ -44,20 +45,19 @@ static void gather_one(void *context, struct param *p)
 /* "; unknown set values: 5 (a, b, c and 2 more)", or nothing. */
 static const char *missing_text(const struct snapshots *w, char *buf, size_t size)
 {
-	size_t used;
-
-	snprintf(buf, size, w->unknown > 0 ? "; unknown set values: %u" : "", w->unknown);
+	*buf = '\0';
+	if (w->unknown == 0) {
+		return buf;
+	}
+	text_add(buf, size, "; unknown set values: %u", w->unknown);
 	for (unsigned n = 0; n < w->unknown && n < NAMED; n++) {
-		used = strlen(buf);
-		snprintf(buf + used, size - used, "%s%s", n > 0 ? ", " : " (",
+		text_add(buf, size, "%s%s", n > 0 ? ", " : " (",
 			 json_string_value(json_array_get(w->missing, n)));
 	}
-	used = strlen(buf);
 	if (w->unknown > NAMED) {
-		snprintf(buf + used, size - used, " and %u more)", w->unknown - NAMED);
-	} else if (w->unknown > 0) {
-		snprintf(buf + used, size - used, ")");
+		text_add(buf, size, " and %u more", w->unknown - NAMED);
 	}
+	text_add(buf, size, ")");
 	return buf;
 }
 
@@ -81,23 +81,23 @@ static int put_values(struct store *store, const struct snapshots *w)
 	return r;
 }
 
-static int put_snapshot(struct station *s)
+static int put_snapshot(struct ops *ops)
 {
-	const struct snapshots *w = s->snapshots;
+	const struct snapshots *w = ops->snapshots;
 	struct row row;
-	int r = put_values(s->store, w);
+	int r = put_values(ops->store, w);
 
 	row_make(&row, ROW_SNAPSHOT, ROW_VI(w->id), ROW_VT(w->name), ROW_VI(w->id), ROW_VT(w->who),
 		 ROW_VT(w->note), ROW_VT(w->pattern), ROW_VI(w->parameters), ROW_VI(w->unknown));
-	return r < 0 ? r : store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER);
+	return r < 0 ? r : store_submit(ops->store, &row, 0, FLAGS | STORE_ANSWER);
 }
 
-static void put_event(struct station *s, const char *name, const char *text)
+static void put_event(struct ops *ops, const char *name, const char *text)
 {
 	char object[80];
 
 	snprintf(object, sizeof(object), "snapshot %s", name);
-	store_put_event(s->store, "info", "snapshot", object, text, "", now_utc_ns());
+	store_put_event(ops->store, "info", "snapshot", object, text, "", now_utc_ns());
 	log_event(LOG_NOTICE, "snapshot", LOG_NO_LINK, LOG_ID_RECORD, "%s: %s", object, text);
 }
 
@@ -110,20 +110,20 @@ static json_t *snapshot_json(const struct snapshots *w)
 }
 
 /* For the store's answer to the row; `r`: whether it has taken that. */
-static void await(struct station *s, struct control_request *rq, int r)
+static void await(struct ops *ops, struct control_request *rq, int r)
 {
 	if (r < 0) {
 		control_fail(rq, "failed", "fcmctl status shows the state of the store; try again",
 			     NULL, "the store accepts no more rows: %s", strerror(-r));
 	} else {
-		s->snapshots->rq = rq;
+		ops->snapshots->rq = rq;
 	}
 }
 
 /* One at a time. False: another one is being stored, answered. */
-static bool is_free(struct station *s, struct control_request *rq)
+static bool is_free(struct ops *ops, struct control_request *rq)
 {
-	if (s->snapshots->rq) {
+	if (ops->snapshots->rq) {
 		control_fail(rq, "refused", "repeat it in a moment", NULL,
 			     "another snapshot is being saved or removed");
 		return false;
@@ -131,10 +131,10 @@ static bool is_free(struct station *s, struct control_request *rq)
 	return true;
 }
 
-void snapshots_stored(struct station *s, const struct store_done *done)
+void snapshots_stored(struct ops *ops, const struct store_done *done)
 {
 	bool saved = done->row == ROW_SNAPSHOT;
-	struct snapshots *w = s->snapshots;
+	struct snapshots *w = ops->snapshots;
 	struct control_request *rq = w->rq;
 	char text[400];
 
@@ -153,13 +153,13 @@ void snapshots_stored(struct station *s, const struct store_done *done)
 		snprintf(text, sizeof(text), "saved by %s: %u parameter%s%s%s", w->who,
 			 w->parameters, plural(w->parameters), *w->note ? ": " : "", w->note);
 	}
-	put_event(s, w->name, text);
+	put_event(ops, w->name, text);
 	control_answer(rq, saved ? snapshot_json(w) : json_pack("{s:s}", FIELD(w, name)));
 }
 
-static void save(struct station *s, struct control_request *rq)
+static void save(struct ops *ops, struct control_request *rq)
 {
-	struct snapshots *w = s->snapshots;
+	struct snapshots *w = ops->snapshots;
 	int64_t now = now_utc_ns();
 
 	if (w->parameters == 0) {
@@ -171,7 +171,7 @@ static void save(struct station *s, struct control_request *rq)
 	}
 	w->id = now > w->id ? now : w->id + 1;
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
-	await(s, rq, put_snapshot(s));
+	await(ops, rq, put_snapshot(ops));
 }
 
 static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_json)
@@ -179,35 +179,35 @@ static int ask_snapshot(struct query *q, const struct question *n, json_t **ret_
 	return query_snapshot(q, arg_text(n->args, "name"), ret_json);
 }
 
-static void gather_and_save(struct station *s, struct control_request *rq, const json_t *args)
+static void gather_and_save(struct ops *ops, struct control_request *rq, const json_t *args)
 {
-	struct snapshots *w = s->snapshots;
+	struct snapshots *w = ops->snapshots;
 	char text[4 * PARAM_NAME_MAX];
 
 	json_decref(w->missing);
 	w->missing = json_array();
 	w->parameters = w->unknown = 0;
-	w->found = calloc(params_count(s->params) + 1, sizeof(*w->found));
+	w->found = calloc(params_count(ops->params) + 1, sizeof(*w->found));
 	if (!w->found) {
 		control_fail(rq, "internal", "", NULL, "out of memory");
 		return;
 	}
-	params_match(s->params, *w->pattern ? w->pattern : "*", gather_one, w);
+	params_match(ops->params, *w->pattern ? w->pattern : "*", gather_one, w);
 	if (w->parameters == 0 ||
 	    !control_dry(rq, args, "would save %u parameter%s as snapshot %s%s", w->parameters,
 			 plural(w->parameters), w->name, missing_text(w, text, sizeof(text)))) {
-		save(s, rq);
+		save(ops, rq);
 	}
 	free(w->found);
 	w->found = NULL;
 }
 
 /* False: another one is being saved, answered. */
-static bool take_words(struct station *s, struct control_request *rq, const json_t *args)
+static bool take_words(struct ops *ops, struct control_request *rq, const json_t *args)
 {
-	struct snapshots *w = s->snapshots;
+	struct snapshots *w = ops->snapshots;
 
-	if (!is_free(s, rq)) {
+	if (!is_free(ops, rq)) {
 		return false;
 	}
 	snprintf(w->name, sizeof(w->name), "%s", arg_text(args, "name"));
@@ -221,8 +221,8 @@ static void tell_name(struct question *n, int r, json_t *answer, const struct sc
 {
 	json_decref(answer);
 	if (r == -ENOENT && !error->code[0]) {
-		if (take_words(n->station, n->rq, n->args)) {
-			gather_and_save(n->station, n->rq, n->args);
+		if (take_words(n->asker, n->rq, n->args)) {
+			gather_and_save(n->asker, n->rq, n->args);
 		}
 	} else if (r == 0) {
 		control_fail(n->rq, "refused",
@@ -238,7 +238,7 @@ static void op_save(struct control_request *rq, json_t *args, void *context)
 	if (!record_dir_name_ok(arg_text(args, "name"))) {
 		control_fail(rq, "usage", "letters, digits and . _ - only, not a dot first", NULL,
 			     "a snapshot cannot have that name");
-	} else {
+	} else if (is_free(context, rq)) {
 		ask_database(rq, args, context);
 	}
 }
@@ -258,7 +258,7 @@ static bool was_found(struct question *n, int r, const struct sc_error *error)
 /* Values as Parameter has them, for parameters that still exist. */
 static void tell_values(struct question *n, int r, json_t *found, const struct sc_error *error)
 {
-	struct station *s = n->station;
+	struct ops *ops = n->asker;
 	json_t *value;
 	size_t i;
 
@@ -268,7 +268,7 @@ static void tell_values(struct question *n, int r, json_t *found, const struct s
 	json_array_foreach (json_object_get(found, "values"), i, value) {
 		const char *name = json_string_value(json_object_get(value, "parameter"));
 		struct param *p = NULL;
-		bool there = name && params_find(s->params, name, &p, NULL) == 0 &&
+		bool there = name && params_find(ops->params, name, &p, NULL) == 0 &&
 			     p->kind->access == PARAM_RW;
 
 		if (there) {
@@ -283,45 +283,52 @@ static void tell_values(struct question *n, int r, json_t *found, const struct s
 	control_answer(n->rq, found);
 }
 
-static void remove_it(struct station *s, struct control_request *rq, const json_t *found)
+static void remove_it(struct ops *ops, struct control_request *rq, const json_t *found)
 {
-	struct snapshots *w = s->snapshots;
+	struct snapshots *w = ops->snapshots;
 	struct row row;
 
 	snprintf(w->name, sizeof(w->name), "%s", json_string_value(json_object_get(found, "name")));
 	snprintf(w->who, sizeof(w->who), "%s", control_peer(rq)->who);
 	row_make(&row, ROW_SNAPSHOT_REMOVE,
 		 ROW_VI(json_integer_value(json_object_get(found, "id"))));
-	await(s, rq, store_submit(s->store, &row, 0, FLAGS | STORE_ANSWER));
+	await(ops, rq, store_submit(ops->store, &row, 0, FLAGS | STORE_ANSWER));
 }
 
 static void tell_removable(struct question *n, int r, json_t *found, const struct sc_error *error)
 {
-	if (was_found(n, r, error) && is_free(n->station, n->rq) &&
+	if (was_found(n, r, error) && is_free(n->asker, n->rq) &&
 	    !control_dry(n->rq, n->args, "would remove snapshot %s",
 			 json_string_value(json_object_get(found, "name")))) {
-		remove_it(n->station, n->rq, found);
+		remove_it(n->asker, n->rq, found);
 	}
 	json_decref(found);
 }
 
-int snapshots_start(struct station *s)
+static void op_remove(struct control_request *rq, json_t *args, void *context)
 {
-	s->snapshots = calloc(1, sizeof(*s->snapshots));
-	return s->snapshots ? 0 : -ENOMEM;
+	if (is_free(context, rq)) {
+		ask_database(rq, args, context);
+	}
 }
 
-void snapshots_stop(struct station *s)
+int snapshots_start(struct ops *ops)
 {
-	if (s->snapshots->rq) {
-		control_fail(s->snapshots->rq, "unknown",
+	ops->snapshots = calloc(1, sizeof(*ops->snapshots));
+	return ops->snapshots ? 0 : -ENOMEM;
+}
+
+void snapshots_stop(struct ops *ops)
+{
+	if (ops->snapshots->rq) {
+		control_fail(ops->snapshots->rq, "unknown",
 			     "fcmctl snapshot list shows whether it was saved", NULL,
 			     "the daemon was stopped while it stored snapshot %s",
-			     s->snapshots->name);
+			     ops->snapshots->name);
 	}
-	json_decref(s->snapshots->missing);
-	free(s->snapshots);
-	s->snapshots = NULL;
+	json_decref(ops->snapshots->missing);
+	free(ops->snapshots);
+	ops->snapshots = NULL;
 }
 
 static int ask_snapshots(struct query *q, const struct question *n, json_t **ret_json)
@@ -339,10 +346,10 @@ static int ask_snapshots(struct query *q, const struct question *n, json_t **ret
 }
 
 #define NAME CONTROL_ARG("name", ARG_TEXT, true, 0, 63, .about = "letters, digits and . _ - only")
-#define ONE(told)                                                                                  \
+#define ONE(then)                                                                                  \
 	.data = &(const struct question)                                                           \
 	{                                                                                          \
-		.what = "snapshot", .ask = ask_snapshot, .tell = (told)                            \
+		.what = "snapshot", .ask = ask_snapshot, .tell = (then)                            \
 	}
 
 const struct control_op snapshot_ops[] = {
@@ -356,7 +363,7 @@ const struct control_op snapshot_ops[] = {
 	 .data = &(const struct question){.what = "snapshots", .ask = ask_snapshots}},
 	{"snapshot.show", ACCESS_READER, ask_database, "a snapshot with its values",
 	 CONTROL_ARGS(NAME), ONE(tell_values)},
-	{"snapshot.remove", ACCESS_EXPERT, ask_database, "remove a snapshot",
+	{"snapshot.remove", ACCESS_EXPERT, op_remove, "remove a snapshot",
 	 CONTROL_ARGS(NAME, DRY_RUN), ONE(tell_removable)},
 	{0},
 };

@@ -10,10 +10,9 @@
 #include "daemon/alarms/silence.h"
 #include "daemon/capture/watch.h"
 #include "daemon/control/network.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/view.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
 
@@ -39,42 +38,43 @@ static json_t *text_or_null(const char *text)
 }
 
 /* Unknown while the board is gone. */
-static json_t *rate_json(const struct station *s, double per_s)
+static json_t *rate_json(const struct ops *ops, double per_s)
 {
-	return s->board.present ? json_real(per_s) : json_null();
+	return links_board_present(ops->station) ? json_real(per_s) : json_null();
 }
 
-json_t *status_links(struct station *s, int wanted,
-		     json_t *(*item)(struct station *s, unsigned link))
+json_t *status_links(struct ops *ops, int wanted, json_t *(*item)(struct ops *ops, unsigned link))
 {
 	json_t *list = json_array();
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->link[link].enabled && (wanted == QUERY_ALL || wanted == (int)link)) {
-			json_array_append_new(list, item(s, link));
+		if (ops->link[link].enabled && (wanted == QUERY_ALL || wanted == (int)link)) {
+			json_array_append_new(list, item(ops, link));
 		}
 	}
 	return list;
 }
 
-json_t *status_link(struct station *s, unsigned link)
+json_t *status_link(struct ops *ops, unsigned link)
 {
-	const struct station_link *l = &s->link[link];
-	const struct watch_link *w = watch_link(s->watch, link);
-	const struct config_link *c = &s->config.link[link];
+	const struct station_link *l = &ops->link[link];
+	const struct watch_link *w = watch_link(ops->watch, link);
+	const struct config_link *c = &ops->config->link[link];
 	json_t *j = json_pack(
 		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link,
-		FIELD(c, name), FIELD(l, enabled), "state", link_state_name(links_state(s, link)),
-		"expected", identity(c->tower, c->floor), "signal",
-		(w->status & NANET3_LSTAT_SIGNAL) != 0, "locked",
-		(w->status & NANET3_LSTAT_LOCKED) != 0, "aligned", l->data.aligned == TDM_LOCKED,
-		"age_s", json_age(l->data.last_good_ns), "frames_per_s",
-		rate_json(s, l->per_s.frames), "bytes_per_s", rate_json(s, l->per_s.bytes),
-		"hits_per_s", rate_json(s, l->per_s.hits), "cells", cells_json(l->data.cells));
+		FIELD(c, name), FIELD(l, enabled), "state",
+		link_state_name(links_state(ops->station, link)), "expected",
+		identity(c->tower, c->floor), "signal", (w->status & NANET3_LSTAT_SIGNAL) != 0,
+		"locked", (w->status & NANET3_LSTAT_LOCKED) != 0, "aligned",
+		l->data.aligned == TDM_LOCKED, "age_s", json_age(l->data.last_good_ns),
+		"frames_per_s", rate_json(ops, l->per_s.frames), "bytes_per_s",
+		rate_json(ops, l->per_s.bytes), "hits_per_s", rate_json(ops, l->per_s.hits),
+		"cells", cells_json(l->data.cells));
 
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}",
-					    "offset_bytes", (json_int_t)links_offset(s, link),
+					    "offset_bytes",
+					    (json_int_t)links_offset(ops->station, link),
 					    "rx_power_uw", w->rx_power_nw / 1e3,
 					    COUNT(w, code_errors), COUNT(&l->data, downlink_errors),
 					    COUNT(w, lost_locks), COUNT(&w->phase, aligns), "ring",
@@ -100,11 +100,11 @@ json_t *status_reference(const struct phase_reference *r)
 			 FIELD(r, rtt_bytes), FIELD(r, rtt_bits), "time", json_time(r->time_ns));
 }
 
-json_t *status_phase(struct station *s, unsigned link)
+json_t *status_phase(struct ops *ops, unsigned link)
 {
 	struct phase_view v;
 
-	phase_get_view(s->link[link].phase, now_mono_ns(), &v);
+	phase_get_view(ops->link[link].phase, now_mono_ns(), &v);
 	if (!v.valid) {
 		v.mean_ps = v.sigma_ps = v.peak_to_peak_ps = v.slope_ps_per_s = v.difference_ps =
 			NAN;
@@ -144,15 +144,15 @@ static json_t *relabelled_json(const struct clock_relabelling *r)
 			 (json_int_t)r->epoch);
 }
 
-json_t *status_clock(struct station *s)
+json_t *status_clock(struct ops *ops)
 {
 	struct clock_view v;
 	int64_t tai, utc = 0;
 	int leap;
 
-	clock_get_view(s->clock, &v);
+	clock_get_view(ops->clock, &v);
 	if (v.label.anchor_tai_ns != INT64_MIN) {
-		tai = label_tai_ns(&v.label, watch_board(s->watch)->count);
+		tai = label_tai_ns(&v.label, watch_board(ops->watch)->count);
 		utc = label_utc_ns(&v.label, tai, &leap);
 	}
 	return json_pack(
@@ -233,24 +233,24 @@ static json_t *member_json(const struct publisher_member_status *m)
 			 COUNT(m, redelivered), "age_s", json_age(m->last_seen_ns));
 }
 
-json_t *status_groups(struct station *s)
+json_t *status_groups(struct ops *ops)
 {
 	json_t *j = json_array();
 
-	reports_groups(s);
-	for (unsigned n = 0; n < s->publisher_status.groups; n++) {
-		json_array_append_new(j, group_json(&s->publisher_status.group[n]));
+	reports_groups(ops->station);
+	for (unsigned n = 0; n < ops->publisher_status->groups; n++) {
+		json_array_append_new(j, group_json(&ops->publisher_status->group[n]));
 	}
 	return j;
 }
 
-json_t *status_members(struct station *s)
+json_t *status_members(struct ops *ops)
 {
 	json_t *j = json_array();
 
-	reports_groups(s);
-	for (unsigned n = 0; n < s->publisher_status.members; n++) {
-		json_array_append_new(j, member_json(&s->publisher_status.member[n]));
+	reports_groups(ops->station);
+	for (unsigned n = 0; n < ops->publisher_status->members; n++) {
+		json_array_append_new(j, member_json(&ops->publisher_status->member[n]));
 	}
 	return j;
 }
@@ -264,14 +264,14 @@ static json_t *status_door(const char *endpoint, const struct door_status *v)
 }
 
 /* The data sockets: connections, and how many were refused. */
-json_t *status_doors(struct station *s)
+json_t *status_doors(struct ops *ops)
 {
-	const struct publisher_status *v = &s->publisher_status;
-	const char *monitors = publisher_monitor_endpoint(s->publisher);
+	const struct publisher_status *v = ops->publisher_status;
+	const char *monitors = publisher_monitor_endpoint(ops->publisher);
 	json_t *j = json_object();
 
 	json_object_set_new(j, "reserved",
-			    status_door(publisher_reserved_endpoint(s->publisher), &v->door));
+			    status_door(publisher_reserved_endpoint(ops->publisher), &v->door));
 	json_object_set_new(j, "monitors",
 			    *monitors ? status_door(monitors, &v->monitor_door) : json_null());
 	if (*monitors) {
@@ -313,7 +313,7 @@ json_t *status_limits(const struct param_kind *k)
 			 json_number_or_null(high));
 }
 
-json_t *status_param(struct station *s, const struct param *p)
+json_t *status_param(struct ops *ops, const struct param *p)
 {
 	const struct param_kind *k = p->kind;
 	double age = param_age_s(p, now_mono_ns());
@@ -323,42 +323,43 @@ json_t *status_param(struct station *s, const struct param *p)
 			 "access", param_access_names[k->access], "ramps", k->settle_by[0] != '\0',
 			 "value", p->has_value ? status_value(p, p->value) : json_null(),
 			 "setpoint", p->has_setpoint ? status_value(p, p->setpoint) : json_null(),
-			 "quality", param_quality_names[engine_quality(s->engine, p, now_both())],
+			 "quality",
+			 param_quality_names[engine_quality(ops->engine, p, station_now())],
 			 "age_s", age < 0 ? json_null() : json_real(age), "limits",
 			 status_limits(k), "danger", param_danger_names[k->danger], "link",
 			 p->link < 0 ? json_null() : json_integer(p->link));
 }
 
 /* Of the floor on a link. */
-static json_t *silence_json(struct station *s, unsigned link)
+static json_t *silence_json(struct ops *ops, unsigned link)
 {
-	const struct config_link *c = &s->config.link[link];
+	const struct config_link *c = &ops->config->link[link];
 	struct silence_view v;
 
-	silence_get(s->params, link, now_mono_ns(), &v);
+	silence_get(ops->params, link, now_mono_ns(), &v);
 	return json_pack("{s:i,s:i,s:s,s:o,s:i,s:o}", FIELD(c, tower), FIELD(c, floor), "timer",
 			 silence_timer_name(v.timer), "time_s",
 			 v.time_s < 0 ? json_null() : json_integer(v.time_s), "fired", (int)v.fired,
 			 "fired_at", v.fired_ns ? json_time(v.fired_ns) : json_null());
 }
 
-json_t *status_data_key(const struct station *s)
+json_t *status_data_key(const struct ops *ops)
 {
-	return text_or_null(s->public_key);
+	return text_or_null(ops->public_key);
 }
 
 /* --- status --- */
 
-static json_t *network_json(struct station *s)
+static json_t *network_json(struct ops *ops)
 {
 	struct network_status v;
 	json_t *j;
 
-	if (!s->network) {
+	if (!ops->network) {
 		return json_null();
 	}
-	network_get_status(s->network, &v);
-	j = status_door(s->config.network.endpoint, &v.door);
+	network_get_status(ops->network, &v);
+	j = status_door(ops->config->network.endpoint, &v.door);
 	json_object_update_new(
 		j, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I}", FIELD(&v, public_key), "keys",
 			     (int)v.keys, "clients", (int)v.clients, COUNT(&v, refused_key),
@@ -367,33 +368,32 @@ static json_t *network_json(struct station *s)
 	return j;
 }
 
-static json_t *network_status_json(struct station *s)
+static json_t *network_status_json(struct ops *ops)
 {
 	struct control_stats v;
 
-	control_get_stats(s->control, &v);
+	control_get_stats(ops->control, &v);
 	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", COUNT(&v, clients),
 			 COUNT(&v, bad_messages), COUNT(&v, crowded), COUNT(&v, strangers), "roles",
-			 s->has_roles, "refused_role", (json_int_t)dispatch_refused(s->desk),
-			 "network", network_json(s));
+			 *ops->has_roles, "refused_role", (json_int_t)dispatch_refused(ops->desk),
+			 "network", network_json(ops));
 }
 
 /* *ret_settling: commands with unknown outcome. */
-static json_t *reasons_json(struct station *s, unsigned *ret_red, unsigned *ret_settling)
+static json_t *reasons_json(struct ops *ops, unsigned *ret_red, unsigned *ret_settling)
 {
 	json_t *list = json_array();
 	const struct judge_reason *r;
 	size_t count;
 
-	view_judge(s);
-	r = judge_reasons(s->judge, &count, ret_red);
+	r = judge_reasons(ops->judge, &count, ret_red);
 	for (; count > 0; count--, r++) {
 		json_t *reason = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
 					   r->red ? "red" : "warning", FIELD(r, code),
 					   FIELD(r, object), FIELD(r, text), FIELD(r, action),
 					   "since", json_time(r->since_ns));
 
-		alarm_hands_reason(reason, r->alarm);
+		alarm_actions_reason(reason, r->alarm);
 		json_array_append_new(list, reason);
 		*ret_settling += strcmp(r->code, "command-unknown") == 0;
 	}
@@ -429,10 +429,9 @@ static json_t *incident_json(const struct incidents *all, const struct incident 
 			 (double)i->cost.dark_ns / 1e9);
 }
 
-/* After reasons_json(), which looks. */
-static json_t *incidents_json(struct station *s)
+static json_t *incidents_json(struct ops *ops)
 {
-	struct incidents *all = judge_incidents(s->judge);
+	struct incidents *all = judge_incidents(ops->judge);
 	json_t *list = json_array();
 	char headline[ALARM_TEXT_BYTES + 160];
 	size_t count;
@@ -446,53 +445,53 @@ static json_t *incidents_json(struct station *s)
 			 (int)incidents_left_out(all), "list", list);
 }
 
-json_t *status_json(struct station *s)
+json_t *status_json(struct ops *ops)
 {
 	unsigned red, settling = 0;
-	json_t *reasons = reasons_json(s, &red, &settling);
+	json_t *reasons = reasons_json(ops, &red, &settling);
 	struct store_status store;
 	struct engine_counters commands;
-	const struct capture_status *c = &s->capture_status;
+	const struct capture_status *c = ops->capture_status;
 
-	store_get_status(s->store, &store);
-	engine_counters(s->engine, &commands);
+	store_get_status(ops->store, &store);
+	engine_counters(ops->engine, &commands);
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
 		"s,s:o}}",
-		"board", (int)s->config.instance, FIELD(&s->config.daemon, name), "version",
+		"board", (int)ops->config->instance, FIELD(&ops->config->daemon, name), "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
-		(double)(now_mono_ns() - s->started_ns) / 1e9, "state", red ? "red" : "well",
-		"reasons", reasons, "incidents", incidents_json(s), "clock", status_clock(s),
-		"links", status_links(s, QUERY_ALL, status_link), "phases",
-		status_links(s, QUERY_ALL, status_phase), "groups", status_groups(s), "run",
-		"number", (int)s->run.state.number, FIELD(&s->run, note), "since",
-		s->run.state.number ? json_time(s->run.begun_ns) : json_null(), "store", "state",
-		store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9,
+		(double)(now_mono_ns() - ops->started_ns) / 1e9, "state", red ? "red" : "well",
+		"reasons", reasons, "incidents", incidents_json(ops), "clock", status_clock(ops),
+		"links", status_links(ops, QUERY_ALL, status_link), "phases",
+		status_links(ops, QUERY_ALL, status_phase), "groups", status_groups(ops), "run",
+		"number", (int)ops->run->state.number, FIELD(ops->run, note), "since",
+		ops->run->state.number ? json_time(ops->run->begun_ns) : json_null(), "store",
+		"state", store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9,
 		COUNT(&store, queued), COUNT(&store, errors), "last_error", store.last_error_text,
 		"capture", "tick_age_s", json_age(c->last_tick_ns), COUNT(c, pool_in_use),
 		COUNT(c, pool_bytes), COUNT(c, reports_lost), "first_release_s",
 		c->first_release_ns
-			? json_real((double)(int64_t)(c->first_release_ns - s->started_ns) / 1e9)
+			? json_real((double)(int64_t)(c->first_release_ns - ops->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		status_record(s), "control", network_status_json(s), "silence",
-		status_links(s, QUERY_ALL, silence_json), "data", "reserved",
-		publisher_reserved_endpoint(s->publisher), "monitors",
-		publisher_monitor_endpoint(s->publisher), "public_key", status_data_key(s));
+		status_record(ops), "control", network_status_json(ops), "silence",
+		status_links(ops, QUERY_ALL, silence_json), "data", "reserved",
+		publisher_reserved_endpoint(ops->publisher), "monitors",
+		publisher_monitor_endpoint(ops->publisher), "public_key", status_data_key(ops));
 }
 
-void status_line(struct station *s, char *text, size_t size)
+void status_line(struct ops *ops, char *text, size_t size)
 {
 	struct clock_view v;
 	unsigned up = 0;
 	char words[64];
 
-	clock_get_view(s->clock, &v);
+	clock_get_view(ops->clock, &v);
 	clock_words(&v.label, words, sizeof(words));
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		up += links_state(s, link) == LINK_UP;
+		up += links_state(ops->station, link) == LINK_UP;
 	}
-	snprintf(text, size, "%u of %u links up, clock %s, run %u", up, station_links_count(s),
-		 words, s->run.state.number);
+	snprintf(text, size, "%u of %u links up, clock %s, run %u", up,
+		 station_links_count(ops->station), words, ops->run->state.number);
 }

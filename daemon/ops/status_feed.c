@@ -4,18 +4,18 @@
 
 #include "daemon/station/reports.h"
 
-static json_t *floor_json(const struct station *s, unsigned link)
+static json_t *floor_json(const struct ops *ops, unsigned link)
 {
-	const struct config_link *l = &s->config.link[link];
+	const struct config_link *l = &ops->config->link[link];
 
 	return json_pack("{s:i,s:i,s:i,s:i}", "link", (int)link, FIELD(l, tower), FIELD(l, floor),
-			 "port", s->publisher_status.feed.port[link]);
+			 "port", ops->publisher_status->feed.port[link]);
 }
 
-static json_t *reader_json(const struct station *s, const struct feed_reader_status *r,
+static json_t *reader_json(const struct ops *ops, const struct feed_reader_status *r,
 			   const struct feed_gone_status *gone)
 {
-	json_t *j = floor_json(s, r->link);
+	json_t *j = floor_json(ops, r->link);
 	json_t *dropped = json_null();
 
 	if (gone) {
@@ -29,32 +29,32 @@ static json_t *reader_json(const struct station *s, const struct feed_reader_sta
 	return j;
 }
 
-json_t *status_feed(struct station *s)
+json_t *status_feed(struct ops *ops)
 {
-	const struct feed_status *f = &s->publisher_status.feed;
+	const struct feed_status *f = &ops->publisher_status->feed;
 	json_t *floors, *readers;
 
-	reports_groups(s);
-	if (!s->publisher_status.has_feed) {
+	reports_groups(ops->station);
+	if (!ops->publisher_status->has_feed) {
 		return json_null();
 	}
 	floors = json_array();
 	readers = json_array();
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (f->port[link]) {
-			json_array_append_new(floors, floor_json(s, link));
+			json_array_append_new(floors, floor_json(ops, link));
 		}
 	}
 	for (unsigned n = 0; n < f->readers; n++) {
-		json_array_append_new(readers, reader_json(s, &f->reader[n], NULL));
+		json_array_append_new(readers, reader_json(ops, &f->reader[n], NULL));
 	}
 	for (uint64_t n = f->dropped > FEED_GONE ? f->dropped - FEED_GONE : 0; n < f->dropped;
 	     n++) {
 		const struct feed_gone_status *gone = &f->gone[n % FEED_GONE];
 
-		json_array_append_new(readers, reader_json(s, &gone->reader, gone));
+		json_array_append_new(readers, reader_json(ops, &gone->reader, gone));
 	}
-	return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", FIELD(&s->config.feed, address),
+	return json_pack("{s:s,s:o,s:o,s:I,s:I,s:I,s:I,s:I}", FIELD(&ops->config->feed, address),
 			 "floors", floors, "readers", readers, COUNT(f, connects),
 			 COUNT(f, refused), COUNT(f, left), COUNT(f, dropped), "ignored_bytes",
 			 (json_int_t)f->heard_bytes);

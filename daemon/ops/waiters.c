@@ -16,7 +16,7 @@ struct waiter {
 	struct waiter *next;
 	uint64_t id;
 	struct control_request *rq;
-	uint64_t told_ns; /* monotonic: its last word */
+	uint64_t last_ns; /* monotonic: its last word */
 	bool to_end;
 	const char *
 		refused; /* waits for the number of a refusal: "usage", "refused"; NULL: for a command */
@@ -35,21 +35,24 @@ static void waiter_refused(struct waiter *w, bool numbered)
 	free(w);
 }
 
-void waiters_wait(struct station *s, uint64_t id, struct control_request *rq, bool to_end)
+void waiters_wait(struct ops *ops, uint64_t id, struct control_request *rq, bool to_end)
 {
 	struct waiter *w = calloc(1, sizeof(*w));
 
 	if (!w) {
-		control_fail(rq, "internal", "fcmctl command list tells how it ended",
+		control_fail(rq, "internal", "fcmctl command list shows how it ended",
 			     command_number(id), "out of memory");
 		return;
 	}
-	*w = (struct waiter){
-		.next = s->waiters, .id = id, .rq = rq, .told_ns = now_mono_ns(), .to_end = to_end};
-	s->waiters = w;
+	*w = (struct waiter){.next = ops->waiters,
+			     .id = id,
+			     .rq = rq,
+			     .last_ns = now_mono_ns(),
+			     .to_end = to_end};
+	ops->waiters = w;
 }
 
-void waiters_refused(struct station *s, uint64_t id, struct control_request *rq, const char *code,
+void waiters_refused(struct ops *ops, uint64_t id, struct control_request *rq, const char *code,
 		     const struct sc_error *error)
 {
 	struct waiter *w = id ? calloc(1, sizeof(*w) + sizeof(*error)) : NULL;
@@ -58,22 +61,22 @@ void waiters_refused(struct station *s, uint64_t id, struct control_request *rq,
 		control_fail_error(rq, code, error, NULL);
 		return;
 	}
-	*w = (struct waiter){.next = s->waiters, .id = id, .rq = rq, .refused = code};
+	*w = (struct waiter){.next = ops->waiters, .id = id, .rq = rq, .refused = code};
 	*w->error = *error;
-	s->waiters = w;
+	ops->waiters = w;
 }
 
-void waiters_stop(struct station *s)
+void waiters_stop(struct ops *ops)
 {
 	struct waiter *w;
 
-	while ((w = s->waiters)) {
-		s->waiters = w->next;
+	while ((w = ops->waiters)) {
+		ops->waiters = w->next;
 		if (w->refused) {
 			waiter_refused(w, false);
 			continue;
 		}
-		control_fail(w->rq, "unknown", "fcmctl command list tells how it ended",
+		control_fail(w->rq, "unknown", "fcmctl command list shows how it ended",
 			     command_number(w->id),
 			     "the daemon was stopped while command %llu was under way",
 			     (unsigned long long)w->id);
@@ -121,7 +124,7 @@ static const struct {
 	     {"reason", 7},    {"link", 8}, {"tower", 9}, {"floor", 10}, {"parameter", 11},
 	     {"op", 12},       {"old", 13}, {"new", 14},  {"unit", 15}};
 
-static json_t *command_json(struct station *s, const struct engine_command_view *v)
+static json_t *command_json(struct ops *ops, const struct engine_command_view *v)
 {
 	json_t *j = json_pack("{s:I,s:o,s:s,s:s,s:I,s:o}", "command", (json_int_t)v->id, "time",
 			      json_time(v->time_ns), "state", command_state_name(v->state),
@@ -134,7 +137,7 @@ static json_t *command_json(struct station *s, const struct engine_command_view 
 	for (unsigned n = 0; v->row && n < sizeof(begun) / sizeof(begun[0]); n++) {
 		json_object_set_new(j, begun[n].key, row_value_json(v->row, begun[n].place));
 	}
-	if (params_find(s->params, v->parameter, &p, NULL) == 0) {
+	if (params_find(ops->params, v->parameter, &p, NULL) == 0) {
 		json_object_set_new(j, "words", words_json(p->kind));
 	}
 	return j;
@@ -169,13 +172,13 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 
 static void tell_end(struct question *n, int r, json_t *answer, const struct sc_error *error)
 {
-	struct station *s = n->station;
+	struct ops *ops = n->asker;
 	const struct engine_out *o = n->context;
 	struct engine_command_view v;
 
 	if (r < 0) {
-		answer = engine_command(s->engine, n->command, &v) ? command_json(s, &v)
-								   : command_number(n->command);
+		answer = engine_command(ops->engine, n->command, &v) ? command_json(ops, &v)
+								     : command_number(n->command);
 	}
 	answer_end(n->rq, o->progress.state, answer, o->progress.text, o->progress.hint);
 }
@@ -187,14 +190,14 @@ static int ask_now(struct query *q, const struct question *n, json_t **ret_json)
 
 /* From memory, so that an end needs no disk. The journal knows more of a command that a previous
  * daemon began, if it answers. */
-static void tell_known(struct station *s, struct control_request *rq, uint64_t id,
+static void tell_known(struct ops *ops, struct control_request *rq, uint64_t id,
 		       enum command_state state, const struct engine_out *o)
 {
 	struct engine_command_view v;
 	struct engine_out *end;
 
-	if (engine_command(s->engine, id, &v) && v.row) {
-		answer_end(rq, state, command_json(s, &v), o->progress.text, o->progress.hint);
+	if (engine_command(ops->engine, id, &v) && v.row) {
+		answer_end(rq, state, command_json(ops, &v), o->progress.text, o->progress.hint);
 		return;
 	}
 	end = malloc(sizeof(*end));
@@ -204,12 +207,13 @@ static void tell_known(struct station *s, struct control_request *rq, uint64_t i
 	}
 	*end = *o;
 	end->progress.state = state;
-	questions_ask(s, &(struct question){.rq = rq,
-					    .what = "command",
-					    .command = id,
-					    .context = end,
-					    .ask = ask_now,
-					    .tell = tell_end});
+	questions_ask(ops->station, &(struct question){.asker = ops,
+						       .rq = rq,
+						       .what = "command",
+						       .command = id,
+						       .context = end,
+						       .ask = ask_now,
+						       .tell = tell_end});
 }
 
 /* A request with a client id that the journal has. */
@@ -257,14 +261,15 @@ static int ask_client(struct query *q, const struct question *n, json_t **ret_js
 	return query_client(q, ((const struct repeat *)n->context)->client_id, ret_json);
 }
 
-static void answer_repeat(struct station *s, struct control_request *rq, const struct engine_out *o)
+static void answer_repeat(struct ops *ops, struct control_request *rq, const struct engine_out *o)
 {
-	struct question n = {.rq = rq, .what = "command", .ask = ask_client, .tell = tell_repeat};
+	struct question n = {
+		.asker = ops, .rq = rq, .what = "command", .ask = ask_client, .tell = tell_repeat};
 	struct repeat *p = calloc(1, sizeof(*p));
 	struct engine_command_view v;
 
 	n.context = p;
-	if (!p || !engine_command(s->engine, o->progress.id, &v)) {
+	if (!p || !engine_command(ops->engine, o->progress.id, &v)) {
 		tell_repeat(&n, -ENOENT, NULL, NULL);
 		free(p);
 		return;
@@ -274,10 +279,10 @@ static void answer_repeat(struct station *s, struct control_request *rq, const s
 	p->new_value = v.new_value;
 	snprintf(p->client_id, sizeof(p->client_id), "%s", o->progress.repeats);
 	snprintf(p->hint, sizeof(p->hint), "%s", o->progress.hint);
-	questions_ask(s, &n);
+	questions_ask(ops->station, &n);
 }
 
-static void waiter_end(struct station *s, struct waiter *w, const struct engine_out *o,
+static void waiter_end(struct ops *ops, struct waiter *w, const struct engine_out *o,
 		       enum command_state state)
 {
 	if (w->refused) {
@@ -285,11 +290,11 @@ static void waiter_end(struct station *s, struct waiter *w, const struct engine_
 		return;
 	}
 	if (o->progress.repeats[0]) {
-		answer_repeat(s, w->rq, o);
+		answer_repeat(ops, w->rq, o);
 	} else if (!o->progress.numbered) { /* no such command: its number may be reused */
 		control_fail(w->rq, "refused", o->progress.hint, NULL, "%s", o->progress.text);
 	} else {
-		tell_known(s, w->rq, w->id, state, o);
+		tell_known(ops, w->rq, w->id, state, o);
 	}
 	free(w);
 }
@@ -297,31 +302,31 @@ static void waiter_end(struct station *s, struct waiter *w, const struct engine_
 static void waiter_progress(struct waiter *w, enum command_state state, const char *text,
 			    double readback)
 {
-	w->told_ns = now_mono_ns();
+	w->last_ns = now_mono_ns();
 	control_progress(w->rq, json_pack("{s:I,s:s,s:s,s:o}", "command", (json_int_t)w->id,
 					  "state", command_state_name(state), "text", text,
 					  "readback", json_number_or_null(readback)));
 }
 
-/* What waits behind another makes no progress for as long as that takes. Its end is told when it is journaled. */
-void waiters_tick(struct station *s)
+/* What waits behind another makes no progress for as long as that takes. Its end is reported when it is journaled. */
+void waiters_tick(struct ops *ops)
 {
 	uint64_t now = now_mono_ns();
 	struct engine_command_view v;
 	unsigned words = WORDS_TICK;
 
-	for (struct waiter *w = s->waiters; w && words > 0; w = w->next) {
-		if (w->to_end && now >= w->told_ns + WORD_NS &&
-		    engine_command(s->engine, w->id, &v) && !v.ended) {
+	for (struct waiter *w = ops->waiters; w && words > 0; w = w->next) {
+		if (w->to_end && now >= w->last_ns + WORD_NS &&
+		    engine_command(ops->engine, w->id, &v) && !v.ended) {
 			waiter_progress(w, v.state, v.detail, v.readback);
 			words--;
 		}
 	}
 }
 
-void waiters_progress(struct station *s, const struct engine_out *o)
+void waiters_progress(struct ops *ops, const struct engine_out *o)
 {
-	struct waiter **at = &s->waiters;
+	struct waiter **at = &ops->waiters;
 
 	while (*at) {
 		struct waiter *w = *at;
@@ -336,7 +341,7 @@ void waiters_progress(struct station *s, const struct engine_out *o)
 						 : o->progress.alarm ? COMMAND_UNKNOWN
 								     : COMMAND_DONE;
 			*at = w->next;
-			waiter_end(s, w, o, end);
+			waiter_end(ops, w, o, end);
 			continue;
 		}
 		waiter_progress(w, o->progress.state, o->progress.text, o->progress.readback);
@@ -344,11 +349,11 @@ void waiters_progress(struct station *s, const struct engine_out *o)
 	}
 }
 
-void waiters_repeat(struct station *s, uint64_t id)
+void waiters_repeat(struct ops *ops, uint64_t id)
 {
 	struct engine_out o;
 
-	if (engine_progress(s->engine, id, &o)) {
-		waiters_progress(s, &o);
+	if (engine_progress(ops->engine, id, &o)) {
+		waiters_progress(ops, &o);
 	}
 }

@@ -38,6 +38,13 @@ void station_unfollow(struct station_event *e)
 	}
 }
 
+int station_blame_config(struct station *s, int r)
+{
+	s->misconfigured =
+		r < 0 && r != -EIO && r != -ENOMEM && r != -EMFILE && r != -ENFILE && r != -EAGAIN;
+	return r;
+}
+
 unsigned station_links(const struct station *s)
 {
 	unsigned links = 0;

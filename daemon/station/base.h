@@ -11,19 +11,12 @@
 struct capture_command;
 struct control_request;
 struct station;
+struct station_event; /* station.h */
 
 /* Of the main thread's events: the board, the store, gpsd, the ticks and the watchdog come before clients,
  * which have libevent's default, the middle one. */
 #define EVENTS_PRIORITIES 3
 #define EVENTS_URGENT	  0
-
-/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is
- * followed. */
-struct station_event {
-	struct event *event;
-	void (*run)(struct station *s);
-	struct station *station;
-};
 
 /* Call `run` before clients have their turn: when `fd` is readable (EV_READ), at the signal `fd`
  * (EV_SIGNAL), or each `every_ms` (fd -1). -ENOMEM. */
@@ -35,6 +28,11 @@ static inline struct engine_now station_now(void)
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
+/* What the configuration asks for cannot be had: the exit status tells systemd not to try again. A file that cannot be
+ * read now, or a lack of memory or descriptors, is none of its mistakes. Returns r. */
+int station_blame_config(struct station *s, int r);
+/* At the stop, to each part that has something to finish. */
+#define GRACE_MS 3000u
 /* To capture. -EAGAIN: its queue is full. */
 int station_order(struct station *s, const struct capture_command *command);
 /* The answer to a question: `result` (taken over), or in words what the query returned. */

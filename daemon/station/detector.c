@@ -16,9 +16,10 @@
 #include "daemon/core/now.h"
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
-#include "daemon/station/reports.h"
 #include "daemon/station/base.h"
+#include "daemon/station/lifecycle.h"
 #include "daemon/station/station.h"
+#include "daemon/station/reports.h"
 #include "daemon/store/store.h"
 
 int detector_load(struct station *s, struct sc_error *error)
@@ -101,8 +102,8 @@ int detector_start(struct station *s, struct sc_error *error)
 
 void detector_stop(struct station *s)
 {
-	if (s->ops.stop) {
-		s->ops.stop(s); /* while clients can still be answered */
+	if (s->ops) {
+		s->ops->stop(s->ops_context); /* while clients can still be answered */
 	}
 	engine_destroy(s->engine);
 	s->engine = NULL;
@@ -120,8 +121,8 @@ static void on_progress(struct station *s, const struct engine_out *o)
 			  "command %llu: %s: %s", (unsigned long long)o->progress.id,
 			  command_state_name(o->progress.state), o->progress.text);
 	}
-	if (s->ops.progress) {
-		s->ops.progress(s, o);
+	if (s->ops) {
+		s->ops->progress(s->ops_context, o);
 	}
 }
 
@@ -225,8 +226,8 @@ static void brought(struct station *s, const struct store_done *done)
 
 static void snapshot_stored(struct station *s, const struct store_done *done)
 {
-	if (s->ops.stored) {
-		s->ops.stored(s, done);
+	if (s->ops) {
+		s->ops->stored(s->ops_context, done);
 	}
 }
 

@@ -12,7 +12,7 @@ struct station;
 int keys_start(struct station *s); /* reads the allow list, where a door asks for keys */
 /* Our secret; wipe it when it has been used. Told to the log. */
 int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT]);
-/* Key and list of a configuration: 0, or negative, told to `err`. */
+/* Key and list of a configuration: 0, or negative, with the reason on `err`. */
 int keys_check(const struct config *c, FILE *err);
 void keys_reload(struct station *s); /* the list again, for all doors */
 /* Where the list is, "" without a door that asks for keys: into the database, for fcmctl key list. */

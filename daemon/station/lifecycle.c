@@ -17,13 +17,16 @@
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
 #include "daemon/core/text.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/station/base.h"
-#include "daemon/station/questions.h"
+#include "daemon/station/links.h"
 #include "daemon/station/station.h"
+#include "daemon/station/questions.h"
+#include "daemon/station/runs.h"
+#include "daemon/station/timing.h"
 #include "daemon/store/store.h"
 
-#define TAKEOVER_NS 5000000000ull /* after our start all rings have told what became of them */
+#define TAKEOVER_NS 5000000000ull /* after our start capture has reported each ring */
 
 /* --- beginning and end --- */
 
@@ -43,7 +46,7 @@ static void end_left_open(struct station *s, const struct store_past *past)
 void lifecycle_takeover(struct station *s, unsigned link, bool taken_over)
 {
 	s->life.taken |= (unsigned)taken_over << link;
-	s->life.anew |= (unsigned)!taken_over << link;
+	s->life.restarted |= (unsigned)!taken_over << link;
 }
 
 /* "; rings taken over: links 0, 2" */
@@ -62,7 +65,7 @@ void lifecycle_second(struct station *s)
 	char text[240];
 
 	if (!s->restored || s->life.said ||
-	    ((s->life.taken | s->life.anew) != station_links(s) &&
+	    ((s->life.taken | s->life.restarted) != station_links(s) &&
 	     now_mono_ns() - s->started_ns < TAKEOVER_NS)) {
 		return;
 	}
@@ -70,14 +73,14 @@ void lifecycle_second(struct station *s)
 	snprintf(text, sizeof(text), "fcm-server " FCM_VERSION " began%s",
 		 s->life.crashed ? "; the one before it was ended from outside, or crashed" : "");
 	list_links("rings taken over", s->life.taken, text, sizeof(text));
-	list_links("rings begun anew", s->life.anew & ~s->life.taken, text, sizeof(text));
+	list_links("rings restarted", s->life.restarted & ~s->life.taken, text, sizeof(text));
 	store_put_event(s->store, "info", "daemon-start", "daemon", text, "", s->started_utc_ns);
 }
 
 void lifecycle_stop(struct station *s)
 {
 	store_put_event(s->store, "info", "daemon-stop", "daemon",
-			"fcm-server " FCM_VERSION " ended as told", "", now_utc_ns());
+			"fcm-server " FCM_VERSION " stopped normally", "", now_utc_ns());
 }
 
 /* --- what the database knows --- */
@@ -117,7 +120,7 @@ static void take(struct station *s, const struct store_past *past)
 		boots_read(&s->boots, past->boots);
 		timing_restore(s, past);
 		end_left_open(s, past);
-		alarm_hands_restore(s, past);
+		alarm_actions_restore(s, past);
 	}
 	s->restored = true;
 	questions_forget(s);

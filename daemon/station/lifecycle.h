@@ -8,11 +8,6 @@
 struct control_request;
 struct station;
 
-struct lifecycle {
-	unsigned taken, anew; /* links whose ring was taken over, begun anew */
-	bool said, crashed;   /* crashed: the daemon before us did not end as told */
-};
-
 void lifecycle_takeover(struct station *s, unsigned link, bool taken_over);
 void lifecycle_second(struct station *s);
 void lifecycle_stop(struct station *s);

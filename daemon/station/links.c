@@ -107,7 +107,7 @@ static void say_board(struct station *s, bool present)
 	s->board.present = present;
 	if (present) {
 		s->board.back_ns = now_mono_ns();
-		log_event(LOG_NOTICE, "board", LOG_NO_LINK, LOG_ID_BOARD, "board is there: %s",
+		log_event(LOG_NOTICE, "board", LOG_NO_LINK, LOG_ID_BOARD, "board is present: %s",
 			  s->config.board.device);
 	} else {
 		s->board.gone_ns = now_mono_ns();
@@ -118,7 +118,7 @@ static void say_board(struct station *s, bool present)
 	}
 }
 
-/* --- light, lock, who is there --- */
+/* --- light, lock, floor --- */
 
 static void say_link(struct station *s, unsigned link)
 {
@@ -183,8 +183,8 @@ static void judge(struct station *s, unsigned link)
 		  "phase", (int)link, LOG_ID_PHASE, "link %u: %s%s%.0d, %.1f ps from the reference",
 		  link, phase_verdict_name(j.verdict), j.verdict == PHASE_SLIP ? " " : "",
 		  j.verdict == PHASE_SLIP ? j.slip : 0, j.difference_ps);
-	if (j.verdict != PHASE_DRIFT && s->ops.judged) {
-		s->ops.judged(s, link, &j);
+	if (j.verdict != PHASE_DRIFT && s->ops) {
+		s->ops->judged(s->ops_context, link, &j);
 	}
 }
 
@@ -217,7 +217,7 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 	}
 }
 
-/* What was lost until a ring begun anew was first aligned is its beginning, not a loss: the minute's
+/* What was lost before a restarted ring was first aligned is its beginning, not a loss: the minute's
  * account starts behind it. */
 static void begin_account(struct station *s, unsigned link)
 {
@@ -228,20 +228,20 @@ static void begin_account(struct station *s, unsigned link)
 		l->downlink_at[n] = l->data.downlink_errors;
 	}
 	judge_account(s->judge, link, l->data.cells, l->data.dma_epoch, l->data.last_good_count,
-		      l->anew_ns != 0);
+		      l->restarted_ns != 0);
 	l->accounted = true;
 }
 
 /* A good frame of this ring has been seen, or the ring is a predecessor's. */
 static bool has_begun(const struct station_link *l)
 {
-	return l->anew_ns ? l->data.last_good_ns > l->anew_ns
-			  : l->data.taken_over || l->data.last_good_ns;
+	return l->restarted_ns ? l->data.last_good_ns > l->restarted_ns
+			       : l->data.taken_over || l->data.last_good_ns;
 }
 
 void links_ring_restarted(struct station *s, unsigned link)
 {
-	s->board.restarted_ns = s->link[link].anew_ns = now_mono_ns();
+	s->board.restarted_ns = s->link[link].restarted_ns = now_mono_ns();
 	s->link[link].accounted = false;
 }
 
@@ -370,6 +370,19 @@ uint32_t links_offset(const struct station *s, unsigned link)
 	bool locked = watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED;
 
 	return locked && s->link[link].data.aligned == TDM_LOCKED ? s->link[link].data.offset : 0;
+}
+
+void links_note_own(struct station *s, unsigned link, const char *what, const char *who)
+{
+	struct station_link *l = &s->link[link];
+
+	snprintf(l->own, sizeof(l->own), "%s by %s", what, who);
+	l->own_ns = now_mono_ns();
+}
+
+bool links_board_present(const struct station *s)
+{
+	return s->board.present;
 }
 
 enum link_state links_state(const struct station *s, unsigned link)

@@ -77,7 +77,8 @@ static void tell_refused(struct station *s, struct told_count *told, const char 
 		return;
 	}
 	snprintf(text, sizeof(text),
-		 "a connection from %s was refused: %s%s%s (%llu refused since this was last told)",
+		 "a connection from %s was refused: %s%s%s (%llu refused since this was last "
+		 "reported)",
 		 *v->last.address ? v->last.address : "somewhere", v->last.why,
 		 *v->last.key ? ", it begins with " : "", v->last.key, (unsigned long long)more);
 	log_event(LOG_WARNING, object, LOG_NO_LINK, LOG_ID_REFUSED, "%s", text);
@@ -95,8 +96,8 @@ static void tell_requests(struct station *s)
 	if (more == 0) {
 		return;
 	}
-	snprintf(text, sizeof(text), "refused: %s (%llu since this was last told)", s->access.text,
-		 (unsigned long long)more);
+	snprintf(text, sizeof(text), "refused: %s (%llu since this was last reported)",
+		 s->access.text, (unsigned long long)more);
 	store_put_event(s->store, "warning", "access-refused", s->access.origin, text,
 			"if it should be allowed: another role, by the allow list (then reload) or "
 			"by a group of [control]",
@@ -116,13 +117,19 @@ static void tell_strangers(struct station *s)
 	}
 	snprintf(text, sizeof(text),
 		 "user %lld of this machine was refused at the control socket: in none of its "
-		 "groups (%llu refused since this was last told)",
+		 "groups (%llu refused since this was last reported)",
 		 (long long)v.last_stranger, (unsigned long long)more);
 	log_event(LOG_WARNING, "control", LOG_NO_LINK, LOG_ID_REFUSED, "%s", text);
 	store_put_event(s->store, "warning", "access-refused", "local", text,
 			"if that should be allowed: make the user a member of reader_group, "
 			"socket_group or expert_group of [control]",
 			now_utc_ns());
+}
+
+void network_note_refused(struct station *s, const char *origin, const char *text)
+{
+	snprintf(s->access.origin, sizeof(s->access.origin), "%s", origin);
+	snprintf(s->access.text, sizeof(s->access.text), "%s", text);
 }
 
 void network_second(struct station *s)
@@ -174,14 +181,14 @@ void doors_closed(struct station *s, char *text, size_t size)
 
 void doors_second(struct station *s)
 {
-	char text[sizeof(s->doors_told)];
+	char text[sizeof(s->doors_logged)];
 
 	reports_groups(s);
 	doors_closed(s, text, sizeof(text));
-	if (strcmp(text, s->doors_told) == 0) {
+	if (strcmp(text, s->doors_logged) == 0) {
 		return;
 	}
-	memcpy(s->doors_told, text, sizeof(s->doors_told));
+	memcpy(s->doors_logged, text, sizeof(s->doors_logged));
 	if (*text) {
 		log_warning("doors", "cannot listen at %s; tried again each second", text);
 	} else {

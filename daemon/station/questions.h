@@ -25,6 +25,7 @@ typedef void (*question_tell_fn)(struct question *n, int r, json_t *answer,
 
 struct question {
 	struct station *station; /* filled in */
+	void *asker;		 /* for `tell` */
 	struct control_request *rq;
 	const char *what; /* as the answer calls it; outlives the question */
 	json_t *args;	  /* of the request; NULL: none */

@@ -146,13 +146,13 @@ void records_order_start(struct station *s, struct control_request *rq,
 	ordered(s, rq, recorder_order_start(s->recorder, next_order(s), spec));
 }
 
-/* Somebody knows that the disk has stopped a recording. */
-static void seen(struct station *s, const char *who)
+/* The failure, that the disk has stopped a recording, is acknowledged. */
+static void acknowledge_failure(struct station *s, const char *who)
 {
 	char text[128];
 
 	if (s->records.failed) {
-		snprintf(text, sizeof(text), "is over: seen by %s", who);
+		snprintf(text, sizeof(text), "is over: acknowledged by %s", who);
 		store_put_event(s->store, "info", "record-stopped", RECORDER, text, "",
 				now_utc_ns());
 	}
@@ -165,7 +165,7 @@ void records_order_stop(struct station *s, struct control_request *rq)
 
 	recorder_get_status(s->recorder, &v);
 	if (s->records.failed && !v.active) { /* the disk has done it already */
-		seen(s, control_peer(rq)->who);
+		acknowledge_failure(s, control_peer(rq)->who);
 		control_answer(rq, counts_json(s, &s->records.failure));
 	} else if (!records_busy(s, rq)) {
 		ordered(s, rq,
@@ -192,12 +192,12 @@ static void on_started(struct station *s, const struct recorder_event *e,
 	char links[32], text[400];
 
 	snprintf(text, sizeof(text), "%s %s, links %s%s%s",
-		 e->type == RECORDER_RESUMED ? "goes on, begun by" : "begun by",
+		 e->type == RECORDER_RESUMED ? "resumed, started by" : "started by",
 		 rq ? s->records.who : e->spec.who,
 		 text_bits(links, sizeof(links), "", e->spec.links), *e->spec.note ? ": " : "",
 		 e->spec.note);
 	journal(s, "info", "record", e, text, "");
-	seen(s, e->spec.who);
+	acknowledge_failure(s, e->spec.who);
 	if (rq) {
 		control_answer(rq, counts_json(s, e));
 	}
@@ -236,8 +236,8 @@ static void on_stopped(struct station *s, const struct recorder_event *e,
 
 	snprintf(text, sizeof(text),
 		 "%s%s: %s%llu frames in %llu MB, %llu cells without data, %llu let go",
-		 rq ? "stopped by " : "its time is over", rq ? s->records.who : "", since(e),
-		 (unsigned long long)e->counts.frames,
+		 rq ? "stopped by " : "stopped after its set time", rq ? s->records.who : "",
+		 since(e), (unsigned long long)e->counts.frames,
 		 (unsigned long long)(e->counts.bytes / 1000000),
 		 (unsigned long long)e->counts.gaps, (unsigned long long)e->counts.let_go);
 	journal(s, "info", "record", e, text, "");

@@ -2,24 +2,12 @@
 /* The recorder: orders to it, what it says, black boxes for alarms. */
 #pragma once
 
-#include "daemon/config/config.h"
-#include "daemon/record/recorder.h"
+#include <stdbool.h>
 
 struct control_request;
 struct judge_recorder;
+struct record_spec;
 struct station;
-
-struct records {
-	char directory[CONFIG_STRING + 16];
-	struct control_request *rq; /* waits for an order to be carried out */
-	uint32_t order;		    /* its number; the last one's that was given */
-	char who[128];		    /* who gave it, and from where */
-	bool failed; /* the disk has stopped a recording, and nobody has said that he knows */
-	char failed_text[600];
-	struct recorder_event failure;
-	uint64_t let_go, let_go_ns; /* cells, at the last look; when there were more */
-	uint64_t boxes_unasked;	    /* black boxes for which the recorder took no order */
-};
 
 int records_start(struct station *s);  /* before capture */
 void records_finish(void *station);    /* when capture's thread has ended */

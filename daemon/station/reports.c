@@ -151,7 +151,7 @@ static void on_identity(struct station *s, const struct capture_report *r)
 	log_set_floor(r->link, r->tower, r->floor);
 	if (right) {
 		log_event(LOG_NOTICE, "link", r->link, LOG_ID_IDENTITY,
-			  "link %u: tower %u floor %u is there", r->link, r->tower, r->floor);
+			  "link %u: tower %u floor %u is connected", r->link, r->tower, r->floor);
 	} else {
 		log_event(LOG_ERR, "link", r->link, LOG_ID_IDENTITY,
 			  "link %u: tower %u floor %u names itself where tower %u floor %u is "
@@ -227,7 +227,7 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 	}
 	log_event(LOG_NOTICE, "link", r->link, LOG_ID_TAKEOVER,
 		  "link %u: %s, DMA epoch %u, %llu of %llu buffers waiting", r->link,
-		  r->takeover.taken_over ? "ring taken over" : "ring begun anew", r->dma_epoch,
+		  r->takeover.taken_over ? "ring taken over" : "ring restarted", r->dma_epoch,
 		  (unsigned long long)(r->takeover.write_position - r->takeover.release_position),
 		  (unsigned long long)r->takeover.depth);
 	if (r->takeover.taken_over) {

@@ -10,5 +10,5 @@ void reports_drain(struct station *s);
 /* A closed ledger row lies in the database: its cookie, as given to the store. */
 void reports_saved(struct station *s, uint64_t cookie);
 void reports_losses_saved(struct station *s); /* s->losses_saved, which it clears */
-/* s->publisher_status anew, with what capture has dropped for the groups: it counts what the ledger does. */
+/* Updates s->publisher_status, with what capture has dropped for the groups: it counts what the ledger does. */
 void reports_groups(struct station *s);

@@ -2,19 +2,12 @@
 /* Runs: requests, reports and rows to capture/run_state.h; its rows, commands, events and answers. */
 #pragma once
 
-#include "daemon/capture/run_state.h"
+#include <stdbool.h>
 
+struct capture_report;
 struct control_request;
 struct station;
 struct store_past;
-
-struct station_run {
-	struct run_state state;
-	char note[160];
-	int64_t begun_ns;
-	struct control_request *rq; /* waits for run_state's answer ... */
-	bool begins;		    /* ... to run.start; else to run.stop */
-};
 
 void runs_begin(struct station *s);
 void runs_end(struct station *s); /* answers the client that waits */

@@ -1,37 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The station: all parts of one daemon, as the main thread sees them. The state machines (clock, phase, engine, ledger)
- * do not know each other; here they meet. Each source of the room has its header and writes its own part of the struct;
- * the others read it. README.md says what ops/ may write.
+ * do not know each other; here they meet. Each source of the room writes its own part and reads the others. Only this
+ * room and main.c, which makes and ends the parts, include this; ops/ has the pointers that it needs (parts.h, ops.h).
  */
 #pragma once
 
+#include <event2/event.h>
+
+#include "daemon/alarms/late.h"
 #include "daemon/capture/capture.h"
 #include "daemon/config/config.h"
+#include "daemon/core/label.h"
+#include "daemon/core/limit.h"
 #include "daemon/core/queue.h"
+#include "daemon/core/worker.h"
 #include "daemon/data/boots.h"
 #include "daemon/data/tap.h"
 #include "daemon/publish/publisher.h"
-#include "daemon/station/keys.h"
-#include "daemon/station/lifecycle.h"
-#include "daemon/station/links.h"
-#include "daemon/station/network_say.h"
-#include "daemon/station/records.h"
-#include "daemon/station/runs.h"
-#include "daemon/station/timing.h"
+#include "daemon/station/parts.h"
+#include "slowctl/access/access.h"
 
-struct engine_out;
-struct phase_judgement;
-struct store_done;
+struct station;
 
-/* What the operations (ops/) want to hear; set by ops_start(). */
-struct station_ops {
-	void (*progress)(struct station *s, const struct engine_out *out);
-	/* Not of a drift. */
-	void (*judged)(struct station *s, unsigned link, const struct phase_judgement *j);
-	void (*stored)(struct station *s, const struct store_done *done); /* rows of snapshots */
-	void (*stop)(struct station *s); /* while clients can still be answered */
+/* A source of the main loop's events; `event` NULL: none. It stays where it is while it is
+ * followed. */
+struct station_event {
+	struct event *event;
+	void (*run)(struct station *s);
+	struct station *station;
 };
+
+struct station_board {
+	bool present;
+	uint64_t gone_ns, back_ns;  /* when it was seen to go, to come back; 0: never */
+	uint64_t restarted_ns;	    /* when a ring was restarted after our start */
+	struct station_event event; /* of its descriptor, which changes with each generation */
+	unsigned generation;
+};
+
+/* Why the tick came late. */
+struct station_lateness {
+	struct late_tick tick;
+	uint64_t ns, at_ns;  /* the last time the machine did not let us run: how long, when */
+	uint64_t held_at_ns; /* the last time the board or other work held this thread */
+};
+
+/* The reading of the table of leap seconds, on the thread of questions.h. */
+struct station_leaps {
+	struct work work;
+	struct station *station;
+	const char *path;
+	bool asked; /* the rest is the thread's */
+	int result;
+	int32_t tai_utc_s;
+	int64_t leap_tai_ns, expires_utc_s;
+};
+
+struct timing {
+	struct gps *gps;
+	struct station_event event; /* of gpsd's descriptor */
+	uint64_t tried_ns, leaps_read_ns;
+	struct station_leaps leaps;
+	int leaps_error; /* of the last reading of the leap table; 0: well */
+	enum clock_state logged_state;
+	uint32_t logged_epoch;
+	uint64_t kept_relabel_ns; /* of the relabelling that the database has; 0: none */
+	int32_t kept_tai_utc_s;	  /* as the database has it */
+	struct label label;	  /* not yet taken by capture's queue */
+	bool label_waits;
+};
+
+struct lifecycle {
+	unsigned taken, restarted; /* links whose ring was taken over, restarted */
+	bool said, crashed;	   /* crashed: the daemon before us did not stop normally */
+};
+
+/* Who may not, and tried. */
+struct access_news {
+	struct told_count control, reserved, monitors; /* connections */
+	struct told_count requests, strangers;
+	char origin[80], text[320]; /* of the last request that its peer's role did not allow */
+};
+
+#define DOORS_TEXT 400 /* bytes */
 
 struct station {
 	struct config config;
@@ -65,7 +117,7 @@ struct station {
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
 	struct boots boots;
 	uint64_t losses_saved
-		[NANET3_LINKS]; /* cookies of the newest losses in the database; 0: told */
+		[NANET3_LINKS]; /* cookies of the newest losses in the database; 0: reported */
 
 	struct clock *clock;
 	struct timing timing;
@@ -81,7 +133,7 @@ struct station {
 	struct store *store;
 	struct questions *questions; /* to the database */
 	bool restored;		     /* what the database knows is known here */
-	bool journal_away;	     /* told: it cannot be opened */
+	bool journal_away;	     /* it cannot be opened, and this has been logged */
 
 	/* control */
 	struct dispatch *desk;
@@ -91,18 +143,14 @@ struct station {
 	char public_key[ACCESS_KEY_TEXT]; /* ours, where data ask for keys */
 	struct access_news access;
 	bool has_roles;	   /* of users of the control socket; else all are experts */
-	bool control_lost; /* somebody has removed its socket, and it cannot be made anew */
-	char doors_told[DOORS_TEXT]; /* what cannot listen, as the log has it */
+	bool control_lost; /* somebody has removed its socket, and it cannot be made again */
+	char doors_logged[DOORS_TEXT]; /* what cannot listen, as the log has it */
 
-	/* view.c, alarm_hands.c */
+	/* view.c, alarm_actions.c */
 	struct judge *judge;
 	struct alarm_watcher *alarm_watchers;
-	uint64_t alarms_alive_ns; /* when those who watch were last told that we live */
+	uint64_t alarms_alive_ns; /* the last sign of life to clients that watch */
 
-	/* of ops/ */
-	struct station_ops ops;
-	struct waiter *waiters;
-	struct safing *safings; /* under way */
-	struct serial_session *serials;
-	struct snapshots *snapshots; /* the one that is being saved or removed, or was last */
+	const struct station_ops *ops; /* NULL: not yet */
+	struct ops *ops_context;
 };

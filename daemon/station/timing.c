@@ -113,7 +113,7 @@ void timing_leaps(struct station *s)
 	}
 }
 
-/* The table is packaged anew while we run: look once a day. */
+/* A package update may replace the table while we run: look once a day. */
 void timing_second(struct station *s)
 {
 	if (now_mono_ns() - s->timing.leaps_read_ns >
@@ -122,7 +122,7 @@ void timing_second(struct station *s)
 	}
 }
 
-/* A predecessor's relabelling is told on, until its hour is over, or another one comes. */
+/* An earlier daemon's relabelling is shown until an hour has passed, or another one comes. */
 void timing_restore(struct station *s, const struct store_past *past)
 {
 	struct clock_relabelling relabelled;

@@ -11,11 +11,12 @@
 #include "daemon/core/now.h"
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
-#include "daemon/station/alarm_hands.h"
+#include "daemon/station/alarm_actions.h"
 #include "daemon/station/links.h"
+#include "daemon/station/network_say.h"
+#include "daemon/station/station.h"
 #include "daemon/station/records.h"
 #include "daemon/station/reports.h"
-#include "daemon/station/station.h"
 #include "daemon/store/store.h"
 #include "daemon/time/clock.h"
 
@@ -61,7 +62,7 @@ static void look_at_link(struct station *s, unsigned link, struct judge_link *v)
 		.last_good_ns = l->data.last_good_ns,
 		.slips = l->slips,
 		.accounted = l->accounted,
-		.restarted_ns = l->anew_ns,
+		.restarted_ns = l->restarted_ns,
 		.ring_used = l->data.ring_write - l->data.ring_release,
 		.ring_depth = l->data.ring_depth,
 		.own = l->own,
@@ -115,7 +116,7 @@ static void look_at_all(struct station *s, struct judge_view *v, char *closed_do
 
 void view_judge(struct station *s)
 {
-	char closed_doors[sizeof(s->doors_told)];
+	char closed_doors[sizeof(s->doors_logged)];
 	struct judge_view v = {
 		.started_ns = s->started_ns,
 		.config = &s->config,
@@ -138,7 +139,7 @@ void view_judge(struct station *s)
 
 	look_at_all(s, &v, closed_doors, sizeof(closed_doors));
 	judge_tick(s->judge, &v);
-	alarm_hands_drain(s);
+	alarm_actions_drain(s);
 	alarms_tick(judge_alarms(s->judge), (struct engine_now){v.now_ns, v.utc_ns});
-	alarm_hands_drain(s);
+	alarm_actions_drain(s);
 }

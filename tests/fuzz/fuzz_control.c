@@ -82,8 +82,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	r = r ? r : load_detector(s);
 	r = r ? r : start_disk(s);
 	r = r ? r : start_control(s);
-	r = r ? r : open_queues(s);
-	r = r ? r : start_publisher(s, 16000);
+	r = r ? r : data_open_queues(s);
+	r = r ? r : data_start_publisher(s, 16000);
 	r = r ? r : records_start(s);
 	r = r ? r : start_store(s);
 	r = r ? r : run_detector(s);
@@ -91,6 +91,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	must(s->watch && !watch_info(s->watch));
 	r = r ? r : timing_start(s);
 	r = r ? r : start_store_thread(s);
+	r = r ? r : start_operations(s);
 	must(r == 0);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		engine_link(s->engine, link, true, 1, (uint8_t)(link + 1),
@@ -115,7 +116,7 @@ static void let_it_work(void)
 	event_base_loop(station.base, EVLOOP_NONBLOCK);
 	detector_stored(&station);
 	detector_tick(&station);
-	waiters_tick(&station);
+	waiters_tick(&operations);
 	detector_drain(&station);
 }
 

@@ -24,6 +24,7 @@ ALONE = [
     (r"#include <gps.h>", r"daemon/time/gps\.c"),
     (r"#include <systemd/sd-daemon.h>", r"daemon/(main|net/listener)\.c"),
     (r"SQLITE_OPEN_READWRITE", r"daemon/store/\w+\.c"),
+    (r'#include "daemon/station/station.h"', r"daemon/(main|station/\w+)\.c"),
 ]
 
 

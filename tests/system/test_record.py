@@ -83,9 +83,9 @@ def broken_killed_and_full(t):
     def told(code, *words):
         events[:] = st.ask("event", "list", "--limit", "200")["events"]
         return any(e["code"] == code and all(w in json.dumps(e) for w in words) for e in events)
-    for what in (("record", "night", "(uid", "noise"), ("record", "night", "goes on"),
+    for what in (("record", "night", "(uid", "noise"), ("record", "night", "resumed"),
                  ("record", "night", "stopped by"), ("record-stopped", "alarm", "File too large"),
-                 ("record-stopped", "is over: seen by")):
+                 ("record-stopped", "is over: acknowledged by")):
         st.wait_for(f"the event {what}", lambda: told(*what), 5)
     there = recordings(st)
     boxes = [r for r in there.values() if r["alarm"] == "link-dark"]

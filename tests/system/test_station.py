@@ -95,7 +95,7 @@ def life_in_the_events(t):
     st.wait_for("the second start, the alarm again", lambda: len(said("daemon-start")) == 2 and
                 len(said("consumer-none")) == 3, 20)
     starts = [text for _, text in said("daemon-start")]
-    t.check("the first began anew", "begun anew: links 0, 1, 2, 3" in starts[0] and "crashed" not in starts[0], starts)
+    t.check("the first began anew", "restarted: links 0, 1, 2, 3" in starts[0] and "crashed" not in starts[0], starts)
     t.check("the second took over from one that crashed", "taken over: links 0, 1, 2, 3" in starts[1] and
             "crashed" in starts[1], starts)
     t.equal("the alarm ended with its daemon and is told anew", [(s, x == "ended with the daemon")

@@ -205,7 +205,7 @@ def well(t):
     st.start()
     st.wait_ready()
     t.check("its start is an event", any(e["code"] == "daemon-start" and e["text"].endswith(
-        "began; rings begun anew: links 0, 1, 2, 3") for e in faults.events(st)))
+        "began; rings restarted: links 0, 1, 2, 3") for e in faults.events(st)))
     Stage(t, st).play("well")
 
 

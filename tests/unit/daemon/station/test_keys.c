@@ -19,6 +19,8 @@
 #include <zmq.h>
 
 #include "daemon/core/log.h"
+#include "daemon/station/keys.h"
+#include "daemon/station/network_say.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
 #include "slowctl/access/keyfile.h"

@@ -13,20 +13,20 @@ struct station;
 struct store_past;
 
 /* What lasts of those before; what operators have done about ours since counts more. */
-void alarm_hands_restore(struct station *s, const struct store_past *past);
-/* Those who watch are told the end. */
-void alarm_hands_stop(struct station *s);
+void alarm_actions_restore(struct station *s, const struct store_past *past);
+/* Ends the requests of clients that watch. */
+void alarm_actions_stop(struct station *s);
 /* Carry on what has changed; after each change by an operator, else 10 times a second. */
-void alarm_hands_drain(struct station *s);
+void alarm_actions_drain(struct station *s);
 /* Once a second: a sign of life to those who watch. */
-void alarm_hands_second(struct station *s);
+void alarm_actions_second(struct station *s);
 
-/* The client of `rq` is told all there is, then each change, until it closes. */
-void alarm_hands_watch(struct station *s, struct control_request *rq);
+/* The client of `rq` gets all alarms, then each change, until it closes. */
+void alarm_actions_watch(struct station *s, struct control_request *rq);
 
 /* The object Alarm of schemas/control.md; a new reference. */
-json_t *alarm_hands_json(const struct alarm *alarm);
+json_t *alarm_actions_json(const struct alarm *alarm);
 /* Those that stand or are paused: red ones that count, others that stand, paused ones; each oldest first. */
-json_t *alarm_hands_list(struct station *s);
+json_t *alarm_actions_list(struct station *s);
 /* Adds to a reason of status (an object) how it was dealt with. `alarm` NULL: nobody can. */
-void alarm_hands_reason(json_t *reason, const struct alarm *alarm);
+void alarm_actions_reason(json_t *reason, const struct alarm *alarm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What has changed of alarms, told. See alarm_hands.h. */
-#include "daemon/station/alarm_hands.h"
+/* Reports what has changed of alarms. See alarm_actions.h. */
+#include "daemon/station/alarm_actions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static json_t *dealt_json(const struct alarm *alarm)
 		"paused", pause_json(alarm));
 }
 
-json_t *alarm_hands_json(const struct alarm *alarm)
+json_t *alarm_actions_json(const struct alarm *alarm)
 {
 	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", severity_of(alarm), "code",
 			      alarm->code, "object", alarm->object, "text", alarm->text, "action",
@@ -76,7 +76,7 @@ json_t *alarm_hands_json(const struct alarm *alarm)
 	return j;
 }
 
-void alarm_hands_reason(json_t *reason, const struct alarm *alarm)
+void alarm_actions_reason(json_t *reason, const struct alarm *alarm)
 {
 	if (alarm) {
 		json_object_update_new(reason, dealt_json(alarm));
@@ -101,7 +101,7 @@ static int by_rank(const void *a, const void *b)
 	return ranks ? ranks : (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 }
 
-json_t *alarm_hands_list(struct station *s)
+json_t *alarm_actions_list(struct station *s)
 {
 	const struct alarm *all[ALARMS_MAX] = {NULL}, *e = NULL;
 	json_t *list = json_array();
@@ -112,7 +112,7 @@ json_t *alarm_hands_list(struct station *s)
 	}
 	qsort(all, count, sizeof(all[0]), by_rank);
 	for (unsigned n = 0; n < count; n++) {
-		json_array_append_new(list, alarm_hands_json(all[n]));
+		json_array_append_new(list, alarm_actions_json(all[n]));
 	}
 	return list;
 }
@@ -166,7 +166,7 @@ static void say_event(struct station *s, const struct alarm *alarm)
 		put_event(s, alarm, "alarm-resumed", text);
 		break;
 	case ALARM_EXPIRED:
-		snprintf(text, sizeof(text), "the pause by %s is over: %s", pause->who,
+		snprintf(text, sizeof(text), "the pause by %s has expired: %s", pause->who,
 			 pause->text);
 		put_event(s, alarm, "alarm-resumed", text);
 		break;
@@ -199,7 +199,7 @@ static void tell_watchers(struct station *s, json_t *progress)
 	json_decref(progress);
 }
 
-void alarm_hands_drain(struct station *s)
+void alarm_actions_drain(struct station *s)
 {
 	struct alarm *e;
 
@@ -210,7 +210,7 @@ void alarm_hands_drain(struct station *s)
 			tell_watchers(s, json_pack("{s:s,s:o,s:o}", "change",
 						   alarm_change_name(e->change), "time",
 						   json_time(now_utc_ns()), "alarm",
-						   alarm_hands_json(e)));
+						   alarm_actions_json(e)));
 		}
 		alarms_taken(e);
 	}
@@ -221,10 +221,10 @@ void alarm_hands_drain(struct station *s)
 static json_t *snapshot(struct station *s)
 {
 	return json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time", json_time(now_utc_ns()),
-			 "alarms", alarm_hands_list(s));
+			 "alarms", alarm_actions_list(s));
 }
 
-void alarm_hands_watch(struct station *s, struct control_request *rq)
+void alarm_actions_watch(struct station *s, struct control_request *rq)
 {
 	struct alarm_watcher *w;
 	unsigned watches = 0;
@@ -248,7 +248,7 @@ void alarm_hands_watch(struct station *s, struct control_request *rq)
 	control_progress(rq, snapshot(s));
 }
 
-void alarm_hands_second(struct station *s)
+void alarm_actions_second(struct station *s)
 {
 	uint64_t now = now_mono_ns();
 
@@ -260,7 +260,7 @@ void alarm_hands_second(struct station *s)
 		      json_pack("{s:s,s:o}", "change", "alive", "time", json_time(now_utc_ns())));
 }
 
-void alarm_hands_restore(struct station *s, const struct store_past *past)
+void alarm_actions_restore(struct station *s, const struct store_past *past)
 {
 	struct engine_now now = station_now();
 
@@ -276,7 +276,7 @@ void alarm_hands_restore(struct station *s, const struct store_past *past)
 	}
 }
 
-void alarm_hands_stop(struct station *s)
+void alarm_actions_stop(struct station *s)
 {
 	struct alarm_watcher *w;
 
