@@ -67,10 +67,11 @@ struct fcmdata {
 	struct fcmdata_stats stats;
 };
 
-int64_t libfcmdata_now_ms(void);
-
 /* ---- member.c ---- */
 
+int64_t libfcmdata_now_ms(void);
+/* ZMQ_POLLIN and ZMQ_POLLOUT, as they hold for the socket. */
+int libfcmdata_events(void *socket);
 /* What is due: the connection's events, acknowledgements, ALIVE, HELLO again. */
 void libfcmdata_member_serve(struct fcmdata *h);
 /* 0, -ENOTCONN, -EAGAIN: the acknowledgements stay. */
@@ -87,7 +88,5 @@ void libfcmdata_member_bye(struct fcmdata *h);
 /* A spare one, or a new; NULL when out of memory. Goes back by libfcmdata_put(). */
 struct received *libfcmdata_get(struct fcmdata *h);
 void libfcmdata_put(struct fcmdata *h, struct received *r);
-/* ZMQ_POLLIN and ZMQ_POLLOUT, as they hold for the socket. */
-int libfcmdata_events(void *socket);
 /* Before a call returns: is the descriptor to be readable? */
 void libfcmdata_settle_fd(struct fcmdata *h);

@@ -332,14 +332,6 @@ int fcmdata_fd(struct fcmdata *h)
 	return r;
 }
 
-int libfcmdata_events(void *socket)
-{
-	int events = 0;
-	size_t size = sizeof(events);
-
-	return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
-}
-
 /* Our own calls may take the edge that ZeroMQ's descriptor is readable for: what waits then is said by a
  * descriptor of our own. */
 void libfcmdata_settle_fd(struct fcmdata *h)
