@@ -55,7 +55,7 @@ static inline struct block_drop block_drop(const struct fcm_block_header *h, enu
 }
 
 /* How a group of reserved consumers stands, as the publisher's status has it; the feed is one, too. */
-struct publisher_group_status {
+struct group_status {
 	char name[32];
 	uint8_t streams;
 	unsigned members; /* alive */

@@ -84,7 +84,7 @@ struct feed {
 
 static void count_drop(struct feed *f, const struct block *b, enum outcome outcome)
 {
-	struct publisher_group_status *c = &f->counters.group;
+	struct group_status *c = &f->counters.group;
 
 	c->dropped[outcome]++;
 	c->dropped_frames[outcome] += b->header.frames;
@@ -386,7 +386,7 @@ static bool take_blocks(struct feed *f)
 static void publish_status(struct feed *f)
 {
 	struct feed_status *c = &f->counters;
-	struct publisher_group_status *g = &c->group;
+	struct group_status *g = &c->group;
 	uint64_t oldest = atomic_load_explicit(&f->oldest_ns, memory_order_relaxed);
 
 	c->readers = 0;
@@ -566,7 +566,7 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 		return -ENOMEM;
 	}
 	f->config = *config;
-	f->counters.group = (struct publisher_group_status){
+	f->counters.group = (struct group_status){
 		.name = FEED_GROUP,
 		.streams = 1u << FCM_PMT,
 		.policy = FCM_DISCONNECT,

@@ -29,8 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/data/block.h"
-#include "daemon/publish/publisher.h"
+#include "daemon/publish/status.h"
 
 #define GROUPS_CREDIT_MAX 1024u /* blocks */
 
@@ -38,7 +37,7 @@ struct groups;
 
 struct groups_config {
 	unsigned groups; /* 0..GROUPS_MAX */
-	struct publisher_group_config group[GROUPS_MAX];
+	struct group_config group[GROUPS_MAX];
 	uint64_t dead_ns; /* silence after which a member is dead */
 };
 
@@ -107,7 +106,7 @@ void groups_unsent(struct groups *g, const struct groups_action *send);
 
 /* Blocks that are not settled. */
 uint64_t groups_held(const struct groups *g);
-const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
+const struct group_config *groups_config_of(const struct groups *g, unsigned member);
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
 void groups_get_status(const struct groups *g, uint64_t now_ns,
 		       struct publisher_status *ret_status);

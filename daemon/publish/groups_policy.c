@@ -159,7 +159,7 @@ static void apply_policy(struct groups *g, struct group *group, struct entry *ne
 
 void groups_judge(struct groups *g, struct group *group, struct entry *newest)
 {
-	const struct publisher_group_config *c = &group->config;
+	const struct group_config *c = &group->config;
 	enum fcm_policy policy = c->policy;
 	unsigned dropped;
 

@@ -223,7 +223,7 @@ static void take_blocks(struct publisher *p)
 static void add_feed_status(struct publisher *p)
 {
 	struct feed_status *f = &p->counters.feed;
-	struct publisher_group_status *g = &p->counters.group[p->counters.groups++];
+	struct group_status *g = &p->counters.group[p->counters.groups++];
 
 	feed_get_status(p->feed, f);
 	*g = f->group;
