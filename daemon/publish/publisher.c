@@ -419,7 +419,7 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 	}
 	r = zmq_set_numbers(p->router, options, sizeof(options) / sizeof(options[0]),
 			    INCOMING_LIMIT);
-	r = r ? r : (p->zap ? zap_guard(p->router, "reserved", config->secret) : 0);
+	r = r ? r : (p->zap ? zap_guard(p->router, config->secret) : 0);
 	r = r ? r : door_open(&door, &p->door);
 	r = r ? r : door_bind(p->door, config->reserved_endpoint);
 	if (r == 0) {
