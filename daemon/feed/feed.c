@@ -647,14 +647,7 @@ int feed_fd(const struct feed *f)
 
 bool feed_offer(struct feed *f, struct block *b)
 {
-	struct block **place = f->stopped ? NULL : queue_reserve(&f->offered);
-
-	if (!place) {
-		return false;
-	}
-	*place = b;
-	queue_commit(&f->offered);
-	return true;
+	return !f->stopped && queue_put(&f->offered, &b);
 }
 
 void feed_wake(struct feed *f)
@@ -670,7 +663,6 @@ void feed_hush(struct feed *f)
 /* What the thread has left behind: settled blocks in the line, then those that it never had. */
 static struct block *take_left(struct feed *f, enum outcome *ret_outcome)
 {
-	struct block **place;
 	struct block *b;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -680,28 +672,22 @@ static struct block *take_left(struct feed *f, enum outcome *ret_outcome)
 			return b;
 		}
 	}
-	place = queue_peek(&f->offered);
-	if (!place) {
+	if (!queue_take(&f->offered, &b)) {
 		return NULL;
 	}
-	b = *place;
-	queue_release(&f->offered);
 	*ret_outcome = OUTCOME_DROP_SHUTDOWN;
 	return b;
 }
 
 struct block *feed_take(struct feed *f, enum outcome *ret_outcome)
 {
-	struct settled *place = queue_peek(&f->settled);
-	struct block *b;
+	struct settled s;
 
-	if (!place) {
+	if (!queue_take(&f->settled, &s)) {
 		return f->stopped ? take_left(f, ret_outcome) : NULL;
 	}
-	b = place->block;
-	*ret_outcome = place->outcome;
-	queue_release(&f->settled);
-	return b;
+	*ret_outcome = s.outcome;
+	return s.block;
 }
 
 uint64_t feed_oldest_ns(const struct feed *f)

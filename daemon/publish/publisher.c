@@ -192,14 +192,11 @@ static void pool_empty(struct publisher *p)
 
 static void take_blocks(struct publisher *p)
 {
-	struct block **place;
+	struct block *b;
 	bool any = false, empty = false;
 
 	queue_hush(p->blocks);
-	while ((place = queue_peek(p->blocks))) {
-		struct block *b = *place;
-
-		queue_release(p->blocks);
+	while (queue_take(p->blocks, &b)) {
 		if (b) {
 			take_block(p, b);
 			carry_out(p);
@@ -536,7 +533,7 @@ void publisher_stop(struct publisher *p)
 
 void publisher_destroy(struct publisher *p)
 {
-	struct block *b, **place;
+	struct block *b;
 
 	if (!p) {
 		return;
@@ -546,11 +543,10 @@ void publisher_destroy(struct publisher *p)
 		STAILQ_REMOVE_HEAD(&p->returned, returned);
 		block_put(b);
 	}
-	while (p->started && (place = queue_peek(p->blocks))) {
-		if (*place) {
-			block_put(*place);
+	while (p->started && queue_take(p->blocks, &b)) {
+		if (b) {
+			block_put(b);
 		}
-		queue_release(p->blocks);
 	}
 	groups_destroy(p->groups);
 	if (p->wake_fd >= 0) {
