@@ -41,7 +41,7 @@ struct control_op {
 json_t *control_ops_json(const struct control_op *const *tables);
 
 struct control_peer {
-	int64_t uid, pid; /* -1: not known */
+	int64_t uid, pid; /* -1: unknown */
 	char who[64];	  /* the peer's user name, or its number; its key's name */
 	char origin[80];  /* "local", "curve:NAME" */
 	enum access_role role;

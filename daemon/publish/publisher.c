@@ -176,7 +176,7 @@ static void take_block(struct publisher *p, struct block *b)
 	}
 }
 
-/* Who holds back what is oldest pays; when both do, both. */
+/* Drop blocks of the one that holds back the oldest: groups, feed, or both. */
 static void pool_empty(struct publisher *p)
 {
 	uint64_t groups = groups_pool_oldest_ns(p->groups);
