@@ -10,8 +10,7 @@
 #define MINUTE_NS 60000000000ull
 
 /* What has become of a member; NULL: nothing that is told. A row of another name is a new member. */
-static const char *what_of(const struct publisher_member_status *then,
-			   const struct publisher_member_status *now)
+static const char *what_of(const struct member_status *then, const struct member_status *now)
 {
 	bool same = strcmp(then->name, now->name) == 0 && strcmp(then->group, now->group) == 0;
 	bool was = same && then->state == MEMBER_ALIVE;
@@ -44,7 +43,7 @@ bool member_events_next(struct member_events *c, const struct publisher_status *
 			uint64_t now_ns, struct member_event *ret_coming)
 {
 	for (unsigned n = 0; n < now->members; n++) {
-		const struct publisher_member_status *m = &now->member[n];
+		const struct member_status *m = &now->member[n];
 		const char *what = what_of(&c->seen[n], m);
 
 		c->seen[n] = *m;
@@ -67,11 +66,11 @@ bool member_events_next(struct member_events *c, const struct publisher_status *
 bool member_events_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
 			  int64_t utc_ns, char *text, size_t size)
 {
-	const struct publisher_member_status *last = NULL;
+	const struct member_status *last = NULL;
 	char since[32];
 
 	for (unsigned n = 0; n < now->members; n++) {
-		const struct publisher_member_status *m = &now->member[n];
+		const struct member_status *m = &now->member[n];
 
 		if (strcmp(m->group, group) == 0 &&
 		    (!last || m->last_seen_ns > last->last_seen_ns)) {

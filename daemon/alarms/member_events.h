@@ -16,8 +16,8 @@
 #define MEMBER_EVENTS_A_MINUTE 10u
 
 struct member_events {
-	struct publisher_member_status seen[MEMBERS_MAX]; /* at the last look, row by row */
-	uint64_t told_ns[MEMBER_EVENTS_A_MINUTE];	  /* CLOCK_MONOTONIC; 0: free */
+	struct member_status seen[MEMBERS_MAX];	  /* at the last look, row by row */
+	uint64_t told_ns[MEMBER_EVENTS_A_MINUTE]; /* CLOCK_MONOTONIC; 0: free */
 	uint64_t told, left_out;
 };
 

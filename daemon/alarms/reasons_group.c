@@ -7,7 +7,7 @@
 
 #define LAG_NS 500000000ull
 
-static bool lags(const struct publisher_group_status *g)
+static bool lags(const struct group_status *g)
 {
 	return g->members > 0 && g->oldest_ns > LAG_NS;
 }
@@ -28,11 +28,11 @@ static bool all_lag(const struct publisher_status *p)
 static const char *slowest(const struct publisher_status *p, unsigned group, char *text,
 			   size_t size)
 {
-	const struct publisher_group_status *g = &p->group[group];
+	const struct group_status *g = &p->group[group];
 
 	*text = '\0';
 	for (unsigned n = 0; n < p->members; n++) {
-		const struct publisher_member_status *m = &p->member[n];
+		const struct member_status *m = &p->member[n];
 
 		if (strcmp(m->group, g->name) == 0 && m->oldest_ns == g->oldest_ns) {
 			snprintf(text, size, ": %s holds it", m->name);
@@ -86,7 +86,7 @@ void reasons_groups(struct judge *j)
 
 	open_reason(j);
 	for (unsigned n = 0; n < p->groups; n++) {
-		const struct publisher_group_status *g = &p->group[n];
+		const struct group_status *g = &p->group[n];
 		struct alarm_object object = object_group(n, g->name);
 		char who[64];
 
@@ -112,7 +112,7 @@ void reasons_groups(struct judge *j)
 /* A member that its group's policy has sent away is over when it is told: it may be back already. */
 static void disconnected_news(struct judge *j, unsigned group)
 {
-	const struct publisher_group_status *g = &j->v->publisher->group[group];
+	const struct group_status *g = &j->v->publisher->group[group];
 	char text[200];
 
 	if (g->disconnected == j->disconnected[group]) {
@@ -122,7 +122,7 @@ static void disconnected_news(struct judge *j, unsigned group)
 		 "too slow for policy disconnect, told so and taken off: %llu time(s)",
 		 (unsigned long long)(g->disconnected - j->disconnected[group]));
 	for (unsigned n = 0; n < j->v->publisher->members; n++) {
-		const struct publisher_member_status *m = &j->v->publisher->member[n];
+		const struct member_status *m = &j->v->publisher->member[n];
 
 		if (m->state == MEMBER_TOO_SLOW && strcmp(m->group, g->name) == 0) {
 			text_list(text, sizeof(text), "%s", m->name);

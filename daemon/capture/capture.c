@@ -152,12 +152,9 @@ static int open_board(struct capture *c)
 
 static void take_settled(struct capture *c)
 {
-	struct block **place;
+	struct block *b;
 
-	while ((place = queue_peek(c->settled))) {
-		struct block *b = *place;
-
-		queue_release(c->settled);
+	while (queue_take(c->settled, &b)) {
 		c->returned_ns = c->now_ns;
 		out_settled(&c->links[b->header.link % NANET3_LINKS], b);
 		block_put(b);
@@ -580,13 +577,12 @@ void capture_stop(struct capture *c, unsigned grace_ms)
 /* Blocks that were not taken, or came back after the end: their frames stay in the ring. */
 static void drain_blocks(struct queue *q)
 {
-	struct block **place;
+	struct block *b;
 
-	while ((place = queue_peek(q))) {
-		if (*place) {
-			block_put(*place);
+	while (queue_take(q, &b)) {
+		if (b) {
+			block_put(b);
 		}
-		queue_release(q);
 	}
 }
 

@@ -29,13 +29,9 @@ void outbox_fini(struct outbox *o)
 
 static bool put(struct outbox *o, const struct capture_report *report)
 {
-	struct capture_report *place = queue_reserve(o->queue);
-
-	if (!place) {
+	if (!queue_put(o->queue, report)) {
 		return false;
 	}
-	*place = *report;
-	queue_commit(o->queue);
 	o->rang = true;
 	return true;
 }

@@ -39,7 +39,7 @@ from fcm_data import SEQUENCE_BITS, VERSION, Block, OtherVersion
 __version__ = "0.2.0"  # of FCM-Server; VERSION is that of the data message
 
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
-ALIVE_S, ANSWER_S, ANEW_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
+ALIVE_S, ANSWER_S, AGAIN_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
 NOBODY_S = 3        # without a connection, from the beginning: then a warning says so
 ACKS = 32           # that make a message
 WINDOW = 65536      # sequences of a stream that are remembered
@@ -109,7 +109,7 @@ class _Tracks:
         self.sole, self.monitor, self.membership = sole, monitor, 0
         self.tracks, self.lines = {}, {}
 
-    def anew(self):
+    def restart(self):
         """A membership begins: of what was handed out before, the daemon expects no acknowledgement."""
         self.membership += 1
         for t in self.tracks.values():
@@ -223,7 +223,7 @@ class _Handle:
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
              "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers", "failed_handshakes"), 0)
         self.damage = None  # the last damaged block, in words
-        self._tracks, self._anew = tracks, False
+        self._tracks, self._hello_again = tracks, False
         self._context = zmq.Context()
         self.socket = self._context.socket(kind)
         for option, value in ((zmq.LINGER, 500), (zmq.RECONNECT_IVL, 20), (zmq.RECONNECT_IVL_MAX, 200),
@@ -324,7 +324,7 @@ class _Handle:
                 raise ValueError("no such stream or link")
         except ValueError as e:
             self.stats["damaged"] += 1
-            self.damage, self._anew = f"{topic.bytes!r}: {e}", True
+            self.damage, self._hello_again = f"{topic.bytes!r}: {e}", True
             if isinstance(e, OtherVersion):
                 self._refuse("version", f"the daemon sends {e}: install the daemon's fcmdata.py and fcm_data.py")
                 raise self._refusal from e
@@ -420,7 +420,7 @@ class Member(_Handle):
             return now - self._asked >= TAKEN_S
         if self.state == ASKED:
             return not self._hello_said or now - self._asked >= ANSWER_S and not self.socket.poll(0)
-        return self.state == MEMBER and self._anew and now - self._asked >= ANEW_S
+        return self.state == MEMBER and self._hello_again and now - self._asked >= AGAIN_S
 
     def _say(self, *words):
         try:
@@ -447,16 +447,16 @@ class Member(_Handle):
         if verb == b"BLOCK" and len(body) == 3:
             return self._block(*body, self.state == MEMBER)
         if verb == b"BLOCK":
-            self._anew = True  # whatever it was, it takes a credit
+            self._hello_again = True  # whatever it was, it takes a credit
         if verb == b"WELCOME" and len(body) == 1:
             # Acknowledgements that wait are of the membership that has ended: what they name comes again. Of two
             # HELLOs each begins one.
             self.stats["welcomes"] += 1
             self._check_protocol(body[0].bytes)
             self._acks, self._taken = [], None
-            self._tracks.anew()
+            self._tracks.restart()
             if self.state == ASKED:
-                self.state, self._anew = MEMBER, False
+                self.state, self._hello_again = MEMBER, False
         elif verb == b"ERROR" and len(body) == 1:
             self._on_error(body[0].bytes)
         elif verb != b"ALIVE" or body:

@@ -67,10 +67,9 @@ struct fcmdata {
 	struct fcmdata_stats stats;
 };
 
-int64_t libfcmdata_now_ms(void);
-
 /* ---- member.c ---- */
 
+int64_t libfcmdata_now_ms(void);
 /* ZMQ_POLLIN and ZMQ_POLLOUT, as they hold for the socket. */
 int libfcmdata_events(void *socket);
 /* What is due: the connection's events, acknowledgements, ALIVE, HELLO again. */

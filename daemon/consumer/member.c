@@ -30,7 +30,7 @@
 
 #define ANSWER_MS 3000 /* without an answer to HELLO: say it again */
 #define LOOK_MS	  50   /* between looks at the connection's events, while blocks come */
-#define ANEW_MS	  1000 /* between HELLOs for the sake of damaged blocks */
+#define AGAIN_MS  1000 /* between HELLOs for the sake of damaged blocks */
 #define TAKEN_MS  500  /* between HELLOs under a name that another has */
 #define LEAVE_MS  10   /* for the BYE, before the socket is closed */
 
@@ -176,7 +176,7 @@ static bool hello_due(const struct fcmdata *h)
 		return !h->asked ||
 		       (since_ms >= ANSWER_MS && !(libfcmdata_events(h->socket) & ZMQ_POLLIN));
 	}
-	return h->stats.state == FCMDATA_MEMBER && h->hello_again && since_ms >= ANEW_MS;
+	return h->stats.state == FCMDATA_MEMBER && h->hello_again && since_ms >= AGAIN_MS;
 }
 
 void libfcmdata_member_serve(struct fcmdata *h)

@@ -73,7 +73,7 @@ struct control {
 	bool hasty;	  /* one of the last took the place of another that was yet to be served */
 	struct places places;
 	struct event *turns;
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	struct control_stats stats;
 	struct names *names;
 	struct control_groups groups;
@@ -364,7 +364,7 @@ static struct client *client_new(struct control *c, int fd)
 		return NULL;
 	}
 	*cl = (struct client){.control = c, .heard_ns = now_mono_ns()};
-	control_client_init(&cl->base, c->desk, &transport);
+	control_client_init(&cl->base, c->dispatch, &transport);
 	cl->stream = bufferevent_socket_new(c->base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!cl->stream) {
 		free(cl);
@@ -566,7 +566,7 @@ static int listen_begin(struct control *c)
 }
 
 int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
-		 struct dispatch *desk, struct control **ret_control)
+		 struct dispatch *dispatch, struct control **ret_control)
 {
 	struct control *c;
 	int r;
@@ -578,7 +578,7 @@ int control_open(struct event_base *base, const char *path, const struct control
 	if (!c) {
 		return -ENOMEM;
 	}
-	*c = (struct control){.base = base, .desk = desk, .groups = *groups, .lock_fd = -1};
+	*c = (struct control){.base = base, .dispatch = dispatch, .groups = *groups, .lock_fd = -1};
 	c->address.sun_family = AF_UNIX;
 	strcpy(c->address.sun_path, path);
 	places_init(&c->places, cost_of);

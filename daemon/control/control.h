@@ -41,7 +41,7 @@ struct control_op {
 json_t *control_ops_json(const struct control_op *const *tables);
 
 struct control_peer {
-	int64_t uid, pid; /* -1: not known */
+	int64_t uid, pid; /* -1: unknown */
 	char who[64];	  /* the peer's user name, or its number; its key's name */
 	char origin[80];  /* "local", "curve:NAME" */
 	enum access_role role;
@@ -54,9 +54,9 @@ typedef bool (*control_refused_fn)(void *context, struct control_request *rq, co
 struct dispatch *dispatch_create(const struct control_op *const *tables, void *context,
 				 control_refused_fn refused);
 /* After all transports. Requests that are open may be answered until then, not after. NULL is fine. */
-void dispatch_destroy(struct dispatch *desk);
+void dispatch_destroy(struct dispatch *dispatch);
 /* Requests that their peers' roles did not allow. */
-uint64_t dispatch_refused(const struct dispatch *desk);
+uint64_t dispatch_refused(const struct dispatch *dispatch);
 
 struct control_stats {
 	uint64_t clients; /* now */
@@ -74,9 +74,9 @@ struct control_stats {
 
 /* `path` is made with the mode of control_groups_mode(); a stale socket of a dead daemon is taken over, a live one is
  * -EADDRINUSE, anything but a socket is -EEXIST. Beside it lies PATH.lock. A client is served when its name is known,
- * or NAMES_WAIT_MS later (user_names.h). `groups` are copied, `desk` must outlive the server. */
+ * or NAMES_WAIT_MS later (user_names.h). `groups` are copied, `dispatch` must outlive the server. */
 int control_open(struct event_base *base, const char *path, const struct control_groups *groups,
-		 struct dispatch *desk, struct control **ret_control);
+		 struct dispatch *dispatch, struct control **ret_control);
 /* Use these groups from now on, for connected clients too: one without a role is cut off. Negative: the mode of the
  * socket's file cannot be set. */
 int control_regroup(struct control *c, const struct control_groups *groups);

@@ -16,7 +16,7 @@
 
 struct control_request {
 	LIST_ENTRY(control_request) link;
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	struct control_client *client; /* NULL: gone */
 	struct control_peer peer;
 	const struct control_op *op; /* NULL: none was found */
@@ -71,10 +71,10 @@ uint64_t dispatch_refused(const struct dispatch *d)
 	return d->refused_role;
 }
 
-void control_client_init(struct control_client *client, struct dispatch *desk,
+void control_client_init(struct control_client *client, struct dispatch *dispatch,
 			 const struct control_transport *transport)
 {
-	*client = (struct control_client){.desk = desk, .transport = transport};
+	*client = (struct control_client){.dispatch = dispatch, .transport = transport};
 }
 
 void control_client_fini(struct control_client *client)
@@ -84,7 +84,7 @@ void control_client_fini(struct control_client *client)
 	while ((rq = LIST_FIRST(&client->requests))) {
 		LIST_REMOVE(rq, link);
 		rq->client = NULL;
-		LIST_INSERT_HEAD(&client->desk->orphans, rq, link);
+		LIST_INSERT_HEAD(&client->dispatch->orphans, rq, link);
 	}
 	client->open = client->held = client->subscribed = 0;
 }
@@ -257,7 +257,7 @@ static const char *const role_words[ACCESS_ROLES] = {
 
 bool control_may(struct control_request *rq, json_t *args, enum access_role needs, const char *what)
 {
-	struct dispatch *d = rq->desk;
+	struct dispatch *d = rq->dispatch;
 	struct sc_error error = {0};
 	bool local = rq->peer.uid >= 0;
 
@@ -392,7 +392,7 @@ static struct control_request *request_new(struct control_client *cl, json_t *id
 	if (!rq) {
 		return NULL;
 	}
-	*rq = (struct control_request){.desk = cl->desk,
+	*rq = (struct control_request){.dispatch = cl->dispatch,
 				       .client = cl,
 				       .peer = cl->peer,
 				       .id = id ? json_incref(id) : json_null()};
@@ -412,7 +412,7 @@ void dispatch_take(struct control_client *client, json_t *message)
 	json_t *args = json_object_get(message, "args"), *id = json_object_get(message, "id");
 	const char *op = json_string_value(json_object_get(message, "op"));
 	struct control_request *rq = request_new(client, is_id(id) ? id : NULL);
-	struct dispatch *d = client->desk;
+	struct dispatch *d = client->dispatch;
 
 	if (!rq) {
 		return;

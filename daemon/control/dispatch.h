@@ -27,7 +27,7 @@ struct control_transport {
 
 /* Part of a transport's own client. */
 struct control_client {
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	const struct control_transport *transport;
 	struct control_peer peer;
 	LIST_HEAD(, control_request) requests;
@@ -39,7 +39,7 @@ struct control_client {
 };
 
 /* `peer` is the caller's to fill. */
-void control_client_init(struct control_client *client, struct dispatch *desk,
+void control_client_init(struct control_client *client, struct dispatch *dispatch,
 			 const struct control_transport *transport);
 /* Whether it waits for an answer: not all its requests are subscriptions. */
 bool control_client_waits(const struct control_client *client);

@@ -38,8 +38,6 @@
 #define KEEPALIVE_S	10	 /* of silence, then the kernel asks */
 #define LINGER_MS	200
 
-#define DOMAIN "fcm-server"
-
 struct network_client {
 	struct control_client base;
 	struct network *network;
@@ -62,7 +60,7 @@ struct logins {
 
 struct network {
 	struct event_base *base;
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	void *context, *router;
 	struct zap *zap;
 	struct door *door;
@@ -244,7 +242,7 @@ static struct network_client *sender(struct network *n, zmq_msg_t *id, zmq_msg_t
 		if (!cl) {
 			return NULL;
 		}
-		control_client_init(&cl->base, n->desk, &transport);
+		control_client_init(&cl->base, n->dispatch, &transport);
 		memcpy(cl->id, zmq_msg_data(id), id_bytes);
 		cl->id_bytes = (uint8_t)id_bytes;
 		snprintf(cl->key, sizeof(cl->key), "%s", key ? key : "");
@@ -540,7 +538,7 @@ static int bind_there(struct network *n, const struct network_config *config,
 }
 
 int network_open(struct event_base *base, const struct network_config *config,
-		 const struct access_list *list, struct dispatch *desk,
+		 const struct access_list *list, struct dispatch *dispatch,
 		 struct network **ret_network, struct sc_error *error)
 {
 	char secret[ACCESS_KEY_TEXT];
@@ -551,7 +549,7 @@ int network_open(struct event_base *base, const struct network_config *config,
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
 	n->base = base;
-	n->desk = desk;
+	n->dispatch = dispatch;
 	n->config = *config;
 	for (unsigned i = 0; i < NETWORK_CLIENTS; i++) {
 		n->client[i].network = n;
@@ -567,7 +565,7 @@ int network_open(struct event_base *base, const struct network_config *config,
 	n->router = n->context ? door_router(n->context) : NULL;
 	r = n->router ? 0 : -ENOMEM;
 	r = r ? r : set_limits(n->router, config->endpoint);
-	r = r ? r : zap_guard(n->router, DOMAIN, secret);
+	r = r ? r : zap_guard(n->router, secret);
 	explicit_bzero(secret, sizeof(secret));
 	r = r ? r : open_doors(n);
 	if (r < 0) {

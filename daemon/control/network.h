@@ -51,7 +51,7 @@ struct network_status {
 
 /* Refuses to start without encryption, key or list. `list` is copied. Negative errno, `error` filled. */
 int network_open(struct event_base *base, const struct network_config *config,
-		 const struct access_list *list, struct dispatch *desk,
+		 const struct access_list *list, struct dispatch *dispatch,
 		 struct network **ret_network, struct sc_error *error);
 /* From now on. Connections of keys that are gone are ended. */
 void network_allow(struct network *n, const struct access_list *list, double rate, double burst);

@@ -34,7 +34,7 @@
 enum place_cost {
 	PLACE_IDLE,
 	PLACE_NEWS, /* it has subscribed to something */
-	PLACE_ASKS, /* something of it is yet to be read, or stands in the line */
+	PLACE_ASKS, /* a part of it is yet to be read, or it is queued */
 	PLACE_WAITS /* for an answer */
 };
 

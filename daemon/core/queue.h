@@ -5,6 +5,8 @@
  *   producer: p = queue_reserve(q); fill *p; queue_commit(q);   NULL when full: count it, never block
  *   consumer: p = queue_peek(q); use *p; queue_release(q);      NULL when empty
  *
+ * queue_put() and queue_take() do the same with a copy of an item.
+ *
  * C11 acquire/release loads and stores, one cache line per side. The optional eventfd wakes the
  * consumer; the producer rings it once per batch (queue_wake).
  */
@@ -14,6 +16,7 @@
 #include <errno.h>
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -133,6 +136,32 @@ static inline void queue_release(struct queue *q)
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
+}
+
+/* Copy `item` into the queue. False: it is full. */
+static inline bool queue_put(struct queue *q, const void *item)
+{
+	void *place = queue_reserve(q);
+
+	if (!place) {
+		return false;
+	}
+	memcpy(place, item, q->item_bytes);
+	queue_commit(q);
+	return true;
+}
+
+/* Move the oldest item to `ret_item`. False: the queue is empty. */
+static inline bool queue_take(struct queue *q, void *ret_item)
+{
+	const void *place = queue_peek(q);
+
+	if (!place) {
+		return false;
+	}
+	memcpy(ret_item, place, q->item_bytes);
+	queue_release(q);
+	return true;
 }
 
 /* Ring the consumer's eventfd. */

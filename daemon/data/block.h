@@ -54,8 +54,8 @@ static inline struct block_drop block_drop(const struct fcm_block_header *h, enu
 				   h->first_frame, h->frames, now_ns};
 }
 
-/* How a group of reserved consumers stands, as the publisher's status has it; the feed is one, too. */
-struct publisher_group_status {
+/* Status of a group of reserved consumers, as the publisher shows it; the feed is one, too. */
+struct group_status {
 	char name[32];
 	uint8_t streams;
 	unsigned members; /* alive */

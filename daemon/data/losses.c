@@ -32,7 +32,7 @@ void losses_identity(struct losses *l, uint8_t tower, uint8_t floor)
 static void begin(const struct losses *l, struct losses_run *r, unsigned code, uint64_t first,
 		  const struct label *label)
 {
-	r->told = false;
+	r->reported = false;
 	r->loss = (struct ledger_loss){
 		.kind = r->loss.kind,
 		.code = (uint8_t)code,
@@ -72,13 +72,13 @@ void losses_restore(struct losses *l, enum tdm_loss loss, uint64_t first, uint64
 	begin(l, r, loss, first, NULL);
 	r->loss.next = next;
 	r->loss.frames = frames;
-	r->told = true;
+	r->reported = true;
 }
 
 /* Whether runs begin so fast that they are joined now. */
 static bool crowded(const struct losses *l, uint64_t count)
 {
-	return l->second == count / TDM_FRAMES_PER_SECOND && l->begun >= LOSSES_PER_SECOND;
+	return l->second == count / TDM_FRAMES_PER_SECOND && l->runs >= LOSSES_PER_SECOND;
 }
 
 void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const struct label *label)
@@ -92,9 +92,9 @@ void losses_cell(struct losses *l, uint64_t count, enum tdm_loss loss, const str
 		begin(l, r, loss, count, label);
 		if (l->second != count / TDM_FRAMES_PER_SECOND) {
 			l->second = count / TDM_FRAMES_PER_SECOND;
-			l->begun = 0;
+			l->runs = 0;
 		}
-		l->begun++;
+		l->runs++;
 	}
 	extend(r, count, 1);
 }
@@ -125,8 +125,8 @@ const struct ledger_loss *losses_drop(const struct losses *l, unsigned stream, u
 
 static void tick_run(const struct losses *l, struct losses_run *r, bool all)
 {
-	if (r->loss.open && (all || !r->told)) {
-		r->told = true;
+	if (r->loss.open && (all || !r->reported)) {
+		r->reported = true;
 		l->tell(l->context, &r->loss);
 	}
 }

@@ -20,7 +20,7 @@ typedef void (*losses_tell_fn)(void *context, const struct ledger_loss *loss);
 
 struct losses_run {
 	struct ledger_loss loss; /* as it is reported; `open`: there is a run */
-	bool told;		 /* open */
+	bool reported;		 /* open */
 };
 
 struct losses {
@@ -28,8 +28,8 @@ struct losses {
 	uint32_t dma_epoch;
 	struct losses_run cells[TDM_LOSSES];
 	struct losses_run drops[FCM_STREAMS][GROUPS_MAX];
-	uint64_t second; /* the runs begun in it */
-	unsigned begun;
+	uint64_t second; /* the second of `runs` */
+	unsigned runs;	 /* that began in `second` */
 	losses_tell_fn tell;
 	void *context;
 };

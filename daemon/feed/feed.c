@@ -84,7 +84,7 @@ struct feed {
 
 static void count_drop(struct feed *f, const struct block *b, enum outcome outcome)
 {
-	struct publisher_group_status *c = &f->counters.group;
+	struct group_status *c = &f->counters.group;
 
 	c->dropped[outcome]++;
 	c->dropped_frames[outcome] += b->header.frames;
@@ -386,7 +386,7 @@ static bool take_blocks(struct feed *f)
 static void publish_status(struct feed *f)
 {
 	struct feed_status *c = &f->counters;
-	struct publisher_group_status *g = &c->group;
+	struct group_status *g = &c->group;
 	uint64_t oldest = atomic_load_explicit(&f->oldest_ns, memory_order_relaxed);
 
 	c->readers = 0;
@@ -566,7 +566,7 @@ int feed_start(const struct feed_config *config, struct feed **ret_feed, uint16_
 		return -ENOMEM;
 	}
 	f->config = *config;
-	f->counters.group = (struct publisher_group_status){
+	f->counters.group = (struct group_status){
 		.name = FEED_GROUP,
 		.streams = 1u << FCM_PMT,
 		.policy = FCM_DISCONNECT,
@@ -647,14 +647,7 @@ int feed_fd(const struct feed *f)
 
 bool feed_offer(struct feed *f, struct block *b)
 {
-	struct block **place = f->stopped ? NULL : queue_reserve(&f->offered);
-
-	if (!place) {
-		return false;
-	}
-	*place = b;
-	queue_commit(&f->offered);
-	return true;
+	return !f->stopped && queue_put(&f->offered, &b);
 }
 
 void feed_wake(struct feed *f)
@@ -670,7 +663,6 @@ void feed_hush(struct feed *f)
 /* What the thread has left behind: settled blocks in the line, then those that it never had. */
 static struct block *take_left(struct feed *f, enum outcome *ret_outcome)
 {
-	struct block **place;
 	struct block *b;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -680,28 +672,22 @@ static struct block *take_left(struct feed *f, enum outcome *ret_outcome)
 			return b;
 		}
 	}
-	place = queue_peek(&f->offered);
-	if (!place) {
+	if (!queue_take(&f->offered, &b)) {
 		return NULL;
 	}
-	b = *place;
-	queue_release(&f->offered);
 	*ret_outcome = OUTCOME_DROP_SHUTDOWN;
 	return b;
 }
 
 struct block *feed_take(struct feed *f, enum outcome *ret_outcome)
 {
-	struct settled *place = queue_peek(&f->settled);
-	struct block *b;
+	struct settled s;
 
-	if (!place) {
+	if (!queue_take(&f->settled, &s)) {
 		return f->stopped ? take_left(f, ret_outcome) : NULL;
 	}
-	b = place->block;
-	*ret_outcome = place->outcome;
-	queue_release(&f->settled);
-	return b;
+	*ret_outcome = s.outcome;
+	return s.block;
 }
 
 uint64_t feed_oldest_ns(const struct feed *f)

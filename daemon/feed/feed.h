@@ -68,7 +68,7 @@ struct feed_status {
 	struct feed_gone_status gone[FEED_GONE]; /* the n-th that was dropped is at n % FEED_GONE */
 	struct feed_gone_status last_gone[NANET3_LINKS];
 	/* Its members are the readers, its bytes those of hits, its budget each reader's. */
-	struct publisher_group_status group;
+	struct group_status group;
 };
 
 struct feed;

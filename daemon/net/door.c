@@ -47,7 +47,7 @@ struct door {
 	struct place *place; /* by descriptor */
 	unsigned places;
 	const char *failed; /* why the handshake failed whose connection ends next; NULL */
-	uint64_t accepted[BACK_S], told; /* told: refused with a reason */
+	uint64_t accepted[BACK_S], answered; /* answered: refused with a reason */
 	unsigned second;
 	uint64_t now_ns, watched_ns;
 };
@@ -141,7 +141,7 @@ void door_refused(struct door *d, const char *address, const char *key, const ch
 {
 	struct door_refusal *last = &d->status.last;
 
-	d->told++;
+	d->answered++;
 	d->status.refused++;
 	snprintf(last->address, sizeof(last->address), "%.63s", address);
 	snprintf(last->key, sizeof(last->key), "%.8s", key);
@@ -270,12 +270,12 @@ static void count_others(struct door *d)
 	uint64_t old = d->accepted[d->second % BACK_S], other;
 
 	d->accepted[d->second++ % BACK_S] = d->status.accepted;
-	if (old <= d->status.admitted + d->told) {
+	if (old <= d->status.admitted + d->answered) {
 		return;
 	}
-	other = old - d->status.admitted - d->told;
+	other = old - d->status.admitted - d->answered;
 	d->status.refused += other;
-	d->told += other;
+	d->answered += other;
 	d->status.last = (struct door_refusal){.why = "it speaks another protocol"};
 }
 

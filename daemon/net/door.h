@@ -25,8 +25,7 @@
 #define DOOR_MOST_A_SOURCE                                                                         \
 	32u /* a host may run all members, and more may ask than there is room for */
 
-#define DOOR_ID_MAX	 255u /* bytes of a routing id; libzmq 4.3.4 takes longer ones, too */
-#define PEER_ADDRESS_MAX 64u  /* with its 0 */
+#define DOOR_ID_MAX 255u /* bytes of a routing id; libzmq 4.3.4 takes longer ones, too */
 
 struct door;
 

@@ -10,6 +10,7 @@
 #include "daemon/net/zmq_error.h"
 #include "daemon/net/zmq_frames.h"
 
+#define DOMAIN	  "fcm-server" /* one for all sockets: each context has its own judge */
 #define ENDPOINT  "inproc://zeromq.zap.01"
 #define FRAMES	  7u
 #define A_TURN	  32u
@@ -43,13 +44,13 @@ int zap_open(void *zmq_context, zap_judge_fn judge, void *context, struct zap **
 	return 0;
 }
 
-int zap_guard(void *socket, const char *domain, const char *secret)
+int zap_guard(void *socket, const char *secret)
 {
 	const int one = 1;
 	int r = zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &one, sizeof(one));
 
 	r |= zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, ACCESS_KEY_TEXT);
-	r |= zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain));
+	r |= zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, DOMAIN, strlen(DOMAIN));
 	return r < 0 ? zmq_error() : 0;
 }
 

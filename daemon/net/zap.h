@@ -17,9 +17,9 @@ struct zap;
 typedef const char *(*zap_judge_fn)(void *context, const char *address, const char *key);
 
 int zap_open(void *zmq_context, zap_judge_fn judge, void *context, struct zap **ret_zap);
-/* Encrypt, and ask in this domain. `secret`: of the server. After an error the socket accepts no
+/* Encrypt, and ask for each key. `secret`: of the server. After an error the socket accepts no
  * peer. */
-int zap_guard(void *socket, const char *domain, const char *secret);
+int zap_guard(void *socket, const char *secret);
 /* The ZeroMQ socket, to wait for. */
 void *zap_socket(struct zap *z);
 /* Answers some of the waiting questions. True: there may be more. */

@@ -191,7 +191,7 @@ static json_t *streams_json(uint8_t streams)
 	return j;
 }
 
-static json_t *group_json(const struct publisher_group_status *g)
+static json_t *group_json(const struct group_status *g)
 {
 	const struct block_drop *d = &g->last_drop;
 	json_t *dropped = json_object();
@@ -222,7 +222,7 @@ static json_t *group_json(const struct publisher_group_status *g)
 			 COUNT(g, disconnected));
 }
 
-static json_t *member_json(const struct publisher_member_status *m)
+static json_t *member_json(const struct member_status *m)
 {
 	return json_pack("{s:s,s:s,s:s,s:b,s:s,s:i,s:i,s:I,s:f,s:I,s:I,s:f,s:f,s:I,s:o}", "member",
 			 m->name, FIELD(m, group), FIELD(m, address), "alive",

@@ -253,7 +253,7 @@ const char *groups_member_name(const struct groups *g, unsigned member)
 	return g->member[member].status.name;
 }
 
-const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member)
+const struct group_config *groups_config_of(const struct groups *g, unsigned member)
 {
 	return &g->group[g->member[member].group].config;
 }

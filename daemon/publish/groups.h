@@ -29,55 +29,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/data/block.h"
-#include "daemon/net/door.h"
+#include "daemon/publish/status.h"
 
-#define MEMBERS_MAX	  16u
 #define GROUPS_CREDIT_MAX 1024u /* blocks */
 
 struct groups;
-struct publisher_status;
-
-struct publisher_group_config {
-	char name[32];
-	uint8_t streams;      /* bit mask of enum fcm_stream */
-	uint64_t hold_frames; /* its share of a link's ring: beyond, its policy applies */
-	enum fcm_policy policy;
-	/* of a link's ring: beyond, the oldest are dropped whatever the policy; 0: none */
-	uint64_t limit_frames;
-	/* memory of blocks for it: its policy applies from 3/4, and beyond all of it the oldest are
-	 * dropped; 0: none */
-	uint64_t budget_bytes;
-};
 
 struct groups_config {
 	unsigned groups; /* 0..GROUPS_MAX */
-	struct publisher_group_config group[GROUPS_MAX];
+	struct group_config group[GROUPS_MAX];
 	uint64_t dead_ns; /* silence after which a member is dead */
-};
-
-enum member_state {
-	MEMBER_LEFT, /* sent BYE, or its connection ended */
-	MEMBER_ALIVE,
-	MEMBER_SILENT,	 /* no sign of life */
-	MEMBER_TOO_SLOW, /* policy disconnect */
-	MEMBER_STATES
-};
-/* "left", "alive", "silent", "too-slow". */
-const char *member_state_name(enum member_state state);
-
-struct publisher_member_status {
-	char name[48];
-	char group[32];
-	char address[PEER_ADDRESS_MAX]; /* where its last HELLO came from: "127.0.0.1:43210" */
-	enum member_state state;
-	uint32_t credit, in_flight; /* blocks; dropped ones that it still owes among them */
-	uint64_t in_flight_bytes;   /* memory of them */
-	uint64_t oldest_ns;	    /* age of the oldest block it has and that counts; 0: none */
-	uint64_t delivered, delivered_bytes; /* acknowledged blocks, payload */
-	double blocks_per_s, bytes_per_s;    /* of them, over the last second */
-	uint64_t redelivered;		     /* blocks that it got from a dead member */
-	uint64_t last_seen_ns;		     /* CLOCK_MONOTONIC */
 };
 
 enum groups_action_type {
@@ -145,7 +106,7 @@ void groups_unsent(struct groups *g, const struct groups_action *send);
 
 /* Blocks that are not settled. */
 uint64_t groups_held(const struct groups *g);
-const struct publisher_group_config *groups_config_of(const struct groups *g, unsigned member);
+const struct group_config *groups_config_of(const struct groups *g, unsigned member);
 /* Fill the groups' and members' part of the status and the acknowledgement counters. */
 void groups_get_status(const struct groups *g, uint64_t now_ns,
 		       struct publisher_status *ret_status);

@@ -159,7 +159,7 @@ static void apply_policy(struct groups *g, struct group *group, struct entry *ne
 
 void groups_judge(struct groups *g, struct group *group, struct entry *newest)
 {
-	const struct publisher_group_config *c = &group->config;
+	const struct group_config *c = &group->config;
 	enum fcm_policy policy = c->policy;
 	unsigned dropped;
 
@@ -190,7 +190,7 @@ static bool outlived_limit(const struct groups *g, const struct group *group, co
 	return limit_ns && e->of->block->monotonic_ns + limit_ns < g->now_ns;
 }
 
-/* The entry that pays next when there is no memory. NULL: none. */
+/* The entry that is dropped next when there is no memory. NULL: none. */
 static struct entry *pool_payer(struct groups *g)
 {
 	struct entry *waiting = NULL, *flight = NULL;

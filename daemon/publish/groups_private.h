@@ -70,7 +70,7 @@ TAILQ_HEAD(slice_list, slice);
 LIST_HEAD(slice_chain, slice);
 
 struct member {
-	struct publisher_member_status status; /* what changes with events; the rest when asked */
+	struct member_status status; /* what changes with events; the rest when asked */
 	bool used;
 	bool blocked;  /* its pipe was full */
 	bool to_expel; /* ERROR too-slow is to be sent */
@@ -91,9 +91,9 @@ struct lane {
 #define LANES (NANET3_LINKS * FCM_STREAMS)
 
 struct group {
-	struct publisher_group_config config;
-	struct publisher_group_status counts; /* what changes with events; the rest when asked */
-	uint64_t owed_bytes;		      /* memory of zombies */
+	struct group_config config;
+	struct group_status counts; /* what changes with events; the rest when asked */
+	uint64_t owed_bytes;	    /* memory of zombies */
 	struct rate rate;
 	struct lane lane[LANES];
 	struct slice_list unassigned, busy, idle;

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "daemon/publish/groups_private.h"
-#include "daemon/publish/publisher.h"
 
-static void group_status(const struct group *group, uint64_t now_ns,
-			 struct publisher_group_status *ret)
+static void group_status(const struct group *group, uint64_t now_ns, struct group_status *ret)
 {
 	const struct entry *oldest = groups_oldest(group);
 
@@ -60,7 +58,7 @@ void groups_get_status(const struct groups *g, uint64_t now_ns, struct publisher
 	}
 	for (unsigned i = 0; i < MEMBERS_MAX; i++) {
 		const struct member *m = &g->member[i];
-		struct publisher_member_status *s;
+		struct member_status *s;
 
 		if (!m->used) {
 			continue;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/publish/private.h"
+#include "daemon/publish/publisher.h"
 
 /* NULL: the key is in the list, for this door. */
 static const char *judge(struct publisher *p, enum access_door right, struct door *door,

@@ -98,7 +98,7 @@ static void on_hello(struct publisher *p, const struct peer *from, const uint8_t
 		     size_t length)
 {
 	int known = find_member(p, from);
-	const struct publisher_group_config *group;
+	const struct group_config *group;
 	struct hello hello;
 	char hint[200], text[HELLO_TEXT_MAX];
 	int namesake;

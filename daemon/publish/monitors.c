@@ -276,7 +276,7 @@ static int set_options(void *xpub, const struct monitors_config *config)
 	int r = zmq_set_numbers(xpub, options, sizeof(options) / sizeof(options[0]),
 				config->secret ? CURVE_MAX : PLAIN_MAX);
 
-	return r || !config->secret ? r : zap_guard(xpub, MONITORS_DOMAIN, config->secret);
+	return r || !config->secret ? r : zap_guard(xpub, config->secret);
 }
 
 static int open_socket(struct monitors *m, const struct monitors_config *config)

@@ -17,7 +17,6 @@
 #include "daemon/net/door.h"
 #include "daemon/net/zap.h"
 
-#define MONITORS_DOMAIN	   "monitors" /* of its ZAP questions */
 #define MONITORS_TOPICS	   64u /* of all monitors that are looked for; with more, all is copied */
 #define MONITORS_TOPIC_MAX 32u /* bytes; longer than any topic */
 #define MONITORS_WORDS	   (16u << 10) /* bytes of a monitor in its life: some hundred topics */

@@ -7,11 +7,9 @@
 
 #include <pthread.h>
 
-#include "daemon/net/door.h"
-#include "daemon/feed/feed.h"
 #include "daemon/publish/groups.h"
+#include "daemon/core/queue.h"
 #include "daemon/publish/monitors.h"
-#include "daemon/publish/publisher.h"
 #include "daemon/publish/router.h"
 #include "daemon/net/zap.h"
 

@@ -176,7 +176,7 @@ static void take_block(struct publisher *p, struct block *b)
 	}
 }
 
-/* Who holds back what is oldest pays; when both do, both. */
+/* Drop blocks of the one that holds back the oldest: groups, feed, or both. */
 static void pool_empty(struct publisher *p)
 {
 	uint64_t groups = groups_pool_oldest_ns(p->groups);
@@ -192,14 +192,11 @@ static void pool_empty(struct publisher *p)
 
 static void take_blocks(struct publisher *p)
 {
-	struct block **place;
+	struct block *b;
 	bool any = false, empty = false;
 
 	queue_hush(p->blocks);
-	while ((place = queue_peek(p->blocks))) {
-		struct block *b = *place;
-
-		queue_release(p->blocks);
+	while (queue_take(p->blocks, &b)) {
 		if (b) {
 			take_block(p, b);
 			carry_out(p);
@@ -223,7 +220,7 @@ static void take_blocks(struct publisher *p)
 static void add_feed_status(struct publisher *p)
 {
 	struct feed_status *f = &p->counters.feed;
-	struct publisher_group_status *g = &p->counters.group[p->counters.groups++];
+	struct group_status *g = &p->counters.group[p->counters.groups++];
 
 	feed_get_status(p->feed, f);
 	*g = f->group;
@@ -419,7 +416,7 @@ static int open_reserved(struct publisher *p, const struct publisher_config *con
 	}
 	r = zmq_set_numbers(p->router, options, sizeof(options) / sizeof(options[0]),
 			    INCOMING_LIMIT);
-	r = r ? r : (p->zap ? zap_guard(p->router, "reserved", config->secret) : 0);
+	r = r ? r : (p->zap ? zap_guard(p->router, config->secret) : 0);
 	r = r ? r : door_open(&door, &p->door);
 	r = r ? r : door_bind(p->door, config->reserved_endpoint);
 	if (r == 0) {
@@ -536,7 +533,7 @@ void publisher_stop(struct publisher *p)
 
 void publisher_destroy(struct publisher *p)
 {
-	struct block *b, **place;
+	struct block *b;
 
 	if (!p) {
 		return;
@@ -546,11 +543,10 @@ void publisher_destroy(struct publisher *p)
 		STAILQ_REMOVE_HEAD(&p->returned, returned);
 		block_put(b);
 	}
-	while (p->started && (place = queue_peek(p->blocks))) {
-		if (*place) {
-			block_put(*place);
+	while (p->started && queue_take(p->blocks, &b)) {
+		if (b) {
+			block_put(b);
 		}
-		queue_release(p->blocks);
 	}
 	groups_destroy(p->groups);
 	if (p->wake_fd >= 0) {

@@ -8,10 +8,7 @@
 #pragma once
 
 #include "daemon/core/queue.h"
-#include "daemon/data/block.h"
-#include "daemon/feed/feed.h"
-#include "daemon/net/door.h"
-#include "daemon/publish/groups.h"
+#include "daemon/publish/status.h"
 #include "slowctl/access/access.h"
 
 struct publisher_config {
@@ -19,36 +16,13 @@ struct publisher_config {
 	const char *reserved_endpoint; /* ROUTER bind: "tcp://127.0.0.1:5710" */
 	const char *monitor_endpoint;  /* XPUB bind; empty: none */
 	uint8_t groups;
-	struct publisher_group_config group[GROUPS_MAX];
+	struct group_config group[GROUPS_MAX];
 	struct feed *feed;    /* NULL: none; else the group behind those, stopped with us */
 	uint32_t monitor_hwm; /* messages */
 	uint32_t dead_ms;     /* silence after which a member is dead: 3000 */
 	/* NULL: none is asked for a key. Else the server's secret (Z85), and `access` says whose keys open what */
 	const char *secret;
 	const struct access_list *access;
-};
-
-/* The last HELLO that was refused because a member of that name lives. */
-struct publisher_namesake {
-	uint64_t count; /* of all of them */
-	char name[48];
-	char group[32];
-	char member[PEER_ADDRESS_MAX], refused[PEER_ADDRESS_MAX];
-};
-struct publisher_status {
-	uint64_t blocks, monitor_blocks;
-	uint64_t bad_messages;		 /* from consumers: malformed, unknown, too large */
-	uint64_t hellos, refused_hellos; /* the first: of those that became members */
-	struct publisher_namesake namesake;
-	struct door_status door, monitor_door; /* the second: zeros without monitors */
-	uint64_t late_acks;    /* of blocks that had been dropped meanwhile: not delivered */
-	uint64_t unknown_acks; /* repeated, or of blocks that the member does not hold */
-	unsigned members;
-	unsigned groups;
-	struct publisher_group_status group[GROUPS_MAX];
-	struct publisher_member_status member[MEMBERS_MAX];
-	bool has_feed; /* it is the last of the groups */
-	struct feed_status feed;
 };
 
 struct publisher;

@@ -12,8 +12,7 @@
 
 #include <zmq.h>
 
-#include "daemon/data/block.h"
-#include "daemon/net/door.h"
+#include "daemon/publish/status.h"
 #include "slowctl/access/access.h"
 
 /*

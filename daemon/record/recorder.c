@@ -494,16 +494,8 @@ int recorder_fd(const struct recorder *r)
 
 int recorder_next_event(struct recorder *r, struct recorder_event *ret_event)
 {
-	struct recorder_event *e;
-
 	queue_hush(&r->events);
-	e = queue_peek(&r->events);
-	if (!e) {
-		return 0;
-	}
-	*ret_event = *e;
-	queue_release(&r->events);
-	return 1;
+	return queue_take(&r->events, ret_event);
 }
 
 void recorder_get_status(struct recorder *r, struct recorder_status *ret_status)

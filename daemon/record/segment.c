@@ -27,9 +27,9 @@
 struct segment {
 	struct segment_config config;
 	struct segment_state state;
-	bool stated;	 /* state was set */
-	bool told;	 /* the open segment's label is the state's */
-	uint32_t number; /* of the next segment */
+	bool stated;	    /* state was set */
+	bool label_written; /* the label of the open segment is that of the state */
+	uint32_t number;    /* of the next segment */
 	/* what is written */
 	uint32_t dma_epoch, serial, boot_count;
 	uint32_t run;  /* of the open segment */
@@ -229,7 +229,7 @@ static int write_label(struct segment *s, uint64_t count, uint64_t time_ns)
 		.bytes = sizeof(label),
 	};
 
-	s->told = true;
+	s->label_written = true;
 	tdm_record_seal(&h, &label);
 	return write_record(s, &h, &label);
 }
@@ -339,7 +339,7 @@ static int open_segment(struct segment *s, uint32_t dma_epoch, uint64_t count, u
 void segment_set_state(struct segment *s, const struct segment_state *state)
 {
 	if (s->stated && s->fd >= 0 && label_changed(&s->state.label, &state->label)) {
-		s->told = false;
+		s->label_written = false;
 	}
 	s->state = *state;
 	s->stated = true;
@@ -379,7 +379,7 @@ int segment_turn(struct segment *s, uint32_t dma_epoch, uint64_t count, uint64_t
 	if (r == 0 && from < count) {
 		r = segment_gap(s, FCM_RECORD_LET_GO, 0, from, count - from, time_ns);
 	}
-	if (r == 0 && !s->told) {
+	if (r == 0 && !s->label_written) {
 		r = flush_pending(s);
 		r = r ? r : write_label(s, count, time_ns);
 	}

@@ -62,14 +62,7 @@ unsigned station_links_count(const struct station *s)
 
 int station_order(struct station *s, const struct capture_command *command)
 {
-	struct capture_command *place = queue_reserve(&s->commands);
-
-	if (!place) {
-		return -EAGAIN; /* asked again at the next tick */
-	}
-	*place = *command;
-	queue_commit(&s->commands);
-	return 0;
+	return queue_put(&s->commands, command) ? 0 : -EAGAIN; /* -EAGAIN: again at the next tick */
 }
 
 /* --- from the database --- */

@@ -120,7 +120,7 @@ static void on_loss(struct station *s, const struct capture_report *r)
 }
 
 /* Blocks that capture had no memory for are a group's as well, but the publisher has never seen them. */
-static void add_pool_drops(struct publisher_group_status *g, const struct capture_drops *d)
+static void add_pool_drops(struct group_status *g, const struct capture_drops *d)
 {
 	g->offered += d->blocks;
 	g->dropped[OUTCOME_DROP_POOL] += d->blocks;

@@ -20,7 +20,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "schemas/journal_sql.h"
+#include "schemas/sql.h"
 #include "slowctl/query/sql_file.h"
 
 #define SECOND_NS 1000000000ll

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "daemon/core/now.h"
-#include "schemas/ledger_sql.h"
+#include "schemas/sql.h"
 
 #define PERIOD_MS      60000u
 #define SECOND_NS      1000000000ll

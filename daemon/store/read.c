@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schemas/journal_sql.h"
+#include "schemas/sql.h"
 #include "slowctl/safe/safe.h"
 
 static double column_real(sqlite3_stmt *q, int n)

@@ -79,28 +79,22 @@ int store_done_fd(const struct store *s)
 
 bool store_take_done(struct store *s, struct store_done *ret_done)
 {
-	struct store_done *d = queue_peek(&s->done);
-
-	if (!d) {
+	if (!queue_take(&s->done, ret_done)) {
 		queue_hush(&s->done);
-		d = queue_peek(&s->done); /* it may have come between look and hush */
-		if (!d) {
+		if (!queue_take(&s->done, ret_done)) { /* it may have come before the hush */
 			return false;
 		}
 	}
-	*ret_done = *d;
-	queue_release(&s->done);
 	s->answers--;
 	return true;
 }
 
 void store_rows_drop(struct store *s)
 {
-	struct store_job **place;
+	struct store_job *j;
 
-	while (s->jobs.items && (place = queue_peek(&s->jobs))) {
-		free(*place);
-		queue_release(&s->jobs);
+	while (s->jobs.items && queue_take(&s->jobs, &j)) {
+		free(j);
 	}
 }
 
@@ -135,15 +129,13 @@ void store_rows_finish(struct store *s, struct store_job *j, int result)
 
 struct store_job *store_rows_take(struct store *s)
 {
-	struct store_job **place = queue_peek(&s->jobs), *j;
+	struct store_job *j;
 
-	if (!place) {
+	if (!queue_take(&s->jobs, &j)) {
 		return NULL;
 	}
-	j = *place;
 	TAILQ_INSERT_TAIL(&s->list, j, link);
 	s->waiting++;
-	queue_release(&s->jobs);
 	return j;
 }
 

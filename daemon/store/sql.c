@@ -7,7 +7,7 @@
 
 #include <errno.h>
 
-#include "schemas/journal_sql.h"
+#include "schemas/sql.h"
 
 /* Left open by another start of DMA of the link than ?1, ?3. */
 #define LEFT_OPEN " WHERE link = ?2 AND NOT closed AND NOT (session = ?1 AND dma_epoch = ?3)"

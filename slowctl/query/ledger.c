@@ -4,7 +4,7 @@
  * SQLite's; every link row must balance: a cell is counted with its verdict. A stream row may
  * have frames in flight while it is open. See query.h.
  */
-#include "schemas/ledger_sql.h"
+#include "schemas/sql.h"
 #include "slowctl/query/private.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
  * where rows come as time goes by, or where a new count begins; a count that begins later than the
  * account had come leaves a gap.
  */
-#include "schemas/ledger_sql.h"
+#include "schemas/sql.h"
 #include "slowctl/query/private.h"
 
 #include <errno.h>

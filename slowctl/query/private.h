@@ -6,7 +6,7 @@
 
 #include <sqlite3.h>
 
-#include "schemas/journal_sql.h"
+#include "schemas/sql.h"
 #include "slowctl/query/query.h"
 
 struct query {

@@ -49,7 +49,7 @@ static struct {
 	bool is_back[BLOCKS], acknowledged[GROUPS][BLOCKS]; /* by whom it may */
 } f;
 
-static const struct publisher_group_config group_configs[GROUPS] = {
+static const struct group_config group_configs[GROUPS] = {
 	{.name = "trigger",
 	 .streams = 1u << FCM_PMT,
 	 .hold_frames = 20 * BLOCK_FRAMES,
@@ -206,7 +206,7 @@ static void check_status(void)
 		must(s.group[g].acked <= said);
 	}
 	for (unsigned i = 0; i < s.members; i++) {
-		const struct publisher_member_status *a = &s.member[i];
+		const struct member_status *a = &s.member[i];
 
 		must(a->state != MEMBER_ALIVE || a->in_flight <= a->credit);
 		must(group_named(a->group) >= 0 && a->name[0]);

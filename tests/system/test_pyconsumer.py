@@ -142,10 +142,10 @@ def rules(t):
     """repeats and gaps by the rules of libfcmdata; a checksum of isa-l's and one of numpy's"""
     for name, sole, steps, wanted in RULES:
         tracks, block = fcmdata._Tracks(sole is True, sole == "monitor"), None
-        tracks.anew()
+        tracks.restart()
         for step in steps:
             if step == "anew":
-                tracks.anew()
+                tracks.restart()
             elif step == "ack":
                 t.equal(f"{name}: acknowledged once", (tracks.ack(block.key), tracks.ack(block.key)), (True, False))
             else:

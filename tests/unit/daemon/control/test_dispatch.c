@@ -199,7 +199,7 @@ static void test_user(void **state)
 {
 	dispatch_destroy(desk);
 	desk = dispatch_create(tables, &ran, NULL);
-	client.desk = desk;
+	client.dispatch = desk;
 	client.peer = (struct control_peer){
 		.uid = 1000, .pid = 1, .who = "anna", .origin = "local", .role = ACCESS_READER};
 	take("{\"v\":1,\"id\":1,\"op\":\"set\"}");

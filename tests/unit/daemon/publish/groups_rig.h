@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "daemon/publish/groups.h"
-#include "daemon/publish/publisher.h"
 
 #define BLOCK_FRAMES 800u  /* two blocks a slice */
 #define BLOCK_MEMORY 1000u /* bytes, as a group's budget counts them */

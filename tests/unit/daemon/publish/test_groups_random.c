@@ -114,7 +114,7 @@ static void forget_member(struct random_world *w, unsigned member)
 static void check_memory(struct random_world *w, const struct publisher_status *s)
 {
 	for (unsigned i = 0; i < s->groups; i++) {
-		const struct publisher_group_status *g = &s->group[i];
+		const struct group_status *g = &s->group[i];
 		uint64_t dropped =
 			g->dropped[OUTCOME_DROP_SLOW] + g->dropped[OUTCOME_DROP_NO_MEMBER];
 		uint64_t owed = BUDGET / 4 * 3 + (RANDOM_MEMBERS + 1) * MEMORY_MAX;
@@ -278,7 +278,7 @@ static void random_event(struct random_world *w)
 
 static void run_random(enum fcm_policy policy, uint64_t seed, unsigned *expelled)
 {
-	const struct publisher_group_config common = {
+	const struct group_config common = {
 		.hold_frames = HOLD_FRAMES,
 		.policy = policy,
 		.limit_frames = LIMIT_FRAMES,
