@@ -3,4 +3,4 @@
 $(eval $(call room,\
     tdm \
     $(addprefix slowctl/,param engine alarm) \
-    $(addprefix daemon/,core phase time data config store disk publish)))
+    $(addprefix daemon/,core phase time data store disk publish)))

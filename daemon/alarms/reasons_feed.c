@@ -9,7 +9,7 @@
 
 static struct alarm_object object_of(const struct judge *j, unsigned link)
 {
-	const struct config_link *l = &j->v->config->link[link];
+	const struct judge_link *l = &j->v->link[link];
 
 	return object_feed(l->tower, l->floor, link, j->v->publisher->groups - 1);
 }
@@ -36,7 +36,7 @@ static void nobody(struct judge *j, unsigned link)
 			return;
 		}
 	}
-	snprintf(where, sizeof(where), "%s port %u", j->v->config->feed.address, f->port[link]);
+	snprintf(where, sizeof(where), "%s port %u", j->v->config.feed_address, f->port[link]);
 	observe(j,
 		&(struct observation){.red = true,
 				      .code = "consumer-none",

@@ -46,12 +46,12 @@ static bool note_trip(struct trips *t, const struct engine_reason *e)
 
 static struct alarm_object floor_on(const struct judge *j, unsigned link)
 {
-	const struct config_link *c = &j->v->config->link[link];
+	const struct judge_link *l = &j->v->link[link];
 
-	return object_floor((uint8_t)c->tower, (uint8_t)c->floor, link);
+	return object_floor(l->tower, l->floor, link);
 }
 
-static void engine_reason(void *context, const struct engine_reason *e)
+static void engine_reason(struct trips *t, const struct engine_reason *e)
 {
 	static const struct {
 		const char *engine, *shown;
@@ -59,7 +59,6 @@ static void engine_reason(void *context, const struct engine_reason *e)
 		{"unknown-command", "command-unknown"},
 		{"mute", "floor-mute"},
 	};
-	struct trips *t = context;
 	struct observation o = {.red = e->red,
 				.latch = e->latch,
 				.code = e->code,
@@ -112,7 +111,9 @@ static void engine_all(struct judge *j)
 {
 	struct trips t = {.j = j};
 
-	engine_reasons(j->v->engine, judge_now(j), engine_reason, &t);
+	for (size_t n = 0; n < j->v->engine_reasons; n++) {
+		engine_reason(&t, &j->v->engine_reason[n]);
+	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		trip_reason(&t, link);
 	}
@@ -123,13 +124,12 @@ static void engine_all(struct judge *j)
 void floors_look(struct judge *j)
 {
 	_Static_assert(OVERFLOW_MODULES == PARAM_OM_COUNT, "a counter for each module");
-	for (unsigned n = 0; n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned n = 0; n < NANET3_LINKS * PARAM_OM_COUNT; n++) {
+		unsigned link = n / PARAM_OM_COUNT, module = n % PARAM_OM_COUNT;
+		const struct param *p = j->v->link[link].module[module].lost;
 
-		if (p->has_value && p->link >= 0 && p->index < PARAM_OM_COUNT &&
-		    strcmp(p->kind->section, "om.lost") == 0) {
-			overflow_read(&j->overflow[p->link], p->index, (uint64_t)p->value,
-				      p->mono_ns);
+		if (p && p->has_value) {
+			overflow_read(&j->overflow[link], module, (uint64_t)p->value, p->mono_ns);
 		}
 	}
 }
@@ -185,20 +185,19 @@ static void hits_reason(struct judge *j, unsigned link)
 
 /* --- modules that see nothing --- */
 
-/* A value of the same module is known, and on or off. */
-static bool sibling_is(const struct judge *j, const struct param *p, const char *sibling, bool on)
+/* It is known, and on or off. */
+static bool is(const struct param *p, bool on)
 {
-	const struct param *q = params_sibling(j->v->params, p, sibling);
-
-	return q && q->has_value && (q->value != 0) == on;
+	return p && p->has_value && (p->value != 0) == on;
 }
 
-/* Powered, not tripped (that is a reason of its own), and far below what is set. */
-static bool hv_is_low(struct judge *j, const struct param *p, uint64_t now_ns)
+/* Powered, not tripped (that is a reason of its own), and far below its set value. */
+static bool hv_is_low(const struct judge_module *m, uint64_t now_ns)
 {
-	return strcmp(p->kind->section, "om.hv") == 0 && p->has_setpoint &&
-	       param_quality(p, now_ns) == PARAM_GOOD && p->value < HV_LOW * p->setpoint &&
-	       sibling_is(j, p, "power", true) && !sibling_is(j, p, "trip", true);
+	const struct param *p = m->hv;
+
+	return p && p->has_setpoint && param_quality(p, now_ns) == PARAM_GOOD &&
+	       p->value < HV_LOW * p->setpoint && is(m->power, true) && !is(m->trip, true);
 }
 
 static void hv_reason(struct judge *j, unsigned link)
@@ -210,14 +209,13 @@ static void hv_reason(struct judge *j, unsigned link)
 			  "look at power and trip, and tell the detector expert"};
 	char names[200] = "";
 
-	for (unsigned n = 0; n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		const struct judge_module *module = &j->v->link[link].module[m];
 
-		if (p->link == (int)link && p->index < PARAM_OM_COUNT &&
-		    hv_is_low(j, p, j->v->now_ns)) {
-			o.parts |= 1u << p->index;
-			text_list(names, sizeof(names), "om%u %.0f of %.0f V", p->index, p->value,
-				  p->setpoint);
+		if (hv_is_low(module, j->v->now_ns)) {
+			o.parts |= 1u << m;
+			text_list(names, sizeof(names), "om%u %.0f of %.0f V", m, module->hv->value,
+				  module->hv->setpoint);
 		}
 	}
 	if (o.parts) {
@@ -231,12 +229,11 @@ static uint8_t hv_down(const struct judge *j, unsigned link)
 {
 	uint8_t modules = 0;
 
-	for (unsigned n = 0; n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		const struct param *p = j->v->link[link].module[m].hv;
 
-		if (p->link == (int)link && strcmp(p->kind->section, "om.hv") == 0 &&
-		    param_quality(p, j->v->now_ns) == PARAM_GOOD && p->value < HV_DOWN) {
-			modules |= (uint8_t)(1u << p->index);
+		if (p && param_quality(p, j->v->now_ns) == PARAM_GOOD && p->value < HV_DOWN) {
+			modules |= (uint8_t)(1u << m);
 		}
 	}
 	return modules;
@@ -248,32 +245,28 @@ static void silence_reason(struct judge *j, unsigned link)
 				.code = "hv-silenced",
 				.object = floor_on(j, link),
 				.advice = silence_advice};
-	struct silence_view v;
+	const struct silence_view *v = &j->v->link[link].silence;
 	char text[320];
 
-	silence_get(j->v->params, link, j->v->now_ns, &v);
-	if (v.fired) {
-		o.parts = 1u << v.fired % 32; /* each time it fires is an event */
+	if (v->fired) {
+		o.parts = 1u << v->fired % 32; /* each time it fires is an event */
 		o.much.dark[link] = hv_down(j, link);
-		silence_say(&v, text, sizeof(text));
+		silence_say(v, text, sizeof(text));
 		observe(j, &o, "%s", text);
 	}
 }
 
-/* Whether the modules' values that would tell are known; of one that is off or tripped nobody asks. */
+/* A module that is off or has tripped is not asked: its values may be old. */
 const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 {
 	bool hv = strcmp(e->code, "hv-low") == 0;
-	const char *section = hv ? "om.hv" : strcmp(e->code, "hits-lost") == 0 ? "om.lost" : NULL;
-	uint64_t now_ns = j->v->now_ns;
 
-	for (unsigned n = 0; section && n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned n = 0; n < PARAM_OM_COUNT && (hv || strcmp(e->code, "hits-lost") == 0); n++) {
+		const struct judge_module *m = &j->v->link[e->of.link].module[n];
+		const struct param *p = hv ? m->hv : m->lost;
 
-		if (strcmp(p->kind->section, section) == 0 && p->tower == e->of.tower &&
-		    p->floor == e->of.floor && (e->parts & 1u << p->index) &&
-		    !sibling_is(j, p, "power", false) && !sibling_is(j, p, "trip", true) &&
-		    (param_quality(p, now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
+		if (p && (e->parts & 1u << n) && !is(m->power, false) && !is(m->trip, true) &&
+		    (param_quality(p, j->v->now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
 			return "its modules cannot be asked";
 		}
 	}
@@ -282,13 +275,8 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e)
 {
-	struct engine_link_view v;
-
-	if (strcmp(e->code, "floor-mute") != 0) {
-		return false;
-	}
-	engine_link_view(j->v->engine, (unsigned)e->of.link, &v);
-	return v.configured && v.last_reply_ns < e->seen_ns;
+	return strcmp(e->code, "floor-mute") == 0 &&
+	       j->v->link[e->of.link].last_reply_ns < e->seen_ns;
 }
 
 void reasons_floors(struct judge *j)

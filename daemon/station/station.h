@@ -96,6 +96,7 @@ struct station {
 
 	/* view.c, alarm_hands.c */
 	struct judge *judge;
+	struct view *view;
 	struct alarm_watcher *alarm_watchers;
 	uint64_t alarms_alive_ns; /* when those who watch were last told that we live */
 

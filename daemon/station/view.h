@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The judge (alarms/) looks: ten times a second, and before somebody is shown what it says. */
+/* Runs the judge (alarms/): ten times a second, and before its reasons are shown. */
 #pragma once
 
 struct station;
