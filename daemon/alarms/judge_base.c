@@ -174,6 +174,10 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 			 kind ? kind->hold_ns : 0, o->parts, j->v->now_ns);
 	if (e) {
 		e->of = o->object;
+		if (o->object
+			    .name) { /* it may be gone at the next look; `e` has a copy, at its end */
+			e->of.name = e->object + strlen(e->object) - strlen(o->object.name);
+		}
 		if (!debounce_begun(e)) {
 			return;
 		}
