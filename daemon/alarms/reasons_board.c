@@ -25,8 +25,8 @@ static void back_reason(struct judge *j)
 		 "the board was gone and counts anew: about %.1f s of all links are not accounted "
 		 "for",
 		 (double)(v->board_back_ns - v->board_gone_ns) / 1e9);
-	if (j->back_told_ns != v->board_back_ns) {
-		j->back_told_ns = v->board_back_ns;
+	if (j->back_reported_ns != v->board_back_ns) {
+		j->back_reported_ns = v->board_back_ns;
 		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action);
 	}
 	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",

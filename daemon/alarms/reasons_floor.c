@@ -142,7 +142,7 @@ static void list_lost(unsigned module, uint64_t lost, char *text, size_t size)
 	}
 }
 
-void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t size)
+void floor_hits_cleared(const struct judge *j, unsigned link, char *text, size_t size)
 {
 	const struct overflow_floor *f = &j->overflow[link];
 	char names[160] = "";
@@ -153,7 +153,7 @@ void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t si
 		list_lost(m, f->lost[m], names, sizeof(names));
 	}
 	snprintf(text, size, "is over: %llu hit%s lost within %.0f s: %s", (unsigned long long)sum,
-		 plural(sum), (double)(f->grown_ns - f->begun_ns) / 1e9, names);
+		 plural(sum), (double)(f->last_ns - f->first_ns) / 1e9, names);
 }
 
 static void hits_reason(struct judge *j, unsigned link)
@@ -257,7 +257,7 @@ static void silence_reason(struct judge *j, unsigned link)
 }
 
 /* A module that is off or has tripped is not asked: its values may be old. */
-const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
+const char *floor_unknown(const struct judge *j, const struct debounce_reason *e)
 {
 	bool hv = strcmp(e->code, "hv-low") == 0;
 
