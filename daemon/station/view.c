@@ -41,30 +41,18 @@ struct view {
 	char closed_doors[DOORS_TEXT];
 };
 
-static const struct param *module_value(const struct station *s, unsigned link, unsigned module,
-					const char *section)
+static void find_modules(const struct station *s, struct view *v)
 {
 	for (unsigned n = 0; n < params_count(s->params); n++) {
 		const struct param *p = params_at(s->params, n);
 
-		if (p->link == (int)link && p->index == module &&
-		    strcmp(p->kind->section, section) == 0) {
-			return p;
+		if (strcmp(p->kind->section, "om.hv") == 0) {
+			v->module[p->link][p->index] = (struct judge_module){
+				.hv = p,
+				.power = params_sibling(s->params, p, "power"),
+				.trip = params_sibling(s->params, p, "trip"),
+				.lost = params_sibling(s->params, p, "lost")};
 		}
-	}
-	return NULL;
-}
-
-static void find_modules(const struct station *s, struct view *v)
-{
-	for (unsigned n = 0; n < NANET3_LINKS * PARAM_OM_COUNT; n++) {
-		unsigned link = n / PARAM_OM_COUNT, module = n % PARAM_OM_COUNT;
-
-		v->module[link][module] =
-			(struct judge_module){.hv = module_value(s, link, module, "om.hv"),
-					      .power = module_value(s, link, module, "om.power"),
-					      .trip = module_value(s, link, module, "om.trip"),
-					      .lost = module_value(s, link, module, "om.lost")};
 	}
 }
 
