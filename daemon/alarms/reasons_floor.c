@@ -53,33 +53,28 @@ static struct alarm_object floor_on(const struct judge *j, unsigned link)
 
 static void engine_reason(struct trips *t, const struct engine_reason *e)
 {
-	static const struct {
-		const char *engine, *shown;
-	} names[] = {
-		{"unknown-command", "command-unknown"},
-		{"mute", "floor-mute"},
-	};
+	bool mute = strcmp(e->code, "mute") == 0;
 	struct observation o = {.red = e->red,
 				.latch = e->latch,
-				.code = e->code,
+				.code = mute ? "floor-mute" : e->code,
 				.object = object_thing(e->object),
 				.advice = e->action};
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
 		return; /* floor-identity says it; trips are said together */
 	}
-	if (strcmp(e->code, "mute") == 0 && judge_just_late(t->j)) {
-		return; /* it was we who did not listen */
+	if (mute && judge_just_late(t->j)) {
+		return; /* this process did not listen */
 	}
-	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
-		o.code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : o.code;
+	if (strcmp(e->code, "unknown-command") == 0) {
+		o.code = "command-unknown";
 	}
 	if (e->param) {
 		o.object = object_value(e->param);
 	} else if (e->link >= 0) {
 		o.object = floor_on(t->j, (unsigned)e->link);
 	}
-	/* A warning that becomes an alarm is an event. Others have one level, and may be told by two. */
+	/* A warning that becomes an alarm is an event. Others have one level; two reasons may have the same object. */
 	o.parts = strcmp(o.code, "alarm") == 0 && e->red;
 	observe(t->j, &o, "%s", e->text);
 }
@@ -170,7 +165,7 @@ static void hits_reason(struct judge *j, unsigned link)
 		uint64_t lost = overflow_recent(&j->overflow[link].module[m], j->v->now_ns);
 
 		sum += lost;
-		/* Light comes and goes: a module is told once a spell. */
+		/* Light comes and goes: a module is reported once in an episode. */
 		o.parts |= (unsigned)(j->overflow[link].lost[m] > 0) << m;
 		o.much.hits += j->overflow[link].lost[m];
 		list_lost(m, lost, names, sizeof(names));
