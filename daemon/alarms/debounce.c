@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The lives of reasons. See debounce.h. */
+/* Debouncing of reasons. See debounce.h. */
 #include "daemon/alarms/debounce.h"
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ struct debounce_reason *debounce_see(struct debounce *t, const char *code, const
 	if (!e) {
 		return NULL;
 	}
-	/* One that had not begun when it went away begins anew. */
-	if (!e->since_ns || (!debounce_begun(e) && now_ns - e->seen_ns > e->hold_ns / 2)) {
+	/* One that was not active yet when it disappeared starts again. */
+	if (!e->since_ns || (!debounce_is_active(e) && now_ns - e->seen_ns > e->hold_ns / 2)) {
 		memset(e, 0, sizeof(*e));
 		snprintf(e->code, sizeof(e->code), "%s", code);
 		snprintf(e->object, sizeof(e->object), "%s", object);
@@ -33,38 +33,38 @@ struct debounce_reason *debounce_see(struct debounce *t, const char *code, const
 	e->hold_ns = hold_ns;
 	e->seen_ns = now_ns;
 	e->parts = parts;
-	e->told_parts &= parts; /* a part that comes again is told again */
+	e->reported_parts &= parts; /* a part that comes back is reported again */
 	return e;
 }
 
-bool debounce_begun(const struct debounce_reason *e)
+bool debounce_is_active(const struct debounce_reason *e)
 {
 	return e->seen_ns - e->since_ns >= e->hold_ns;
 }
 
-bool debounce_tell(struct debounce_reason *e)
+bool debounce_report(struct debounce_reason *e)
 {
-	bool tell = debounce_begun(e) && (!e->told || (e->parts & ~e->told_parts));
+	bool due = debounce_is_active(e) && (!e->reported || (e->parts & ~e->reported_parts));
 
-	if (tell) {
-		e->told = true;
-		e->told_parts = e->parts;
+	if (due) {
+		e->reported = true;
+		e->reported_parts = e->parts;
 	}
-	return tell;
+	return due;
 }
 
-bool debounce_told(const struct debounce *t, const char *code, const char *object)
+bool debounce_is_reported(const struct debounce *t, const char *code, const char *object)
 {
 	for (const struct debounce_reason *e = t->reason; e < t->reason + DEBOUNCE_MAX; e++) {
 		if (is(e, code, object)) {
-			return e->told;
+			return e->reported;
 		}
 	}
 	return false;
 }
 
-struct debounce_reason *debounce_over(struct debounce *t, const struct debounce_reason *after,
-				      uint64_t now_ns)
+struct debounce_reason *debounce_next_cleared(struct debounce *t,
+					      const struct debounce_reason *after, uint64_t now_ns)
 {
 	struct debounce_reason *e = after ? &t->reason[after - t->reason + 1] : t->reason;
 

@@ -350,6 +350,7 @@ void incidents_see(struct incidents *s, const struct observation *o, uint64_t no
 	}
 	p->seen_ns = now_ns;
 	p->is = o->object;
+	p->is.name = NULL; /* the caller's; `object` has it */
 	p->red = o->red;
 	p->paused = o->paused;
 	count(p, &o->much);

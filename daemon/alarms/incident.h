@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Incidents: one cause, the observations that it explains, what it has cost. A state machine without I/O, in the time of
- * its caller: each look, all observations that are true, then incidents_tick().
+ * Incidents: one cause, the observations that it explains, its cost. A state machine without I/O. At each tick the caller
+ * gives it all observations that are true, then calls incidents_tick().
  *
- *   seen first           an incident of its own, or part of the one whose cause explains it
+ *   a new observation    starts an incident, or becomes part of the one whose cause explains it
  *   ACTIVE               at least one of its observations is true
  *   ACKNOWLEDGED         active, and an operator has acknowledged the cause
  *   CLEARED              none is true; kept for INCIDENT_KEPT_NS, then forgotten
  *
  * What always holds:
- *  - incident_rows[] says which code explains which codes of which related objects. Observations of one code that begin
- *    together have one cause, too.
- *  - an old cause never explains a new loss: what begins before its cause, or after the cause is over, is not its.
- *    INCIDENT_NEAR_NS is forgiven, for what is noticed late.
- *  - a cause that is noticed later than what it explains takes it over.
- *  - each frame and hit is charged to one incident, each dark module to the one that came first.
- *  - memory is bounded: cleared incidents are forgotten first; what has no room is counted.
+ *  - incident_rows[] says which code explains which codes, and how their objects must be related. Observations of one
+ *    code that begin together also have one cause.
+ *  - an old cause never explains a new loss: it explains only what begins while it is true. Both ends have a tolerance
+ *    of INCIDENT_NEAR_NS, as some things are noticed late.
+ *  - a cause that is noticed later than its effects takes them over.
+ *  - each lost frame and hit is charged to one incident, a dark module to the incident that began first.
+ *  - memory is bounded: cleared incidents are forgotten first; observations without room are counted.
  */
 #pragma once
 
@@ -52,18 +52,18 @@ struct incident_cost {
 enum incident_state { INCIDENT_ACTIVE, INCIDENT_ACKNOWLEDGED, INCIDENT_CLEARED };
 const char *incident_state_name(enum incident_state state);
 
-/* An observation of an incident. */
+/* An observation that belongs to an incident. */
 struct incident_part {
 	const struct reason_kind *kind;
-	const char *loss; /* frames lost or dropped: how; NULL: of all */
+	const char *loss; /* name of a loss; NULL: all losses */
 	char object[ALARM_OBJECT_BYTES];
-	uint64_t first_ns, over_ns; /* CLOCK_MONOTONIC; over 0: it is true */
-	struct incident_cost cost;  /* without darkness */
+	uint64_t first_ns, over_ns; /* CLOCK_MONOTONIC; over_ns 0: it is still true */
+	struct incident_cost cost;  /* without dark_ns */
 
-	/* Inside. */
+	/* Private to incident.c. */
 	struct incident *of;
 	struct alarm_object is;
-	struct observed much; /* since since_ns, when it came last */
+	struct observed much; /* since since_ns, when it last became true */
 	bool red, paused, placed;
 	uint64_t since_ns, seen_ns, dark_from_ns;
 };
@@ -71,38 +71,38 @@ struct incident_part {
 struct incident {
 	unsigned number; /* 1 is the first since the start */
 	enum incident_state state;
-	bool red; /* of what is true */
+	bool red; /* one of its true observations is red */
 	const struct incident_part *cause;
 	char text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES]; /* of the cause */
-	char own[80];		    /* the command of ours that did it: "reset by ann"; "": none */
+	char own[80];		    /* our command that caused it: "reset by ann"; "": none */
 	char acknowledged[64];	    /* by whom; "": nobody */
-	uint64_t since_ns, over_ns; /* CLOCK_MONOTONIC; over 0: it is not cleared */
+	uint64_t since_ns, over_ns; /* CLOCK_MONOTONIC; over_ns 0: not cleared */
 	struct incident_cost cost;
 	unsigned parts;
-	bool used; /* inside */
+	bool used; /* private */
 };
 
 struct incidents;
 struct incidents *incidents_create(void); /* NULL: out of memory */
 void incidents_destroy(struct incidents *s);
 
-/* This is true at `now_ns`. */
+/* This observation is true at `now_ns`. */
 void incidents_see(struct incidents *s, const struct observation *o, uint64_t now_ns);
-/* So is this, for nobody has acknowledged it. */
+/* This one has cleared but is latched: it keeps its incident active until it is acknowledged. */
 void incidents_hold(struct incidents *s, const struct observation *o, uint64_t now_ns);
-/* Nothing else is. */
+/* All observations that were not given at `now_ns` have ended. */
 void incidents_tick(struct incidents *s, uint64_t now_ns);
 
-/* All of them: red ones first, acknowledged ones behind others, cleared ones last, then the oldest. Made when something
- * has changed; good until the next incidents_see(). */
+/* All of them: red ones, warnings, acknowledged ones, cleared ones; the oldest first in each. The list is built when
+ * something has changed; valid until the next incidents_see(). */
 const struct incident *const *incidents_list(struct incidents *s, size_t *ret_count);
-/* The next of its observations behind `after` (NULL: the first); NULL: no more. */
+/* The next of its observations after `after` (NULL: the first); NULL: no more. */
 const struct incident_part *incidents_part(const struct incidents *s, const struct incident *i,
 					   const struct incident_part *after);
-/* Observations of the last look that had no room. */
+/* Observations of the last tick for which there was no room. */
 unsigned incidents_left_out(const struct incidents *s);
 
-/* The station in a word: "RED", "ATTENTION", "WELL"; of what is true and not paused. */
+/* The state of the station, from all observations that are true and not paused: "RED", "ATTENTION", "WELL". */
 const char *incidents_word(const struct incidents *s);
 /* "link2/link-dark: no light (explains 2 more)". Returns text. */
 const char *incidents_headline(struct incidents *s, char *text, size_t size);

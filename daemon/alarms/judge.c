@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The judge: looks at everything, forgets what is over, puts the rest in order. No data is red. A command in an advice can
- * be typed as it stands: test_advice reads them from these files.
+ * One evaluation: all files of reasons, then what has cleared or is latched, then the order. Missing data are red. A
+ * command in an advice can be typed as it is: test_advice reads them from these files.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,10 +37,10 @@ void judge_destroy(struct judge *j)
 	free(j);
 }
 
-/* ------------------------------------------------------------------ what is over */
+/* ------------------------------------------------------------------ cleared reasons */
 
-/* What is not seen any more because nobody can look is not over. Why not; NULL: it is. */
-static const char *unseen(const struct judge *j, const struct debounce_reason *e)
+/* A reason that can no longer be observed has not cleared. Why its state is unknown; NULL: it has cleared. */
+static const char *why_unknown(const struct judge *j, const struct debounce_reason *e)
 {
 	const struct reason_kind *k = reason_kind(e->code);
 
@@ -53,11 +53,11 @@ static const char *unseen(const struct judge *j, const struct debounce_reason *e
 	if (strncmp(e->code, "phase-", 6) == 0 && j->v->link[e->of.link].other_floor) {
 		return "another floor is on its fibre";
 	}
-	return floor_unseen(j, e);
+	return floor_unknown(j, e);
 }
 
-/* As it was seen last. */
-static void list_unseen(struct judge *j, const struct debounce_reason *e, const char *why)
+/* As last observed. */
+static void list_unknown(struct judge *j, const struct debounce_reason *e, const char *why)
 {
 	const struct alarm *a = alarms_find(j->alarms, e->object, e->code);
 	struct observation o = {
@@ -74,7 +74,7 @@ static void list_unseen(struct judge *j, const struct debounce_reason *e, const 
 	}
 }
 
-static void say_over(struct judge *j, const struct debounce_reason *e)
+static void report_cleared(struct judge *j, const struct debounce_reason *e)
 {
 	bool gone = strcmp(e->code, "consumer-lag") == 0 &&
 		    j->v->publisher->group[e->of.group].members == 0;
@@ -84,32 +84,32 @@ static void say_over(struct judge *j, const struct debounce_reason *e)
 		 (double)(e->seen_ns - e->since_ns) / 1e9,
 		 gone ? ": the consumer is gone, not caught up" : "");
 	if (strcmp(e->code, "hits-lost") == 0) {
-		floor_hits_over(j, (unsigned)e->of.link, text, sizeof(text));
+		floor_hits_cleared(j, (unsigned)e->of.link, text, sizeof(text));
 	}
 	judge_put_event(j, "info", e->code, object_thing(e->object), text, "");
 }
 
-static void forget_gone(struct judge *j)
+static void clear_reasons(struct judge *j)
 {
 	struct debounce_reason *e = NULL;
 
-	while ((e = debounce_over(&j->debounce, e, j->v->now_ns))) {
+	while ((e = debounce_next_cleared(&j->debounce, e, j->v->now_ns))) {
 		const struct reason_kind *kind = reason_kind(e->code);
-		const char *why = unseen(j, e);
+		const char *why = why_unknown(j, e);
 
 		if (why) {
-			list_unseen(j, e, why);
+			list_unknown(j, e, why);
 			continue;
 		}
-		if (e->told && !(kind && kind->quiet)) {
-			say_over(j, e);
+		if (e->reported && !(kind && kind->quiet)) {
+			report_cleared(j, e);
 		}
 		alarms_over(j->alarms, e->object, e->code, judge_now(j));
 		debounce_forget(e);
 	}
 }
 
-/* Over, but nobody has acknowledged it. */
+/* Cleared, but not acknowledged. */
 static void list_latched(struct judge *j)
 {
 	const struct alarm *a = NULL;
@@ -138,7 +138,7 @@ static void list_latched(struct judge *j)
 
 /* ------------------------------------------------------------------ the order */
 
-/* 0: red and counts, 1: a warning, 2: paused. */
+/* 0: red, 1: a warning, 2: paused. */
 static int rank(const struct judge_reason *r)
 {
 	const struct alarm *a = r->alarm;
@@ -149,7 +149,7 @@ static int rank(const struct judge_reason *r)
 	return r->red ? 0 : 1;
 }
 
-/* As collected where both are the same. */
+/* Equal ones in the order of observation. */
 static int compare(const void *a, const void *b)
 {
 	const struct judge_reason *x = a, *y = b;
@@ -163,9 +163,9 @@ static int compare(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
-/* ------------------------------------------------------------------ the look */
+/* ------------------------------------------------------------------ a tick */
 
-static void look(struct judge *j)
+static void collect(struct judge *j)
 {
 	reasons_board(j);
 	reasons_machine(j);
@@ -180,9 +180,10 @@ static void look(struct judge *j)
 	reasons_store(j);
 	reasons_recorder(j);
 	reasons_floors(j);
-	forget_gone(j);
+	clear_reasons(j);
 	list_latched(j);
 	incidents_tick(j->incidents, j->v->now_ns);
+	/* At each tick: texts and ages have changed. A station has some reasons, not hundreds. */
 	if (j->count > 1) {
 		qsort(j->list, j->count, sizeof(*j->list), compare);
 	}
@@ -198,7 +199,7 @@ void judge_tick(struct judge *j, const struct judge_view *view)
 	events_members(j);
 	events_feed(j);
 	floors_look(j);
-	look(j);
+	collect(j);
 	j->v = NULL;
 }
 
@@ -220,9 +221,9 @@ struct incidents *judge_incidents(struct judge *j)
 	return j->incidents;
 }
 
-bool judge_told(const struct judge *j, const char *code, const char *object)
+bool judge_has_reported(const struct judge *j, const char *code, const char *object)
 {
-	return debounce_told(&j->debounce, code, object);
+	return debounce_is_reported(&j->debounce, code, object);
 }
 
 /* ------------------------------------------------------------------ from the ledger */

@@ -87,7 +87,7 @@ void judge_list(struct judge *j, const struct observation *o, const char *object
 
 	j->red += red && !(alarm && alarm_is_paused(alarm));
 	if (!r) {
-		return; /* no memory: it counts, and is told by its event */
+		return; /* no memory: it counts, and its event was reported */
 	}
 	*r = (struct judge_reason){.red = red,
 				   .since_ns = alarm ? alarm->since_ns : since_ns,
@@ -127,7 +127,7 @@ void judge_explain(struct judge *j, struct observation o, const struct alarm *al
 	incidents_see(j->incidents, &o, j->v->now_ns);
 }
 
-/* It holds: told when it is news, remembered, listed, explained. */
+/* It is active: reported if that is new, then listed and passed to alarms and incidents. */
 static void observed(struct judge *j, struct observation *o, struct debounce_reason *e,
 		     const char *object)
 {
@@ -141,16 +141,16 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 				    .parts = o->parts};
 	int64_t since_ns = j->v->utc_ns;
 	const struct alarm *alarm;
-	bool told;
+	bool report;
 
-	/* Events caused by our own start are suppressed; what has outlived a daemon is none of them. */
-	told = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_tell(e);
-	if (told && !(kind && kind->quiet)) {
+	/* Events caused by our own start are suppressed, except of kinds that outlive the daemon. */
+	report = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_report(e);
+	if (report && !(kind && kind->quiet)) {
 		judge_put_event(j, o->red ? "alarm" : "warning", o->code, o->object, o->text,
 				o->action);
 	}
-	/* A full ring is no matter of its link, nor is there time for a black box. */
-	if (told && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {
+	/* A full ring is not caused by its link, and a black box would take too long. */
+	if (report && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {
 		j->ops.box(j->ops.context, (unsigned)o->object.link, o->code, o->text);
 	}
 	since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
@@ -174,7 +174,11 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 			 kind ? kind->hold_ns : 0, o->parts, j->v->now_ns);
 	if (e) {
 		e->of = o->object;
-		if (!debounce_begun(e)) {
+		/* The caller's name may be temporary. `object` ends with it. */
+		if (o->object.name) {
+			e->of.name = e->object + strlen(e->object) - strlen(o->object.name);
+		}
+		if (!debounce_is_active(e)) {
 			return;
 		}
 	}

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why a regular tick came late: the machine did not let us run, the board kept us waiting for an answer,
- * or we were busy with something else. Only the first is the machine's doing. Pure.
+ * Why a regular tick came late: this process did not get the CPU, the board did not answer, or the main thread was busy.
+ * Only the first is the machine's fault. Pure.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define LATE_NS 500000000ull /* less is not worth a word */
+#define LATE_NS 500000000ull /* less is not late */
 
 enum late { LATE_NOT, LATE_MACHINE, LATE_BOARD, LATE_BUSY };
 
-/* Sums as they stand at a tick; all zero: there was none yet. */
+/* Sums at a tick; all zero: there was no tick yet. */
 struct late_tick {
 	uint64_t mono_ns;  /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns;   /* what this thread has used */
-	uint64_t board_ns; /* what it has waited for the board's answers */
+	uint64_t cpu_ns;   /* CPU time of this thread */
+	uint64_t board_ns; /* time spent waiting for the board's answers */
 };
 
-/* *ret_ns: of that cause; untouched by LATE_NOT. */
+/* *ret_ns: how much of the delay has that cause; untouched with LATE_NOT. */
 static inline enum late late_judge(const struct late_tick *before, const struct late_tick *now,
 				   uint64_t *ret_ns)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Bursts of losses. See loss_episodes.h. */
+/* Episodes of losses. See loss_episodes.h. */
 #include "daemon/alarms/loss_episodes.h"
 
 #include <string.h>
 
 #include "tdm/frame.h"
 
-/* Losses of one burst are nearer to each other: it would be over. */
+/* Losses that are farther apart are not of one episode: it would have ended between them. */
 #define NEAR_FRAMES                                                                                \
 	((LOSS_EPISODES_CALM_NS + LOSS_EPISODES_QUIET_NS) / 1000000000u * TDM_FRAMES_PER_SECOND)
 
@@ -55,7 +55,7 @@ bool loss_episodes_run(const struct loss_episodes *b, unsigned name, uint64_t no
 	return b->grew_ns[name] && now_ns - b->grew_ns[name] < LOSS_EPISODES_QUIET_NS;
 }
 
-/* Which have grown; remembers what they were when a burst begins with it. */
+/* Adds what is new. The counters before it are the base of an episode that starts with it. True: there was something. */
 static bool grow(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES],
 		 uint64_t now_ns)
 {
@@ -92,14 +92,14 @@ static void report(const struct loss_episodes *b, struct loss_episodes_report *r
 		       TDM_FRAMES_PER_SECOND;
 }
 
-/* A name that this burst has not told yet. */
+/* Whether there is a name that was not reported in this episode; marks it. */
 static bool new_name(struct loss_episodes *b)
 {
 	bool new = false;
 
 	for (unsigned n = 0; n < LOSS_EPISODES_NAMES; n++) {
-		if (!b->named[n] && b->counts[n] != b->base[n]) {
-			b->named[n] = new = true;
+		if (!b->reported[n] && b->counts[n] != b->base[n]) {
+			b->reported[n] = new = true;
 		}
 	}
 	return new;
@@ -107,13 +107,13 @@ static bool new_name(struct loss_episodes *b)
 
 static void begin(struct loss_episodes *b, bool grave, uint64_t now_ns)
 {
-	uint64_t oldest = b->begun_ns[b->begun % LOSS_EPISODES_A_MINUTE];
+	uint64_t oldest = b->starts_ns[b->starts % LOSS_EPISODES_A_MINUTE];
 
 	b->open = true;
 	b->grave = grave;
 	b->joined = oldest && now_ns - oldest < LOSS_EPISODES_CALM_NS;
-	b->begun_ns[b->begun++ % LOSS_EPISODES_A_MINUTE] = now_ns;
-	memset(b->named, 0, sizeof(b->named));
+	b->starts_ns[b->starts++ % LOSS_EPISODES_A_MINUTE] = now_ns;
+	memset(b->reported, 0, sizeof(b->reported));
 	new_name(b);
 }
 
@@ -126,23 +126,24 @@ enum loss_episodes_news loss_episodes_step(struct loss_episodes *b,
 
 	if (grown && !b->open) {
 		begin(b, grave, now_ns);
-		news = LOSS_EPISODES_BEGUN;
+		news = LOSS_EPISODES_STARTED;
 	} else if (b->open && grown) {
 		bool more = new_name(b) | (grave && !b->grave);
 
 		b->grave = b->grave || grave;
-		news = more || now_ns - b->told_ns >= LOSS_EPISODES_CALM_NS ? LOSS_EPISODES_MORE
-									    : LOSS_EPISODES_NOTHING;
+		news = more || now_ns - b->reported_ns >= LOSS_EPISODES_CALM_NS
+			       ? LOSS_EPISODES_MORE
+			       : LOSS_EPISODES_NOTHING;
 	} else if (b->open && now_ns - b->grown_ns >= (b->joined ? LOSS_EPISODES_CALM_NS
 								 : LOSS_EPISODES_QUIET_NS)) {
 		b->open = false;
-		news = LOSS_EPISODES_OVER;
+		news = LOSS_EPISODES_ENDED;
 	}
 	if (news != LOSS_EPISODES_NOTHING) {
-		b->told_ns = now_ns;
+		b->reported_ns = now_ns;
 		report(b, ret_report);
 	}
-	if (news == LOSS_EPISODES_OVER) {
+	if (news == LOSS_EPISODES_ENDED) {
 		memset(b->range, 0, sizeof(b->range));
 		b->before = 0;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Members of groups that come and go. See member_events.h. */
+/* Events of members of groups. See member_events.h. */
 #include "daemon/alarms/member_events.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #define MINUTE_NS 60000000000ull
 
-/* What has become of a member; NULL: nothing that is told. A row of another name is a new member. */
+/* The change of a member; NULL: none that is an event. A row with another name is a new member. */
 static const char *what_of(const struct member_status *then, const struct member_status *now)
 {
 	bool same = strcmp(then->name, now->name) == 0 && strcmp(then->group, now->group) == 0;
@@ -26,34 +26,34 @@ static const char *what_of(const struct member_status *then, const struct member
 		       : NULL;
 }
 
-static bool may_tell(struct member_events *c, uint64_t now_ns)
+static bool may_report(struct member_events *c, uint64_t now_ns)
 {
-	uint64_t *oldest = &c->told_ns[c->told % MEMBER_EVENTS_A_MINUTE];
+	uint64_t *oldest = &c->reported_ns[c->reported % MEMBER_EVENTS_A_MINUTE];
 
 	if (*oldest && now_ns - *oldest < MINUTE_NS) {
 		c->left_out++;
 		return false;
 	}
 	*oldest = now_ns;
-	c->told++;
+	c->reported++;
 	return true;
 }
 
 bool member_events_next(struct member_events *c, const struct publisher_status *now, bool quiet,
-			uint64_t now_ns, struct member_event *ret_coming)
+			uint64_t now_ns, struct member_event *ret_event)
 {
 	for (unsigned n = 0; n < now->members; n++) {
 		const struct member_status *m = &now->member[n];
 		const char *what = what_of(&c->seen[n], m);
 
 		c->seen[n] = *m;
-		if (!what || quiet || !may_tell(c, now_ns)) {
+		if (!what || quiet || !may_report(c, now_ns)) {
 			continue;
 		}
-		memcpy(ret_coming->group, m->group, sizeof(ret_coming->group));
-		snprintf(ret_coming->text, sizeof(ret_coming->text), "member %s %s", m->name, what);
+		memcpy(ret_event->group, m->group, sizeof(ret_event->group));
+		snprintf(ret_event->text, sizeof(ret_event->text), "member %s %s", m->name, what);
 		if (c->left_out) {
-			text_add(ret_coming->text, sizeof(ret_coming->text),
+			text_add(ret_event->text, sizeof(ret_event->text),
 				 "; %llu more came or went before",
 				 (unsigned long long)c->left_out);
 			c->left_out = 0;

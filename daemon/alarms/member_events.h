@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The members of groups as an operator is told of them: who has come, who is gone and why, who is back. From
- * one look at the publisher's members to the next; who comes and goes between two looks is not seen. At most
- * MEMBER_EVENTS_A_MINUTE are told in a minute, whatever a consumer does; what was left out is counted in the next.
- * Pure.
+ * Events of members of groups: joined, gone and why, back. They come from comparing two successive states of the
+ * publisher; a member that comes and goes between them is not seen. At most MEMBER_EVENTS_A_MINUTE events are made in a
+ * minute; the next one says how many were left out. Pure.
  */
 #pragma once
 
@@ -16,9 +15,9 @@
 #define MEMBER_EVENTS_A_MINUTE 10u
 
 struct member_events {
-	struct member_status seen[MEMBERS_MAX];	  /* at the last look, row by row */
-	uint64_t told_ns[MEMBER_EVENTS_A_MINUTE]; /* CLOCK_MONOTONIC; 0: free */
-	uint64_t told, left_out;
+	struct member_status seen[MEMBERS_MAX];	      /* last state, row by row */
+	uint64_t reported_ns[MEMBER_EVENTS_A_MINUTE]; /* CLOCK_MONOTONIC; 0: free */
+	uint64_t reported, left_out;
 };
 
 struct member_event {
@@ -26,13 +25,13 @@ struct member_event {
 	char text[160]; /* "member trigger-1 is gone: ..." */
 };
 
-/* The next change since the last look; false: there is no more. `quiet`: it is taken for granted (after our
- * own start). One that its group's policy has sent away is told elsewhere, with what it means. */
+/* The next change since the last state; false: there is no more. `quiet`: take over the state without events (after our own
+ * start). A member that its group's policy has disconnected is no event here: see consumer-disconnected. */
 bool member_events_next(struct member_events *c, const struct publisher_status *now, bool quiet,
-			uint64_t now_ns, struct member_event *ret_coming);
+			uint64_t now_ns, struct member_event *ret_event);
 
-/* Of a group without a member: who was there last, if it did not leave but gives no sign of life any more:
- * "trigger-1 has been silent since 2026-11-22 18:36:54 UTC". False: nobody like that. Now is `now_ns`
- * (CLOCK_MONOTONIC), which is `utc_ns`. */
+/* For a group without a member: the last member, if it is silent and has not left:
+ * "trigger-1 has been silent since 2026-11-22 18:36:54 UTC". False: there is none. `now_ns` (CLOCK_MONOTONIC) and
+ * `utc_ns` are the same moment. */
 bool member_events_silent(const struct publisher_status *now, const char *group, uint64_t now_ns,
 			  int64_t utc_ns, char *text, size_t size);

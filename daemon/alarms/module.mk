@@ -3,6 +3,6 @@
 $(eval $(call room,\
     tdm \
     $(addprefix slowctl/,param engine alarm) \
-    $(addprefix daemon/,core phase time data config store disk publish),\
+    $(addprefix daemon/,core phase time data store disk publish),\
     jansson))
 $(B)/obj/daemon/alarms/reason_kinds.o: daemon/alarms/runbook.md

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a module's counter of lost hits has grown by in the last minute, and a floor's spell of losses: from
- * the first until none of its modules has lost a hit for a minute. The counter is polled now and then, and
- * begins at 0 with the FCM's boot. Pure.
+ * Hits lost in modules: the increase of each module's counter in the last minute, and the totals of a floor's episode.
+ * An episode ends when no module of the floor has lost a hit for a minute. The counter is polled, and restarts at 0
+ * when the FCM boots. Pure.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ struct overflow {
 
 struct overflow_floor {
 	struct overflow module[OVERFLOW_MODULES];
-	/* the spell going on, or the last one */
+	/* the current episode, or the last one */
 	uint64_t lost[OVERFLOW_MODULES];
-	/* the readings between which all of it was lost; 0: none yet */
-	uint64_t begun_ns, grown_ns;
+	/* all of it was lost between these two readings; 0: none yet */
+	uint64_t first_ns, last_ns;
 };
 
 static inline void overflow_grown(struct overflow_floor *f, unsigned module, uint64_t lost,
@@ -37,15 +37,14 @@ static inline void overflow_grown(struct overflow_floor *f, unsigned module, uin
 	if (!lost) {
 		return;
 	}
-	if (!f->grown_ns ||
-	    (read_ns > f->grown_ns && read_ns - f->grown_ns >= OVERFLOW_WINDOW_NS)) {
+	if (!f->last_ns || (read_ns > f->last_ns && read_ns - f->last_ns >= OVERFLOW_WINDOW_NS)) {
 		memset(f->lost, 0, sizeof(f->lost));
-		f->begun_ns = before_ns;
-		f->grown_ns = read_ns;
+		f->first_ns = before_ns;
+		f->last_ns = read_ns;
 	}
 	f->lost[module] += lost;
-	f->begun_ns = before_ns < f->begun_ns ? before_ns : f->begun_ns;
-	f->grown_ns = read_ns > f->grown_ns ? read_ns : f->grown_ns;
+	f->first_ns = before_ns < f->first_ns ? before_ns : f->first_ns;
+	f->last_ns = read_ns > f->last_ns ? read_ns : f->last_ns;
 }
 
 /* The counter as read at `read_ns` (CLOCK_MONOTONIC); the same reading may be given again. */

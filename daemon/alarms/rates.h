@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rates of a link: per second of the board's count, over the last seconds. The board's cells are the
- * clock, so that a pause of this machine is no dip and what is caught up afterwards no peak. Pure.
+ * Rates of a link over the last RATES_S seconds. Time is counted in cells of the board, so that a pause of this machine
+ * makes neither a dip nor a peak. Pure.
  */
 #pragma once
 
@@ -10,13 +10,13 @@
 #define RATES_S		       3u
 #define RATES_CELLS_PER_SECOND 8000.0
 
-/* Counters as they stand: cells that the board began, and of them good ones. */
+/* Counters: cells that the board started, the good ones of them, their bytes and hits. */
 struct rates_point {
 	uint64_t cells, good, bytes, hits;
 };
 
 struct rates {
-	struct rates_point at[RATES_S + 1]; /* a circle, a point a second */
+	struct rates_point at[RATES_S + 1]; /* circular, one point per second */
 	uint64_t points;
 };
 
@@ -29,7 +29,7 @@ static inline void rates_add(struct rates *r, const struct rates_point *now)
 	r->at[r->points++ % (RATES_S + 1)] = *now;
 }
 
-/* All zero while the board's count stands still. */
+/* All zero while the board's count does not advance. */
 static inline struct rates_now rates_get(const struct rates *r)
 {
 	uint64_t span = r->points > RATES_S ? RATES_S : r->points - (r->points > 0);

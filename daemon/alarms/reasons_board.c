@@ -25,8 +25,8 @@ static void back_reason(struct judge *j)
 		 "the board was gone and counts anew: about %.1f s of all links are not accounted "
 		 "for",
 		 (double)(v->board_back_ns - v->board_gone_ns) / 1e9);
-	if (j->back_told_ns != v->board_back_ns) {
-		j->back_told_ns = v->board_back_ns;
+	if (j->back_reported_ns != v->board_back_ns) {
+		j->back_reported_ns = v->board_back_ns;
 		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action);
 	}
 	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",
@@ -41,7 +41,7 @@ void reasons_board(struct judge *j)
 		reasons_add(j, true, "board-gone", object_thing("board"),
 			    "check lspci, dmesg and the module nanet3; the daemon re-opens it by "
 			    "itself",
-			    "the board at %s is gone", j->v->config->board.device);
+			    "the board at %s is gone", j->v->config.device);
 		return;
 	}
 	back_reason(j);
@@ -90,12 +90,12 @@ static void disk_reasons(struct judge *j)
 			"look at the disk: dmesg, iostat. What makes safer (fcmctl safe) does not "
 			"need it",
 			"the disk of %s has not answered for %.1f s; other commands wait for it",
-			j->v->config->store.database, (double)(now - v->asked_ns) / 1e9);
+			j->v->config.database, (double)(now - v->asked_ns) / 1e9);
 	}
 	if (v->known && v->free_bytes < DISK_LOW * v->size_bytes) {
 		reasons_add(j, true, "disk-low", object_thing("disk"), "free space",
 			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
-			    j->v->config->store.database);
+			    j->v->config.database);
 	}
 }
 
@@ -147,7 +147,7 @@ void reasons_store(struct judge *j)
 		observe(j, &failing,
 			"the database %s cannot be written: %s; commands are refused, except what "
 			"makes safer",
-			j->v->config->store.database, t.what);
+			j->v->config.database, t.what);
 	} else if (v->lag_ns > 5000000000ull) {
 		reasons_add(j, true, "store-lag", object_thing("store"), "is the disk slow? iostat",
 			    "rows wait for %.1f s to be written", (double)v->lag_ns / 1e9);
@@ -156,7 +156,7 @@ void reasons_store(struct judge *j)
 		reasons_add(j, false, "store-keep", object_thing("store"),
 			    "a clock: set it right, or restart the daemon if it is; else look at "
 			    "the disk. The file grows until this is well again",
-			    "old rows of %s cannot be rolled up: %s", j->v->config->store.database,
+			    "old rows of %s cannot be rolled up: %s", j->v->config.database,
 			    v->keep_error_text);
 	}
 	if (v->given_up || v->refused || j->v->reports_lost) {

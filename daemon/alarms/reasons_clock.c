@@ -34,9 +34,8 @@ static void leap_reasons(struct judge *j, const struct clock_view *v)
 		reasons_add(j, false, "leap-table-missing", object_thing("clock"),
 			    "apt-get install tzdata, or name the file in [clock] leap_file; it is "
 			    "read again every minute",
-			    "%s: %s; TAI-UTC = %d s is taken as it was%s",
-			    j->v->config->clock.leap_file, strerror(-j->v->leaps_error),
-			    v->label.tai_utc_s,
+			    "%s: %s; TAI-UTC = %d s is taken as it was%s", j->v->config.leap_file,
+			    strerror(-j->v->leaps_error), v->label.tai_utc_s,
 			    v->label.leap ? ", and the leap second that it announced" : "");
 	}
 	if (v->leap_table_expired) {

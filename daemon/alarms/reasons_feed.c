@@ -9,7 +9,7 @@
 
 static struct alarm_object object_of(const struct judge *j, unsigned link)
 {
-	const struct config_link *l = &j->v->config->link[link];
+	const struct judge_link *l = &j->v->link[link];
 
 	return object_feed(l->tower, l->floor, link, j->v->publisher->groups - 1);
 }
@@ -26,7 +26,7 @@ static void gone_text(const struct feed_gone_status *g, char *text, size_t size)
 static const char gone_action[] = "is that program or its network too slow? It may connect again, "
 				  "and goes on with the newest hits: fcmctl consumer list";
 
-static void nobody(struct judge *j, unsigned link)
+static void no_reader_reason(struct judge *j, unsigned link)
 {
 	const struct feed_status *f = &j->v->publisher->feed;
 	char where[80];
@@ -36,7 +36,7 @@ static void nobody(struct judge *j, unsigned link)
 			return;
 		}
 	}
-	snprintf(where, sizeof(where), "%s port %u", j->v->config->feed.address, f->port[link]);
+	snprintf(where, sizeof(where), "%s port %u", j->v->config.feed_address, f->port[link]);
 	observe(j,
 		&(struct observation){.red = true,
 				      .code = "consumer-none",
@@ -47,7 +47,7 @@ static void nobody(struct judge *j, unsigned link)
 }
 
 /* The last one of each floor that was dropped within the last minute. */
-static void gone(struct judge *j, unsigned link)
+static void gone_reason(struct judge *j, unsigned link)
 {
 	const struct feed_gone_status *last = &j->v->publisher->feed.last_gone[link];
 	char text[200];
@@ -66,9 +66,9 @@ void reasons_feed(struct judge *j)
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (f->port[link]) {
 			if (!judge_fresh_start(j)) {
-				nobody(j, link);
+				no_reader_reason(j, link);
 			}
-			gone(j, link);
+			gone_reason(j, link);
 		}
 	}
 }

@@ -46,41 +46,35 @@ static bool note_trip(struct trips *t, const struct engine_reason *e)
 
 static struct alarm_object floor_on(const struct judge *j, unsigned link)
 {
-	const struct config_link *c = &j->v->config->link[link];
+	const struct judge_link *l = &j->v->link[link];
 
-	return object_floor((uint8_t)c->tower, (uint8_t)c->floor, link);
+	return object_floor(l->tower, l->floor, link);
 }
 
-static void engine_reason(void *context, const struct engine_reason *e)
+static void engine_reason(struct trips *t, const struct engine_reason *e)
 {
-	static const struct {
-		const char *engine, *shown;
-	} names[] = {
-		{"unknown-command", "command-unknown"},
-		{"mute", "floor-mute"},
-	};
-	struct trips *t = context;
+	bool mute = strcmp(e->code, "mute") == 0;
 	struct observation o = {.red = e->red,
 				.latch = e->latch,
-				.code = e->code,
+				.code = mute ? "floor-mute" : e->code,
 				.object = object_thing(e->object),
 				.advice = e->action};
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
 		return; /* floor-identity says it; trips are said together */
 	}
-	if (strcmp(e->code, "mute") == 0 && judge_just_late(t->j)) {
-		return; /* it was we who did not listen */
+	if (mute && judge_just_late(t->j)) {
+		return; /* this process did not listen */
 	}
-	for (unsigned n = 0; n < sizeof(names) / sizeof(*names); n++) {
-		o.code = strcmp(e->code, names[n].engine) == 0 ? names[n].shown : o.code;
+	if (strcmp(e->code, "unknown-command") == 0) {
+		o.code = "command-unknown";
 	}
 	if (e->param) {
 		o.object = object_value(e->param);
 	} else if (e->link >= 0) {
 		o.object = floor_on(t->j, (unsigned)e->link);
 	}
-	/* A warning that becomes an alarm is an event. Others have one level, and may be told by two. */
+	/* A warning that becomes an alarm is an event. Others have one level; two reasons may have the same object. */
 	o.parts = strcmp(o.code, "alarm") == 0 && e->red;
 	observe(t->j, &o, "%s", e->text);
 }
@@ -112,7 +106,9 @@ static void engine_all(struct judge *j)
 {
 	struct trips t = {.j = j};
 
-	engine_reasons(j->v->engine, judge_now(j), engine_reason, &t);
+	for (size_t n = 0; n < j->v->engine_reasons; n++) {
+		engine_reason(&t, &j->v->engine_reason[n]);
+	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		trip_reason(&t, link);
 	}
@@ -123,13 +119,12 @@ static void engine_all(struct judge *j)
 void floors_look(struct judge *j)
 {
 	_Static_assert(OVERFLOW_MODULES == PARAM_OM_COUNT, "a counter for each module");
-	for (unsigned n = 0; n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned n = 0; n < NANET3_LINKS * PARAM_OM_COUNT; n++) {
+		unsigned link = n / PARAM_OM_COUNT, module = n % PARAM_OM_COUNT;
+		const struct param *p = j->v->link[link].module[module].lost;
 
-		if (p->has_value && p->link >= 0 && p->index < PARAM_OM_COUNT &&
-		    strcmp(p->kind->section, "om.lost") == 0) {
-			overflow_read(&j->overflow[p->link], p->index, (uint64_t)p->value,
-				      p->mono_ns);
+		if (p && p->has_value) {
+			overflow_read(&j->overflow[link], module, (uint64_t)p->value, p->mono_ns);
 		}
 	}
 }
@@ -142,7 +137,7 @@ static void list_lost(unsigned module, uint64_t lost, char *text, size_t size)
 	}
 }
 
-void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t size)
+void floor_hits_cleared(const struct judge *j, unsigned link, char *text, size_t size)
 {
 	const struct overflow_floor *f = &j->overflow[link];
 	char names[160] = "";
@@ -153,7 +148,7 @@ void floor_hits_over(const struct judge *j, unsigned link, char *text, size_t si
 		list_lost(m, f->lost[m], names, sizeof(names));
 	}
 	snprintf(text, size, "is over: %llu hit%s lost within %.0f s: %s", (unsigned long long)sum,
-		 plural(sum), (double)(f->grown_ns - f->begun_ns) / 1e9, names);
+		 plural(sum), (double)(f->last_ns - f->first_ns) / 1e9, names);
 }
 
 static void hits_reason(struct judge *j, unsigned link)
@@ -170,7 +165,7 @@ static void hits_reason(struct judge *j, unsigned link)
 		uint64_t lost = overflow_recent(&j->overflow[link].module[m], j->v->now_ns);
 
 		sum += lost;
-		/* Light comes and goes: a module is told once a spell. */
+		/* Light comes and goes: a module is reported once in an episode. */
 		o.parts |= (unsigned)(j->overflow[link].lost[m] > 0) << m;
 		o.much.hits += j->overflow[link].lost[m];
 		list_lost(m, lost, names, sizeof(names));
@@ -185,20 +180,19 @@ static void hits_reason(struct judge *j, unsigned link)
 
 /* --- modules that see nothing --- */
 
-/* A value of the same module is known, and on or off. */
-static bool sibling_is(const struct judge *j, const struct param *p, const char *sibling, bool on)
+/* It is known, and on or off. */
+static bool is(const struct param *p, bool on)
 {
-	const struct param *q = params_sibling(j->v->params, p, sibling);
-
-	return q && q->has_value && (q->value != 0) == on;
+	return p && p->has_value && (p->value != 0) == on;
 }
 
-/* Powered, not tripped (that is a reason of its own), and far below what is set. */
-static bool hv_is_low(struct judge *j, const struct param *p, uint64_t now_ns)
+/* Powered, not tripped (that is a reason of its own), and far below its set value. */
+static bool hv_is_low(const struct judge_module *m, uint64_t now_ns)
 {
-	return strcmp(p->kind->section, "om.hv") == 0 && p->has_setpoint &&
-	       param_quality(p, now_ns) == PARAM_GOOD && p->value < HV_LOW * p->setpoint &&
-	       sibling_is(j, p, "power", true) && !sibling_is(j, p, "trip", true);
+	const struct param *p = m->hv;
+
+	return p && p->has_setpoint && param_quality(p, now_ns) == PARAM_GOOD &&
+	       p->value < HV_LOW * p->setpoint && is(m->power, true) && !is(m->trip, true);
 }
 
 static void hv_reason(struct judge *j, unsigned link)
@@ -210,14 +204,13 @@ static void hv_reason(struct judge *j, unsigned link)
 			  "look at power and trip, and tell the detector expert"};
 	char names[200] = "";
 
-	for (unsigned n = 0; n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		const struct judge_module *module = &j->v->link[link].module[m];
 
-		if (p->link == (int)link && p->index < PARAM_OM_COUNT &&
-		    hv_is_low(j, p, j->v->now_ns)) {
-			o.parts |= 1u << p->index;
-			text_list(names, sizeof(names), "om%u %.0f of %.0f V", p->index, p->value,
-				  p->setpoint);
+		if (hv_is_low(module, j->v->now_ns)) {
+			o.parts |= 1u << m;
+			text_list(names, sizeof(names), "om%u %.0f of %.0f V", m, module->hv->value,
+				  module->hv->setpoint);
 		}
 	}
 	if (o.parts) {
@@ -231,12 +224,11 @@ static uint8_t hv_down(const struct judge *j, unsigned link)
 {
 	uint8_t modules = 0;
 
-	for (unsigned n = 0; n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		const struct param *p = j->v->link[link].module[m].hv;
 
-		if (p->link == (int)link && strcmp(p->kind->section, "om.hv") == 0 &&
-		    param_quality(p, j->v->now_ns) == PARAM_GOOD && p->value < HV_DOWN) {
-			modules |= (uint8_t)(1u << p->index);
+		if (p && param_quality(p, j->v->now_ns) == PARAM_GOOD && p->value < HV_DOWN) {
+			modules |= (uint8_t)(1u << m);
 		}
 	}
 	return modules;
@@ -248,32 +240,28 @@ static void silence_reason(struct judge *j, unsigned link)
 				.code = "hv-silenced",
 				.object = floor_on(j, link),
 				.advice = silence_advice};
-	struct silence_view v;
+	const struct silence_view *v = &j->v->link[link].silence;
 	char text[320];
 
-	silence_get(j->v->params, link, j->v->now_ns, &v);
-	if (v.fired) {
-		o.parts = 1u << v.fired % 32; /* each time it fires is an event */
+	if (v->fired) {
+		o.parts = 1u << v->fired % 32; /* each time it fires is an event */
 		o.much.dark[link] = hv_down(j, link);
-		silence_say(&v, text, sizeof(text));
+		silence_say(v, text, sizeof(text));
 		observe(j, &o, "%s", text);
 	}
 }
 
-/* Whether the modules' values that would tell are known; of one that is off or tripped nobody asks. */
-const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
+/* A module that is off or has tripped is not asked: its values may be old. */
+const char *floor_unknown(const struct judge *j, const struct debounce_reason *e)
 {
 	bool hv = strcmp(e->code, "hv-low") == 0;
-	const char *section = hv ? "om.hv" : strcmp(e->code, "hits-lost") == 0 ? "om.lost" : NULL;
-	uint64_t now_ns = j->v->now_ns;
 
-	for (unsigned n = 0; section && n < params_count(j->v->params); n++) {
-		const struct param *p = params_at(j->v->params, n);
+	for (unsigned n = 0; n < PARAM_OM_COUNT && (hv || strcmp(e->code, "hits-lost") == 0); n++) {
+		const struct judge_module *m = &j->v->link[e->of.link].module[n];
+		const struct param *p = hv ? m->hv : m->lost;
 
-		if (strcmp(p->kind->section, section) == 0 && p->tower == e->of.tower &&
-		    p->floor == e->of.floor && (e->parts & 1u << p->index) &&
-		    !sibling_is(j, p, "power", false) && !sibling_is(j, p, "trip", true) &&
-		    (param_quality(p, now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
+		if (p && (e->parts & 1u << n) && !is(m->power, false) && !is(m->trip, true) &&
+		    (param_quality(p, j->v->now_ns) != PARAM_GOOD || (hv && !p->has_setpoint))) {
 			return "its modules cannot be asked";
 		}
 	}
@@ -282,13 +270,8 @@ const char *floor_unseen(const struct judge *j, const struct debounce_reason *e)
 
 bool floor_still_mute(const struct judge *j, const struct debounce_reason *e)
 {
-	struct engine_link_view v;
-
-	if (strcmp(e->code, "floor-mute") != 0) {
-		return false;
-	}
-	engine_link_view(j->v->engine, (unsigned)e->of.link, &v);
-	return v.configured && v.last_reply_ns < e->seen_ns;
+	return strcmp(e->code, "floor-mute") == 0 &&
+	       j->v->link[e->of.link].last_reply_ns < e->seen_ns;
 }
 
 void reasons_floors(struct judge *j)

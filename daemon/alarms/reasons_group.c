@@ -42,14 +42,14 @@ static const char *slowest(const struct publisher_status *p, unsigned group, cha
 }
 
 /* One that was stopped is there still: a second one beside it is not what helps. */
-static void nobody_reason(struct judge *j, struct alarm_object object)
+static void no_member_reason(struct judge *j, struct alarm_object object)
 {
 	static const char loses[] = "its data are dropped once its share of ring or memory is used";
 	struct observation o = {.red = true,
 				.code = "consumer-none",
 				.object = object,
 				.advice = "start the consumer; it connects to %s",
-				.with = j->v->config->data.reserved_endpoint};
+				.with = j->v->config.reserved_endpoint};
 	char silent[120];
 
 	if (member_events_silent(j->v->publisher, object.name, j->v->now_ns, j->v->utc_ns, silent,
@@ -66,16 +66,16 @@ static void nobody_reason(struct judge *j, struct alarm_object object)
 
 static void open_reason(struct judge *j)
 {
-	const struct config *c = j->v->config;
+	const struct judge_config *c = &j->v->config;
 
-	if (config_is_open(c)) {
+	if (c->data_open) {
 		reasons_add(j, false, "data-open", object_thing("data"),
 			    "give consumers keys and the daemon [data] curve = yes (fcmctl key "
 			    "make NAME ROLE), or let a firewall keep all others out",
 			    "[data] insecure: whoever reaches %s%s%s can take the data, or a "
 			    "consumer's place",
-			    c->data.reserved_endpoint, *c->data.monitor_endpoint ? " or " : "",
-			    c->data.monitor_endpoint);
+			    c->reserved_endpoint, *c->monitor_endpoint ? " or " : "",
+			    c->monitor_endpoint);
 	}
 }
 
@@ -93,7 +93,7 @@ void reasons_groups(struct judge *j)
 		if (judge_is_feed(j, n)) {
 			reasons_feed(j);
 		} else if (g->members == 0 && !judge_fresh_start(j)) {
-			nobody_reason(j, object);
+			no_member_reason(j, object);
 		} else if (lags(g) && !judge_fresh_start(j)) {
 			reasons_add(j, false, "consumer-lag", object,
 				    together ? "all groups lag together: look at this machine "

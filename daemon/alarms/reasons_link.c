@@ -71,7 +71,7 @@ static void downlink_reason(struct judge *j, unsigned link)
 	if (!damaged) {
 		return;
 	}
-	object.floor = j->v->config->link[link].floor;
+	object.floor = j->v->link[link].floor;
 	reasons_add(j, false, "downlink-errors", object,
 		    "if it goes on: fcmctl get floorN.fcm.rx_power; fcmctl link show LINK, its "
 		    "tx_power_nw; then clean the connectors of the fibre down",
@@ -158,7 +158,7 @@ static void silent_phase(struct judge *j, unsigned link)
 static void drift_reason(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
-	double tolerated_ps = j->v->config->phase.drift_ps;
+	double tolerated_ps = j->v->config.drift_ps;
 	struct observation o = {.code = "phase-drift",
 				.object = object_link(link),
 				.advice = "compare with the fibre's temperature: fcmctl phase "

@@ -286,20 +286,20 @@ void reasons_drops(struct judge *j, unsigned group)
 
 /* --- events --- */
 
-struct told {
+struct loss_news {
 	enum loss_episodes_news news;
 	bool grave;
 	struct loss_episodes_report report;
 };
 
-static void put_news(struct judge *j, const struct told *t, const char *code,
+static void put_news(struct judge *j, const struct loss_news *t, const char *code,
 		     struct alarm_object object, const char *names, const char *cause,
 		     const char *action)
 {
 	char text[400];
 
 	switch (t->news) {
-	case LOSS_EPISODES_BEGUN:
+	case LOSS_EPISODES_STARTED:
 		snprintf(text, sizeof(text), "frames are being lost: %s%s", names, cause);
 		break;
 	case LOSS_EPISODES_MORE:
@@ -313,13 +313,13 @@ static void put_news(struct judge *j, const struct told *t, const char *code,
 		break;
 	}
 	judge_put_event(j,
-			t->news == LOSS_EPISODES_OVER ? "info"
-			: t->grave		      ? "alarm"
-						      : "warning",
-			code, object, text, t->news == LOSS_EPISODES_OVER ? "" : action);
+			t->news == LOSS_EPISODES_ENDED ? "info"
+			: t->grave		       ? "alarm"
+						       : "warning",
+			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action);
 }
 
-static void say_link(struct judge *j, unsigned link, const struct told *t)
+static void say_link(struct judge *j, unsigned link, const struct loss_news *t)
 {
 	struct observation o = {.object = object_link(link)};
 	char names[300], action[200];
@@ -333,13 +333,13 @@ static void say_link(struct judge *j, unsigned link, const struct told *t)
 /* All are counted before one is said: what they have in common is known then. */
 void events_lost(struct judge *j)
 {
-	struct told told[NANET3_LINKS] = {{.news = LOSS_EPISODES_NOTHING}};
+	struct loss_news found[NANET3_LINKS] = {{.news = LOSS_EPISODES_NOTHING}};
 	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
 
 	_Static_assert((int)TDM_LOSSES <= (int)LOSS_EPISODES_NAMES, "a counter for each loss");
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		const struct judge_link *l = &j->v->link[link];
-		struct told *t = &told[link];
+		struct loss_news *t = &found[link];
 
 		if (l->accounted) {
 			memcpy(counts, l->cells, sizeof(l->cells));
@@ -350,8 +350,8 @@ void events_lost(struct judge *j)
 		}
 	}
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (told[link].news != LOSS_EPISODES_NOTHING) {
-			say_link(j, link, &told[link]);
+		if (found[link].news != LOSS_EPISODES_NOTHING) {
+			say_link(j, link, &found[link]);
 		}
 	}
 }
@@ -359,7 +359,7 @@ void events_lost(struct judge *j)
 static void group_news(struct judge *j, unsigned group)
 {
 	uint64_t counts[LOSS_EPISODES_NAMES] = {0};
-	struct told t = {.grave = true};
+	struct loss_news t = {.grave = true};
 	char names[160], streams[32], cause[160];
 
 	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {

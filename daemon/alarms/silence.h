@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The silence timers of the floors (tdm/registers.h), from their parameters: on or off, and whether one has
- * fired. Pure.
+ * The silence timers of the floors (tdm/registers.h), from the values read: on or off, and whether one has fired. Pure.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 #include "slowctl/param/param.h"
 
 enum silence_timer {
-	SILENCE_UNKNOWN, /* not read, or too long ago */
+	SILENCE_UNKNOWN, /* never read, or stale */
 	SILENCE_NONE,	 /* the FCM has no such register */
 	SILENCE_OFF,
 	SILENCE_ON,
@@ -22,7 +21,7 @@ const char *silence_timer_name(enum silence_timer timer); /* "unknown", "none", 
 struct silence_view {
 	enum silence_timer timer;
 	int32_t time_s;	  /* silence after which it fires; -1: unknown */
-	uint32_t fired;	  /* times, as read last; kept while the floor does not answer */
+	uint32_t fired;	  /* how often, as last read; kept while the floor does not answer */
 	int64_t fired_ns; /* UTC when it fired last, to 1 s; 0: unknown */
 };
 

@@ -36,7 +36,7 @@ static void end_left_open(struct station *s, const struct store_past *past)
 	for (unsigned n = 0; n < past->event_count; n++) {
 		const struct store_event *e = &past->events[n];
 
-		if (!judge_told(s->judge, e->code, e->object)) {
+		if (!judge_has_reported(s->judge, e->code, e->object)) {
 			store_put_event(s->store, "info", e->code, e->object,
 					"ended with the daemon", "", s->started_utc_ns);
 		}

@@ -148,6 +148,7 @@ struct station {
 
 	/* view.c, alarm_actions.c */
 	struct judge *judge;
+	struct view *view;
 	struct alarm_watcher *alarm_watchers;
 	uint64_t alarms_alive_ns; /* the last sign of life to clients that watch */
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The judge looks at the station: what it is shown, and what becomes of what it says. */
+/* Fills the judge's view of the station, runs the judge, and stores its events. */
 #include "daemon/station/view.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/alarms/judge.h"
@@ -33,18 +34,78 @@ static void on_event(void *context, const struct judge_event *e)
 	}
 }
 
+/* What judge_view points to and nobody else keeps. */
+struct view {
+	struct judge_module module[NANET3_LINKS][PARAM_OM_COUNT];
+	struct engine_reason *reason;
+	size_t reasons, room;
+	char closed_doors[DOORS_TEXT];
+};
+
+static void find_modules(const struct station *s, struct view *v)
+{
+	for (unsigned n = 0; n < params_count(s->params); n++) {
+		const struct param *p = params_at(s->params, n);
+
+		if (strcmp(p->kind->section, "om.hv") == 0) {
+			v->module[p->link][p->index] = (struct judge_module){
+				.hv = p,
+				.power = params_sibling(s->params, p, "power"),
+				.trip = params_sibling(s->params, p, "trip"),
+				.lost = params_sibling(s->params, p, "lost")};
+		}
+	}
+}
+
 int view_start(struct station *s)
 {
 	const struct judge_ops ops = {.event = on_event, .box = records_alarm, .context = s};
 
+	s->view = calloc(1, sizeof(*s->view));
 	s->judge = judge_create(&ops);
-	return s->judge ? 0 : -ENOMEM;
+	if (!s->view || !s->judge) {
+		return -ENOMEM;
+	}
+	find_modules(s, s->view);
+	return 0;
 }
 
 void view_stop(struct station *s)
 {
 	judge_destroy(s->judge);
 	s->judge = NULL;
+	free(s->view ? s->view->reason : NULL);
+	free(s->view);
+	s->view = NULL;
+}
+
+/* Without memory the reason is left out of this look. */
+static void add_engine_reason(void *context, const struct engine_reason *reason)
+{
+	struct view *v = context;
+
+	if (v->reasons == v->room) {
+		size_t room = v->room ? 2 * v->room : 16;
+		struct engine_reason *more = reallocarray(v->reason, room, sizeof(*more));
+
+		if (!more) {
+			return;
+		}
+		v->reason = more;
+		v->room = room;
+	}
+	v->reason[v->reasons++] = *reason;
+}
+
+static void look_at_floor(struct station *s, unsigned link, struct judge_view *v)
+{
+	struct judge_link *l = &v->link[link];
+	struct engine_link_view engine;
+
+	engine_link_view(s->engine, link, &engine);
+	l->last_reply_ns = engine.last_reply_ns;
+	silence_get(s->params, link, v->now_ns, &l->silence);
+	phase_get_view(s->link[link].phase, v->now_ns, &l->phase);
 }
 
 static void look_at_link(struct station *s, unsigned link, struct judge_link *v)
@@ -68,6 +129,7 @@ static void look_at_link(struct station *s, unsigned link, struct judge_link *v)
 		.own = l->own,
 		.own_ns = l->own_ns,
 		.boot = boots_find(&s->boots, l->named_tower, l->named_floor),
+		.module = s->view->module[link],
 	};
 	if (!l->enabled) {
 		return;
@@ -91,8 +153,7 @@ static void look_at_drops(struct station *s, struct judge_view *v)
 	}
 }
 
-/* `closed_doors`: room for those words. */
-static void look_at_all(struct station *s, struct judge_view *v, char *closed_doors, size_t size)
+static void look_at_all(struct station *s, struct judge_view *v)
 {
 	reports_groups(s);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
@@ -100,26 +161,38 @@ static void look_at_all(struct station *s, struct judge_view *v, char *closed_do
 	}
 	clock_get_view(s->clock, &v->clock);
 	look_at_drops(s, v);
-	doors_closed(s, closed_doors, size);
+	doors_closed(s, s->view->closed_doors, sizeof(s->view->closed_doors));
 	store_get_status(s->store, &v->store);
 	disk_get_status(s->disk, &v->disk);
 	emergency_get_status(s->emergency, &v->emergency);
 	records_view(s, &v->recorder);
-	v->now_ns = now_mono_ns(); /* behind all times in it */
+	v->now_ns = now_mono_ns(); /* later than all times in it */
 	v->utc_ns = now_utc_ns();
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		if (v->link[link].enabled) {
-			phase_get_view(s->link[link].phase, v->now_ns, &v->link[link].phase);
+			look_at_floor(s, link, v);
 		}
 	}
+	s->view->reasons = 0;
+	engine_reasons(s->engine, (struct engine_now){v->now_ns, v->utc_ns}, add_engine_reason,
+		       s->view);
+	v->engine_reason = s->view->reason;
+	v->engine_reasons = s->view->reasons;
 }
 
 void view_judge(struct station *s)
 {
-	char closed_doors[sizeof(s->doors_logged)];
+	const struct config *c = &s->config;
 	struct judge_view v = {
 		.started_ns = s->started_ns,
-		.config = &s->config,
+		.config = {.device = c->board.device,
+			   .database = c->store.database,
+			   .leap_file = c->clock.leap_file,
+			   .feed_address = c->feed.address,
+			   .reserved_endpoint = c->data.reserved_endpoint,
+			   .monitor_endpoint = c->data.monitor_endpoint,
+			   .data_open = config_is_open(c),
+			   .drift_ps = c->phase.drift_ps},
 		.board_present = s->board.present,
 		.board_stalled = watch_board(s->watch)->status & NANET3_STATUS_STALLED,
 		.board_gone_ns = s->board.gone_ns,
@@ -132,12 +205,10 @@ void view_judge(struct station *s)
 		.held_at_ns = s->late.held_at_ns,
 		.leaps_error = s->timing.leaps_error,
 		.publisher = &s->publisher_status,
-		.closed_doors = closed_doors,
-		.engine = s->engine,
-		.params = s->params,
+		.closed_doors = s->view->closed_doors,
 	};
 
-	look_at_all(s, &v, closed_doors, sizeof(closed_doors));
+	look_at_all(s, &v);
 	judge_tick(s->judge, &v);
 	alarm_actions_drain(s);
 	alarms_tick(judge_alarms(s->judge), (struct engine_now){v.now_ns, v.utc_ns});

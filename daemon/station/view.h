@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The judge (alarms/) looks: ten times a second, and when an operator has done something that status shows. */
+/* Runs the judge (alarms/): ten times a second, and when an operator has done something that status shows. */
 #pragma once
 
 struct station;

@@ -35,28 +35,43 @@ static void open_slow_control(struct judge_rig *r)
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		floors[link] = (struct param_floor){(uint8_t)link, 1, (uint8_t)(link + 1)};
 	}
-	if (params_load("schemas/parameters.conf", floors, NANET3_LINKS, &r->v.params, &error) <
-	    0) {
+	if (params_load("schemas/parameters.conf", floors, NANET3_LINKS, &r->params, &error) < 0) {
 		fail_msg("%s", error.message);
 	}
 	engine_config_default(&config);
 	config.poll = false;
-	r->v.engine = engine_create(r->v.params, &config);
-	assert_non_null(r->v.engine);
+	r->engine = engine_create(r->params, &config);
+	assert_non_null(r->engine);
+}
+
+static const struct param *value_of(struct judge_rig *r, unsigned link, unsigned module,
+				    const char *value)
+{
+	struct param *p = NULL;
+	char name[PARAM_NAME_MAX];
+
+	snprintf(name, sizeof(name), "tower1.floor%u.om%u.%s", link + 1, module, value);
+	assert_int_equal(params_find(r->params, name, &p, NULL), 0);
+	return p;
 }
 
 static void open_link(struct judge_rig *r, unsigned link)
 {
 	struct judge_link *l = &r->v.link[link];
 
-	r->config.link[link] =
-		(struct config_link){.enabled = true, .tower = 1, .floor = (uint8_t)(link + 1)};
 	*l = (struct judge_link){.enabled = true,
 				 .state = LINK_UP,
 				 .signal = true,
 				 .accounted = true,
 				 .tower = 1,
-				 .floor = (uint8_t)(link + 1)};
+				 .floor = (uint8_t)(link + 1),
+				 .module = r->module[link]};
+	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
+		r->module[link][m] = (struct judge_module){.hv = value_of(r, link, m, "hv"),
+							   .power = value_of(r, link, m, "power"),
+							   .trip = value_of(r, link, m, "trip"),
+							   .lost = value_of(r, link, m, "lost")};
+	}
 	judge_account(r->judge, link, l->cells, 1, 0, false);
 }
 
@@ -67,8 +82,14 @@ void rig_open(struct judge_rig *r)
 	memset(r, 0, sizeof(*r));
 	r->judge = judge_create(&ops);
 	assert_non_null(r->judge);
-	r->config.phase.drift_ps = 300;
-	r->v.config = &r->config;
+	r->v.config = (struct judge_config){.device = "board",
+					    .database = "database",
+					    .leap_file = "leaps",
+					    .feed_address = "",
+					    .reserved_endpoint = "",
+					    .monitor_endpoint = "",
+					    .drift_ps = 300};
+	r->v.engine_reason = r->reasons;
 	r->v.publisher = &r->publisher;
 	r->v.closed_doors = "";
 	r->v.started_ns = RIG_S;
@@ -89,8 +110,8 @@ void rig_open(struct judge_rig *r)
 void rig_close(struct judge_rig *r)
 {
 	judge_destroy(r->judge);
-	engine_destroy(r->v.engine);
-	params_destroy(r->v.params);
+	engine_destroy(r->engine);
+	params_destroy(r->params);
 }
 
 void rig_lose(struct judge_rig *r, unsigned link, enum tdm_loss loss, uint64_t frames)
@@ -123,7 +144,7 @@ void rig_read(struct judge_rig *r, const char *name, double value)
 {
 	struct param *p = NULL;
 
-	assert_int_equal(params_find(r->v.params, name, &p, NULL), 0);
+	assert_int_equal(params_find(r->params, name, &p, NULL), 0);
 	param_put(p, value, r->v.utc_ns, r->v.now_ns);
 }
 
@@ -131,8 +152,30 @@ void rig_latch(struct judge_rig *r, const char *name)
 {
 	struct param *p = NULL;
 
-	assert_int_equal(params_find(r->v.params, name, &p, NULL), 0);
+	assert_int_equal(params_find(r->params, name, &p, NULL), 0);
 	((struct param_kind *)(uintptr_t)p->kind)->latch = true;
+}
+
+static void add_engine_reason(void *context, const struct engine_reason *reason)
+{
+	struct judge_rig *r = context;
+
+	assert_true(r->v.engine_reasons < sizeof(r->reasons) / sizeof(*r->reasons));
+	r->reasons[r->v.engine_reasons++] = *reason;
+}
+
+static void look_at_slow_control(struct judge_rig *r)
+{
+	struct engine_link_view engine;
+
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		engine_link_view(r->engine, link, &engine);
+		r->v.link[link].last_reply_ns = engine.last_reply_ns;
+		silence_get(r->params, link, r->v.now_ns, &r->v.link[link].silence);
+	}
+	r->v.engine_reasons = 0;
+	engine_reasons(r->engine, (struct engine_now){r->v.now_ns, r->v.utc_ns}, add_engine_reason,
+		       r);
 }
 
 static void step(struct judge_rig *r)
@@ -153,6 +196,7 @@ static void step(struct judge_rig *r)
 			memset(r->v.dropped, 0, sizeof(r->v.dropped));
 		}
 	}
+	look_at_slow_control(r);
 	judge_tick(r->judge, &r->v);
 	alarms_tick(judge_alarms(r->judge), (struct engine_now){r->v.now_ns, r->v.utc_ns});
 	for (struct alarm *e; (e = alarms_changed(judge_alarms(r->judge)));) {

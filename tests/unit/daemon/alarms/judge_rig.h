@@ -12,7 +12,10 @@
 struct judge_rig {
 	struct judge *judge;
 	struct judge_view v;
-	struct config config;
+	struct params *params;
+	struct engine *engine;
+	struct engine_reason reasons[64];
+	struct judge_module module[NANET3_LINKS][PARAM_OM_COUNT];
 	struct publisher_status publisher;
 	struct boots_floor boot;
 	uint64_t lost_ns; /* the last loss */

@@ -30,18 +30,18 @@ static void test_at_once(void **state)
 {
 	struct debounce_reason *e = see("link-dark", 0, 1000);
 
-	assert_true(debounce_begun(e));
-	assert_true(debounce_tell(e));
-	assert_false(debounce_tell(e));
-	assert_null(debounce_over(&t, NULL, 1000 * MS)); /* seen in this tick */
+	assert_true(debounce_is_active(e));
+	assert_true(debounce_report(e));
+	assert_false(debounce_report(e));
+	assert_null(debounce_next_cleared(&t, NULL, 1000 * MS)); /* seen in this tick */
 	assert_ptr_equal(see("link-dark", 0, 1100), e);
-	assert_false(debounce_tell(e));
+	assert_false(debounce_report(e));
 	assert_int_equal(e->since_ns, 1000 * MS);
-	assert_ptr_equal(debounce_over(&t, NULL, 1200 * MS), e);
-	assert_null(debounce_over(&t, e, 1200 * MS));
+	assert_ptr_equal(debounce_next_cleared(&t, NULL, 1200 * MS), e);
+	assert_null(debounce_next_cleared(&t, e, 1200 * MS));
 	debounce_forget(e);
-	assert_null(debounce_over(&t, NULL, 1300 * MS));
-	assert_true(debounce_tell(see("link-dark", 0, 1400)));
+	assert_null(debounce_next_cleared(&t, NULL, 1300 * MS));
+	assert_true(debounce_report(see("link-dark", 0, 1400)));
 }
 
 /* Flickers: seen for 0.1 s every second, it never begins. */
@@ -50,8 +50,8 @@ static void test_a_flicker_is_none(void **state)
 	for (uint64_t at = 1000; at < 20000; at += 1000) {
 		struct debounce_reason *e = see("consumer-lag", 1000, at);
 
-		assert_false(debounce_begun(e));
-		assert_false(debounce_tell(see("consumer-lag", 1000, at + 100)));
+		assert_false(debounce_is_active(e));
+		assert_false(debounce_report(see("consumer-lag", 1000, at + 100)));
 	}
 }
 
@@ -61,16 +61,16 @@ static void test_it_holds(void **state)
 
 	for (uint64_t at = 1000; at < 2000; at += 100) {
 		e = see("consumer-lag", 1000, at);
-		assert_false(debounce_tell(e));
+		assert_false(debounce_report(e));
 	}
 	e = see("consumer-lag", 1000, 2000);
-	assert_true(debounce_tell(e));
+	assert_true(debounce_report(e));
 	/* Away for less than its hold: the same one. */
-	assert_null(debounce_over(&t, NULL, 2900 * MS));
+	assert_null(debounce_next_cleared(&t, NULL, 2900 * MS));
 	assert_ptr_equal(see("consumer-lag", 1000, 2950), e);
-	assert_false(debounce_tell(e));
+	assert_false(debounce_report(e));
 	assert_int_equal(e->since_ns, 1000 * MS);
-	assert_ptr_equal(debounce_over(&t, NULL, 3950 * MS), e);
+	assert_ptr_equal(debounce_next_cleared(&t, NULL, 3950 * MS), e);
 }
 
 /* Modules that trip one after the other: each is told, also the one that trips again. */
@@ -85,7 +85,7 @@ static void test_parts(void **state)
 		struct debounce_reason *e = debounce_see(&t, "hv-trip", "tower1.floor3", 0,
 							 seen[n].parts, (n + 1) * 100 * MS);
 
-		assert_int_equal(debounce_tell(e), seen[n].told);
+		assert_int_equal(debounce_report(e), seen[n].told);
 	}
 }
 
@@ -106,16 +106,16 @@ static void test_told_is_true_between_report_and_clearing(void **state)
 {
 	struct debounce_reason *e = see("link-dark", 1000, 1000);
 
-	assert_false(debounce_told(&t, "link-dark", "link0"));
+	assert_false(debounce_is_reported(&t, "link-dark", "link0"));
 	for (uint64_t at = 1400; at <= 2000; at += 300) {
 		e = see("link-dark", 1000, at);
 	}
-	assert_true(debounce_tell(e));
-	assert_true(debounce_told(&t, "link-dark", "link0"));
-	assert_false(debounce_told(&t, "link-dark", "link1"));
-	assert_false(debounce_told(&t, "link-down", "link0"));
+	assert_true(debounce_report(e));
+	assert_true(debounce_is_reported(&t, "link-dark", "link0"));
+	assert_false(debounce_is_reported(&t, "link-dark", "link1"));
+	assert_false(debounce_is_reported(&t, "link-down", "link0"));
 	debounce_forget(e);
-	assert_false(debounce_told(&t, "link-dark", "link0"));
+	assert_false(debounce_is_reported(&t, "link-dark", "link0"));
 }
 
 /* Missing for at most half its hold, a reason that has not begun keeps its start. */
@@ -139,16 +139,16 @@ static void test_each_cleared_reason_is_found_once(void **state)
 	memset(&table, 0, sizeof(table));
 	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
 		snprintf(code, sizeof(code), "code%u", n);
-		assert_true(debounce_tell(debounce_see(&table.t, code, "", 0, 0, 100 * MS)));
+		assert_true(debounce_report(debounce_see(&table.t, code, "", 0, 0, 100 * MS)));
 	}
 	table.behind = table.t.reason[0];
 	snprintf(table.behind.code, sizeof(table.behind.code), "behind");
-	assert_false(debounce_told(&table.t, "behind", ""));
+	assert_false(debounce_is_reported(&table.t, "behind", ""));
 	for (unsigned n = 0; n < DEBOUNCE_MAX; n++) {
-		e = debounce_over(&table.t, e, 200 * MS);
+		e = debounce_next_cleared(&table.t, e, 200 * MS);
 		assert_ptr_equal(e, &table.t.reason[n]);
 	}
-	assert_null(debounce_over(&table.t, e, 200 * MS));
+	assert_null(debounce_next_cleared(&table.t, e, 200 * MS));
 }
 
 int main(void)

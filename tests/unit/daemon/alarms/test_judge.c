@@ -106,7 +106,7 @@ static void an_old_cause_explains_no_new_loss(void **state)
 	/* Status shows losses of the last minute as one reason still. */
 	rig_run(&rig, 10);
 	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
-	assert_true(judge_told(rig.judge, "link-loss", "link0"));
+	assert_true(judge_has_reported(rig.judge, "link-loss", "link0"));
 }
 
 static void cleared_and_again_is_another_one(void **state)

@@ -36,7 +36,7 @@ static void test_one_burst(void **state)
 	assert_true(loss_episodes_going_on(
 		&b, 1100000000)); /* shown before it was stepped over: not "ended" */
 	loss_episodes_span(&b, 4, 8000, 8520);
-	assert_int_equal(step(1100), LOSS_EPISODES_BEGUN);
+	assert_int_equal(step(1100), LOSS_EPISODES_STARTED);
 	assert_int_equal(report.lost[1], 520);
 	for (uint64_t at = 1200; at <= 6000; at += 100) {
 		counts[1] += 800;
@@ -47,7 +47,7 @@ static void test_one_burst(void **state)
 	for (uint64_t at = 6100; at < 9000; at += 100) {
 		assert_int_equal(step(at), LOSS_EPISODES_NOTHING);
 	}
-	assert_int_equal(step(9000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(9000), LOSS_EPISODES_ENDED);
 	assert_false(loss_episodes_going_on(&b, 9 * S));
 	assert_int_equal(report.lost[1], 520 + 49 * 800);
 	assert_int_equal(report.sum, 520 + 49 * 800);
@@ -63,12 +63,12 @@ static void test_before_the_account(void **state)
 	loss_episodes_span(&b, 4, 8080, 8083);
 	counts[1] += 16000;
 	loss_episodes_span(&b, 4, 88000, 104000);
-	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
+	assert_int_equal(step(1000), LOSS_EPISODES_STARTED);
 	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
 	loss_episodes_span(&b, 5, 0, 8000); /* a later epoch counts from 0 again */
 	counts[1] += 8000;
 	assert_int_equal(step(1100), LOSS_EPISODES_NOTHING);
-	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(5000), LOSS_EPISODES_ENDED);
 	assert_true(report.seconds > 2.99 && report.seconds < 3.01);
 }
 
@@ -76,11 +76,11 @@ static void test_before_the_account(void **state)
 static void test_left_out(void **state)
 {
 	counts[1] += 520;
-	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
+	assert_int_equal(step(1000), LOSS_EPISODES_STARTED);
 	counts[2] += 9;
 	loss_episodes_skip(&b, counts);
 	assert_int_equal(step(2000), LOSS_EPISODES_NOTHING);
-	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(5000), LOSS_EPISODES_ENDED);
 	assert_int_equal(report.sum, 520);
 	assert_int_equal(report.lost[2], 0);
 	counts[2] += 9;
@@ -92,7 +92,7 @@ static void test_left_out(void **state)
 static void test_kinds_and_bursts(void **state)
 {
 	counts[4] += 5;
-	assert_int_equal(step(1000), LOSS_EPISODES_BEGUN);
+	assert_int_equal(step(1000), LOSS_EPISODES_STARTED);
 	counts[4] += 5;
 	assert_int_equal(step(1100), LOSS_EPISODES_NOTHING);
 	counts[2] += 4000;
@@ -104,12 +104,12 @@ static void test_kinds_and_bursts(void **state)
 	counts[2]++;
 	assert_int_equal(loss_episodes_step(&b, counts, true, 1400 * 1000000ull, &report),
 			 LOSS_EPISODES_MORE);
-	assert_int_equal(step(4400), LOSS_EPISODES_OVER);
+	assert_int_equal(step(4400), LOSS_EPISODES_ENDED);
 	counts[4] += 150;
 	loss_episodes_span(&b, 4, 100000, 100150);
-	assert_int_equal(step(5000), LOSS_EPISODES_BEGUN);
+	assert_int_equal(step(5000), LOSS_EPISODES_STARTED);
 	assert_int_equal(report.sum, 150);
-	assert_int_equal(step(8000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(8000), LOSS_EPISODES_ENDED);
 	assert_int_equal(report.lost[2], 0);
 	assert_int_equal(report.lost[4], 150);
 	assert_true(report.seconds < 0.02);
@@ -125,7 +125,7 @@ static void test_bounded(void **state)
 		news += step(at) != LOSS_EPISODES_NOTHING;
 	}
 	assert_in_range(news, 50, 75);
-	assert_int_equal(step(3601000 + 60000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(3601000 + 60000), LOSS_EPISODES_ENDED);
 }
 
 static void test_epochs(void **state)
@@ -135,7 +135,7 @@ static void test_epochs(void **state)
 	loss_episodes_span(&b, 2, 0, 4000);
 	loss_episodes_span(&b, 2, 0, 8000);
 	step(1000);
-	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(5000), LOSS_EPISODES_ENDED);
 	assert_true(report.seconds > 1.99 && report.seconds < 2.01);
 }
 
@@ -148,7 +148,7 @@ static void test_epoch_told_late(void **state)
 	loss_episodes_span(&b, 7, 800000, 812000);
 	loss_episodes_span(&b, 8, 0, 8000);
 	step(1000);
-	assert_int_equal(step(5000), LOSS_EPISODES_OVER);
+	assert_int_equal(step(5000), LOSS_EPISODES_ENDED);
 	assert_true(report.seconds > 2.49 && report.seconds < 2.51);
 }
 
@@ -166,7 +166,7 @@ static void test_counts_anew(void **state)
 		loss_episodes_span(&b, 0, was, was + 8000);
 		loss_episodes_span(&b, 0, is + 50 * 8000, is + 60 * 8000);
 		step(1000 + 10000 * i);
-		assert_int_equal(step(5000 + 10000 * i), LOSS_EPISODES_OVER);
+		assert_int_equal(step(5000 + 10000 * i), LOSS_EPISODES_ENDED);
 		assert_true(report.seconds > 60.99 && report.seconds < 61.01);
 	}
 }

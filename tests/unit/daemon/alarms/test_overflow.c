@@ -13,7 +13,7 @@
 
 static void test_the_last_minute(void **state)
 {
-	struct overflow_floor f = {.begun_ns = 0};
+	struct overflow_floor f = {.first_ns = 0};
 
 	overflow_read(&f, 2, 5000, 100 * S); /* lost before we looked */
 	assert_int_equal(overflow_recent(&f.module[2], 101 * S), 0);
@@ -29,7 +29,7 @@ static void test_the_last_minute(void **state)
 
 static void test_a_boot(void **state)
 {
-	struct overflow_floor f = {.begun_ns = 0};
+	struct overflow_floor f = {.first_ns = 0};
 
 	overflow_read(&f, 2, 1000000, 100 * S);
 	overflow_read(&f, 2, 0, 110 * S);
@@ -41,7 +41,7 @@ static void test_a_boot(void **state)
 
 static void test_for_ever(void **state)
 {
-	struct overflow_floor f = {.begun_ns = 0};
+	struct overflow_floor f = {.first_ns = 0};
 
 	for (uint64_t n = 1; n < 1000; n++) {
 		overflow_read(&f, 2, n * 3, n * 10 * S);
@@ -52,12 +52,12 @@ static void test_for_ever(void **state)
 /* A floor's spell: all its modules, from the reading before the first loss to the last that grew. */
 static void test_a_spell(void **state)
 {
-	struct overflow_floor f = {.begun_ns = 0};
+	struct overflow_floor f = {.first_ns = 0};
 
 	for (unsigned m = 0; m < OVERFLOW_MODULES; m++) {
 		overflow_read(&f, m, 5000, 100 * S + m);
 	}
-	assert_int_equal(f.grown_ns, 0);
+	assert_int_equal(f.last_ns, 0);
 	overflow_read(&f, 1, 0, 105 * S); /* a boot loses none */
 	overflow_read(&f, 0, 5700, 110 * S);
 	overflow_read(&f, 3, 5010, 112 * S);
@@ -66,14 +66,14 @@ static void test_a_spell(void **state)
 	overflow_read(&f, 0, 5800, 230 * S);
 	assert_int_equal(f.lost[0], 800);
 	assert_int_equal(f.lost[3], 20);
-	assert_int_equal(f.begun_ns, 100 * S);
-	assert_int_equal(f.grown_ns, 230 * S);
+	assert_int_equal(f.first_ns, 100 * S);
+	assert_int_equal(f.last_ns, 230 * S);
 	overflow_read(&f, 0, 5800, 285 * S);
 	overflow_read(&f, 0, 5801, 290 * S); /* a minute later: another */
 	assert_int_equal(f.lost[0], 1);
 	assert_int_equal(f.lost[3], 0);
-	assert_int_equal(f.begun_ns, 285 * S);
-	assert_int_equal(f.grown_ns, 290 * S);
+	assert_int_equal(f.first_ns, 285 * S);
+	assert_int_equal(f.last_ns, 290 * S);
 }
 
 int main(void)
