@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "driver/emu/common/model_fault.h"
-#include "tests/unit/driver/emu/board_rig.h"
+#include "tests/unit/driver/emu/board/board_rig.h"
 
 static void *rig_map(void *context, uint64_t bus, uint32_t length)
 {
