@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See board_rig.h. */
+/* A small driver with a fake world behind the board, for tests of the device model alone. See board_rig.h. */
 #include <stdlib.h>
 #include <string.h>
 
