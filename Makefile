@@ -87,9 +87,9 @@ archive_$(1) := $(B)/rooms/$(1).a
 archives     += $(B)/rooms/$(1).a
 all_objs     += $(call objs,$(2))
 $(call objs,$(2)): pkgs += $(3)
-$(B)/rooms/$(1).a: $(call objs,$(2))
-	@mkdir -p $$(@D)
-	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
+# The folder's own time changes when a source is removed.
+$(B)/rooms/$(1).a: $(call objs,$(2)) $(1)
+	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 endef
 
 define shared

@@ -42,3 +42,15 @@ int word_unpack(const uint8_t bytes[TDM_WORD_BYTES], struct word *ret_w)
 	};
 	return 0;
 }
+
+const char *word_status_name(unsigned status)
+{
+	static const char *const names[] = {
+		[WORD_OK] = "ok",	    [WORD_UNKNOWN] = "unknown",
+		[WORD_BAD_REG] = "bad-reg", [WORD_BAD_VALUE] = "bad-value",
+		[WORD_REFUSED] = "refused", [WORD_READ_ONLY] = "read-only",
+		[WORD_BUSY] = "busy",	    [WORD_DUPLICATE] = "duplicate",
+	};
+
+	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "?";
+}

@@ -55,3 +55,5 @@ struct word {
 void word_pack(const struct word *w, uint8_t bytes[TDM_WORD_BYTES]);
 /* -EBADMSG on a wrong CRC, -ENODATA for an empty place; ret untouched. */
 int word_unpack(const uint8_t bytes[TDM_WORD_BYTES], struct word *ret_w);
+/* "bad-value"; "?" for none of enum word_status. */
+const char *word_status_name(unsigned status);

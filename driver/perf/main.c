@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/perf/report.h"
+#include "driver/perf/measure.h"
 
 #define EXIT_USAGE 2
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "driver/perf/options.h"
 #include "driver/perf/statistics.h"
@@ -43,3 +44,10 @@ int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results
 /* latency.c: what receive.c tells in the same way. Sorts the samples. */
 extern const struct table latency_figures, latency_histogram;
 int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples);
+
+/* report.c: the results as text, as JSON or as CSV. 0 or -errno. */
+int report_write(FILE *f, const struct perf_options *o, const struct nanet3_info *info,
+		 const struct results *r);
+/* Data and script in one; it draws `name`.svg. A self-test has nothing to draw: -EINVAL. */
+int report_gnuplot(FILE *f, const char *name, const struct perf_options *o,
+		   const struct nanet3_info *info, const struct results *r);

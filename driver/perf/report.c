@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes results as text, JSON, CSV or for gnuplot: see report.h. */
-#include "driver/perf/report.h"
+/* Writes results as text, JSON, CSV or for gnuplot: see measure.h. */
+#include "driver/perf/measure.h"
 
 #include <errno.h>
 #include <string.h>

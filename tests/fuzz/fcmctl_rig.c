@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See fcmctl_rig.h. */
+/* Runs fcmctl inside the process of a fuzz target. See fcmctl_rig.h. */
 int fcmctl_main(int argc, char **argv);
 #define main fcmctl_main
 #include "slowctl/fcmctl/main.c"

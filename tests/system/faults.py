@@ -7,6 +7,7 @@ import shlex
 
 import consumer_record
 import harness
+from station import StationError
 
 BLOCK_GAP, LINK_DOWN = 0x002, 1  # FCM_BLOCK_GAP, enum tdm_loss
 SLICE = 1600  # frames
@@ -25,7 +26,10 @@ def codes(st):
 
 def events(st, code=None):
     """Oldest first."""
-    return [e for e in reversed(st.ask("event", "list", "--limit", "500")["events"]) if code in (None, e["code"])]
+    answer = st.ask("event", "list", "--limit", "500")
+    if "events" not in answer:
+        raise StationError(f"event list: {answer}")
+    return [e for e in reversed(answer["events"]) if code in (None, e["code"])]
 
 
 def sees(t, st, code, obj, timeout=20):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The judge, see truth_book.h.
+ * Compares what the floors sent with what consumers received and with the ledger's losses: see truth_book.h.
  *
  * Per link a page: the truth's records by floor frame and by board count (direct tables: the numbers are
  * dense), and per frame and stream a mark of what was seen. Records that differ are kept until all is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The device model: a NaNet3 board, nothing more. It has registers (driver/nanet3.h, first half), link
- * rings, an event queue and a TX ring in somebody's memory, and four fibres that end in the world.
+ * The device model of a NaNet3 board. It has registers (driver/nanet3.h, first half), link rings, an event
+ * queue and a TX ring in memory that the host provides, and four fibres that lead to the world.
  *
  *      host (socket, QEMU)  --reg_read/write-->  board  --world_downlink-->  world (floors, sea, GPS)
  *                           <--map(), irq()----         <--world_uplink---

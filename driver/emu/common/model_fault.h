@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Faults that a test asks of the model by writing NANET3_REG_MODEL_FAULT: what a scenario does at a
- * time, this does at a point of the test, also from inside a guest. A board has no such register.
+ * Faults that a test injects by writing NANET3_REG_MODEL_FAULT, also from inside a guest. A scenario injects
+ * its faults at given times instead. A real board has no such register.
  *
  *   bits 0-7 code, 8-15 link or vector, 16-31 argument
  */

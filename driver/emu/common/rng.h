@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Random numbers of the emulator: xoshiro256++ (Blackman, Vigna; public domain), seeded through
- * splitmix64. Everything that draws has a generator of its own, made from the seed and a name
+ * splitmix64. Each user has a generator of its own, made from the seed and a name
  * (floor, module, purpose), so that a fault or a command on one link changes nothing on another.
  */
 #pragma once

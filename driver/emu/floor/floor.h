@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A floor: the floor control module (FCM) with its six optical modules, two hydrophones, compass and
- * an instrument, in its own piece of sea.
+ * an instrument, in its own region of the sea.
  *
  *   downstream frame --> time word, slow-control words --> control (control.c)
  *   modules' FIFOs, samples, replies, telemetry --> upstream frame, sealed

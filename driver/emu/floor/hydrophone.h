@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A hydrophone: 192 kHz, 24 bits, 24 samples a frame. It hears noise, two steady tones (pumps of the
+ * A hydrophone: 192 kHz, 24 bits, 24 samples a frame. It records noise, two steady tones (pumps of the
  * infrastructure, OURS) and the ping of an acoustic beacon every second, 5 ms at 32 kHz, each floor
  * at a delay of its own.
  */

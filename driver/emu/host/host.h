@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The user-space host: it is the driver of the device model. It owns the rings' memory,
- * takes the board's events, knows who owns which link, and serves libnanet3 on a Unix socket
+ * takes the board's events, records which client owns which link, and serves libnanet3 on a Unix socket
  * (driver/nanet3_socket.h).
  *
  *   libnanet3  <--socket, shared memory-->  host  <--registers, memory, irq-->  board  <-->  world

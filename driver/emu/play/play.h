@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording (schemas/fcm_record.h) in the place of sea and floors: the cells of its segments come in on
- * the links at the counts they were recorded at, so that a daemon makes the same blocks of them.
+ * Plays a recording (schemas/fcm_record.h) instead of simulating sea and floors. The cells of its segments
+ * come in on the links at the counts they were recorded at, so that a daemon makes the same blocks of them.
  *
  *   segments --play.c--> world.h --> board, host --> a daemon of its own
  *                \--play_due_ns(), states--> the host's pace.c

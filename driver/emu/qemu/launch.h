@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QEMU as a child process. It gets two sockets that only it and we know, and the arguments that make
- * the board one of its devices; it does not outlive us, however we end.
+ * QEMU as a child process. It inherits two private sockets and gets the arguments that make the
+ * board one of its devices. It ends when the emulator ends, for whatever reason.
  */
 #pragma once
 

@@ -121,18 +121,6 @@ static double quiet_rate(const struct world *w)
 	return bytes_per_s / TDM_MODULES / pulse_mean_bytes(w->pulses, DEFAULT_MV);
 }
 
-static const char *status_name(int status)
-{
-	static const char *const names[] = {
-		[WORD_OK] = "ok",	    [WORD_UNKNOWN] = "unknown",
-		[WORD_BAD_REG] = "bad-reg", [WORD_BAD_VALUE] = "bad-value",
-		[WORD_REFUSED] = "refused", [WORD_READ_ONLY] = "read-only",
-		[WORD_BUSY] = "busy",	    [WORD_DUPLICATE] = "duplicate",
-	};
-
-	return (size_t)status < sizeof(names) / sizeof(names[0]) ? names[status] : "?";
-}
-
 static void note_executed(void *context, uint8_t floor, const struct word *request, int status,
 			  int32_t value)
 {
@@ -145,7 +133,7 @@ static void note_executed(void *context, uint8_t floor, const struct word *reque
 	fprintf(w->executed, "%.6f %u %" PRIu32 " %s %u %u %" PRId32 " %s\n",
 		(double)w->step / TDM_FRAMES_PER_SECOND, floor, request->sequence,
 		request->op == WORD_WRITE ? "write" : "action", request->module, request->reg,
-		value, status_name(status));
+		value, word_status_name((unsigned)status));
 	if (fflush(w->executed) != 0 && w->error == 0) {
 		w->error = -errno;
 	}

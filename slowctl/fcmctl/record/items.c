@@ -434,8 +434,6 @@ static void show_word(const struct record_sink *to, const struct record_place *a
 		      const uint8_t *bytes)
 {
 	static const char *const ops[] = {"?", "read", "write", "action", "query"};
-	static const char *const statuses[] = {"ok",	  "unknown",   "bad-reg", "bad-value",
-					       "refused", "read-only", "busy",	  "duplicate"};
 	struct word word = {0};
 	const bool bad = word_unpack(bytes, &word) < 0;
 	const unsigned op = word.op & ~(unsigned)WORD_REPLY;
@@ -444,10 +442,9 @@ static void show_word(const struct record_sink *to, const struct record_place *a
 	     at_json("word", at,
 		     json_pack("{s:s,s:i,s:i,s:I,s:s,s:I,s:I,s:s*}", "op", op < 5 ? ops[op] : "?",
 			       "module", (int)word.module, "reg", (int)word.reg, "value",
-			       (json_int_t)word.value, "status",
-			       word.status < 8 ? statuses[word.status] : "?", "sequence",
-			       (json_int_t)word.sequence, "boot", (json_int_t)word.boot, "why",
-			       bad ? "checksum" : NULL)),
+			       (json_int_t)word.value, "status", word_status_name(word.status),
+			       "sequence", (json_int_t)word.sequence, "boot", (json_int_t)word.boot,
+			       "why", bad ? "checksum" : NULL)),
 	     render_word, bad);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See contract_host.h. */
+/* Runs the emulator's host with a fake world in a process of its own, for tests of libnanet3. See contract_host.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

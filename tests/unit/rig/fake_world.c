@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See fake_world.h. */
+/* A world of four fibres that do what a test sets, for tests of the board and its host. See fake_world.h. */
 #include <string.h>
 
 #include "tests/unit/rig/fake_world.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A TriDAS feed on loopback: the test is the publisher and the readers. See feed_rig.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 

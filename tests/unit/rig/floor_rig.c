@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See floor_rig.h. */
+/* A floor that sends frames full of hits which prove themselves, for tests of the data path. See floor_rig.h. */
 #include <string.h>
 #include <time.h>
 

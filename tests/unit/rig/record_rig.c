@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See record_rig.h. */
+/* Writes recordings, record by record, for the tests of their readers. See record_rig.h. */
 #include "tests/unit/rig/record_rig.h"
 
 #include <dirent.h>

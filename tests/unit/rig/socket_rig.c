@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See socket_rig.h. */
+/* Starts the emulator's host on a socket for each test, and sends it packets that no library sends. See socket_rig.h. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rig of the store's tests: see store_rig.h.
+ * A store on a real file in a directory of its own, for tests of store and queries. See store_rig.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>

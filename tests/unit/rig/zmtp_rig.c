@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See zmtp_rig.h. */
+/* Speaks ZeroMQ's wire protocol by hand over loopback TCP, to send what libzmq never sends. See zmtp_rig.h. */
 #include "tests/unit/rig/zmtp_rig.h"
 
 #include <errno.h>

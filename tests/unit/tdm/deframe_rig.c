@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See deframe_rig.h. */
+/* Lays frames into a stream, damages it, feeds the deframer and checks each verdict. See deframe_rig.h. */
 #include "tests/unit/tdm/deframe_rig.h"
 
 #include <setjmp.h>

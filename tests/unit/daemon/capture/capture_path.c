@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A data path in this process: capture on the emulator's host, a publisher and a consumer. See capture_path.h. */
 #include "tests/unit/daemon/capture/capture_path.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See capture_rig.h. */
+/* A data path for tests of capture: the emulator's host in a process of its own, and a consumer that checks blocks. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See link_rig.h. */
+/* A link of capture in virtual time: a board that fills a ring and a publisher that settles blocks. See link_rig.h. */
 #include "tests/unit/daemon/capture/link_rig.h"
 #include "tests/unit/rig/balances.h"
 

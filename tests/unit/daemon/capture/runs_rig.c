@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See runs_rig.h. */
+/* Run changes in virtual time, with a board, links, a journal and a client, and with injected faults. See runs_rig.h. */
 #include "tests/unit/daemon/capture/runs_rig.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rig of libfcmdata's tests, see fcmdata_rig.h. */
+/* A ROUTER or PUB socket that plays the daemon to libfcmdata, well or badly. See fcmdata_rig.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

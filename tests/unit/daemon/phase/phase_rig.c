@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See phase_rig.h. */
+/* A link in virtual time with a seeded delay and jitter, for the tests of its phase. See phase_rig.h. */
 #include "tests/unit/daemon/phase/phase_rig.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rig of the publisher's tests, see publisher_rig.h. */
+/* The publisher with two groups and consumers on loopback TCP; the test plays capture. See publisher_rig.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

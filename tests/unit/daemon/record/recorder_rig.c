@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The recorder's thread on a tap that the test feeds. See recorder_rig.h. */
 #include "tests/unit/daemon/record/recorder_rig.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* See clock_rig.h. */
+/* The clock in virtual time: a scripted GPS receiver, board and floors. See clock_rig.h. */
 #include "tests/unit/daemon/time/clock_rig.h"
 
 #include <string.h>

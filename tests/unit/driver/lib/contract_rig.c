@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See contract_rig.h. */
+/* What the parts of the contract test share: the board under test, its handles, waits. See contract_rig.h. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

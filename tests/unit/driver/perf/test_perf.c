@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "driver/perf/options.h"
-#include "driver/perf/report.h"
+#include "driver/perf/measure.h"
 #include "driver/perf/selftest.h"
 #include "driver/perf/statistics.h"
 

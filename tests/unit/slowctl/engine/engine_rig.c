@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The rig of the engine's tests: see engine_rig.h. Time moves in steps of 0.5 ms.
+ * A station in virtual time for tests of the command engine: see engine_rig.h. Time moves in steps of 0.5 ms.
  */
 #include <setjmp.h>
 #include <stdarg.h>

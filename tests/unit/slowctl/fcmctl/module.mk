@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call tests,test_monitor test_ctl_job test_advice,,slowctl/fcmctl))
-$(eval $(call tests,test_record_dump,tests/unit/rig/record_rig.c tests/unit/rig/floor_rig.c,slowctl/fcmctl))
+$(eval $(call tests,test_advice,,slowctl/fcmctl))

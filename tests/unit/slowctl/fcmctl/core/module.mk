@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call tests,test_ctl_args,,slowctl/fcmctl))
+$(eval $(call tests,test_args test_monitor,,slowctl/fcmctl))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The shore in a test: see world_rig.h. */
-#include "tests/unit/driver/emu/world_rig.h"
+/* The shore for tests of the emulator's world: sends words down, takes cells, finds frames and hits. See world_rig.h. */
+#include "tests/unit/driver/emu/world/world_rig.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "driver/emu/common/model_fault.h"
-#include "tests/unit/driver/emu/world_rig.h"
+#include "tests/unit/driver/emu/world/world_rig.h"
 
 #define START 83u /* 80 cells to the first lock, 3 to confirm it */
 

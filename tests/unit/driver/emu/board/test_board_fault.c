@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "driver/emu/common/model_fault.h"
-#include "tests/unit/driver/emu/board_rig.h"
+#include "tests/unit/driver/emu/board/board_rig.h"
 
 #define MS 8u /* steps */
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tdm/registers.h"
-#include "tests/unit/driver/emu/world_rig.h"
+#include "tests/unit/driver/emu/world/world_rig.h"
 
 #define FCM WORD_MODULE_FCM
 

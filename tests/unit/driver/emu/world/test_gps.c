@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,6 +137,20 @@ static void tables_that_are_none(void **state)
 	assert_int_equal(table.count, 99);
 }
 
+/* Waits until so many bytes can be read; they stay there. */
+static void wait_bytes(const char *path, int bytes)
+{
+	int fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK), there = 0;
+
+	assert_true(fd >= 0);
+	for (unsigned i = 0; i < 10000 && there < bytes; i++) {
+		usleep(1000);
+		assert_int_equal(ioctl(fd, FIONREAD, &there), 0);
+	}
+	assert_int_equal(there, bytes);
+	close(fd);
+}
+
 static void the_terminal(void **state)
 {
 	char directory[] = "/tmp/test-gps-XXXXXX";
@@ -152,20 +167,20 @@ static void the_terminal(void **state)
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(st.st_mode & 0777, 0660);
 	gps_say(g, "old\r\n", 5);
-	usleep(50000);		  /* the kernel hands it on by itself */
+	wait_bytes(path, 5);
 	gps_say(g, "new\r\n", 5); /* nobody has read: the old one is gone */
-	usleep(50000);
+	wait_bytes(path, 5);
 	fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK);
 	assert_true(fd >= 0);
 	assert_int_equal(read(fd, buffer, sizeof(buffer)), 5);
 	assert_memory_equal(buffer, "new\r\n", 5);
 	assert_int_equal(write(fd, "$PMTK", 5), 5); /* a probe: no echo, no answer */
 	gps_say(g, "next\r\n", 6);
-	usleep(50000);
+	wait_bytes(path, 6);
 	assert_int_equal(read(fd, buffer, sizeof(buffer)), 6);
 	close(fd); /* a reader goes, another comes */
 	gps_say(g, "again\r\n", 7);
-	usleep(50000);
+	wait_bytes(path, 7);
 	fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK);
 	assert_int_equal(read(fd, buffer, sizeof(buffer)), 7);
 	close(fd);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/driver/emu/board_rig.h"
+#include "tests/unit/driver/emu/board/board_rig.h"
 
 #define AT_TABLES 0x20000u  /* page list of buffer n: + n pages */
 #define AT_PAGES  0x400000u /* 256 pages of buffer n: + n MiB, in a mixed-up order */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See board_rig.h. */
+/* A small driver with a fake world behind the board, for tests of the device model alone. See board_rig.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "driver/emu/common/model_fault.h"
-#include "tests/unit/driver/emu/board_rig.h"
+#include "tests/unit/driver/emu/board/board_rig.h"
 
 static void *rig_map(void *context, uint64_t bus, uint32_t length)
 {

@@ -2,7 +2,7 @@
 /* The device model: count and PPS, downstream frames, lock, phase. Rings are in test_board.c. */
 #include <string.h>
 
-#include "tests/unit/driver/emu/board_rig.h"
+#include "tests/unit/driver/emu/board/board_rig.h"
 
 /* ------------------------------------------------------------------------ count and PPS */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/driver/emu/board_rig.h"
+#include "tests/unit/driver/emu/board/board_rig.h"
 
 /* ------------------------------------------------------------------------ registers */
 

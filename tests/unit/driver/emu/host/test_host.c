@@ -93,7 +93,7 @@ static void queue_and_doorbell_by_hand(void **state)
 	struct nanet3_claim claim = {.link = 2};
 	const struct nanet3_event *events;
 	struct nanet3 *observer = open_board();
-	uint64_t position = 0, count = 0, *doorbell, until = now_ms() + 10000;
+	uint64_t position = 0, before, after, count = 0, *doorbell, until = now_ms() + 10000;
 	struct nanet3_sock_map map;
 	int shared, fd = raw_open();
 	size_t bytes;
@@ -101,8 +101,10 @@ static void queue_and_doorbell_by_hand(void **state)
 	greet(fd);
 	assert_int_equal(nanet3_observe(observer, 2), 0);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), 0);
+	before = nanet3_write_position(observer, 2);
 	assert_int_equal(raw_request(fd, NANET3_IOC_POLLING, &polling, sizeof(polling), &polling),
 			 0);
+	after = nanet3_write_position(observer, 2);
 	bytes = polling.queue_size * sizeof(*events);
 	shared = raw_map(fd, NANET3_MAP_EVENTS, &map);
 	assert_true(map.bytes >= bytes);
@@ -112,8 +114,7 @@ static void queue_and_doorbell_by_hand(void **state)
 	doorbell = mmap(NULL, NANET3_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, shared, 0);
 	close(shared);
 	assert_true(events != MAP_FAILED && doorbell != MAP_FAILED);
-	position = nanet3_write_position(observer, 2); /* before polling */
-	while (position < 500) {		       /* a ring of 100, five times round */
+	while (position < 500) { /* a ring of 100, five times round */
 		const struct nanet3_event *ev =
 			&events[(polling.next_sequence - 1) % polling.queue_size];
 
@@ -126,6 +127,10 @@ static void queue_and_doorbell_by_hand(void **state)
 			continue;
 		}
 		assert_int_equal(ev->link, 2);
+		if (count == 0) { /* the first since polling is on */
+			assert_in_range(ev->position, before, after);
+			position = ev->position;
+		}
 		assert_int_equal(ev->position, position);
 		assert_true(count == 0 || ev->frame_count == count);
 		assert_int_equal(ev->reason == NANET3_GAP_RING_FULL, 0);
