@@ -180,8 +180,9 @@ static int match(const char *what, const char *word, const struct names *names,
 		return 0;
 	}
 	if (fits.count > 1) {
-		return ctl_fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what,
-				 word, names_text(&fits, list, sizeof(list)));
+		ctl_fault(ret_fault, "type more of it", "%s '%.40s' is ambiguous: %s", what, word,
+			  names_text(&fits, list, sizeof(list)));
+		return -EINVAL;
 	}
 	near = ctl_nearest(word, names->name, names->count);
 	if (near != NULL) {
@@ -190,7 +191,8 @@ static int match(const char *what, const char *word, const struct names *names,
 		snprintf(hint, sizeof(hint), "there are: %s",
 			 names_text(names, list, sizeof(list)));
 	}
-	return ctl_fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
+	ctl_fault(ret_fault, hint, "there is no %s '%.40s'", what, word);
+	return -EINVAL;
 }
 
 const struct ctl_command *ctl_command_find(const char *noun, const char *verb)
