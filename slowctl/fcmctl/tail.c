@@ -132,14 +132,20 @@ static void render_item(struct writer *w, const json_t *item)
 	long long second = value_integer(item, "second", 0);
 	long long ns =
 		value_integer(item, "frame", 0) * 125000 + value_integer(item, "t5ns", 0) * 5;
+	char text[96];
 
 	if (json_object_get(item, "hydrophone") != NULL) {
-		value_say(w, WRITER_PLAIN, item, " | hydrophone{hydrophone} {sample}");
-		return;
+		value_fill(item, " | hydrophone{hydrophone} {sample}", text, sizeof(text));
+	} else {
+		snprintf(text, sizeof(text), " | om%lld %02lld.%09lld charge %lld",
+			 value_integer(item, "om", 0), second % 60, ns,
+			 value_integer(item, "charge", 0));
 	}
-	writer_text(w, WRITER_PLAIN, " | om%lld %02lld.%09lld charge %lld",
-		    value_integer(item, "om", 0), second % 60, ns,
-		    value_integer(item, "charge", 0));
+	if (strlen(text) > writer_room(w)) {
+		writer_newline(w);
+		writer_text(w, WRITER_PLAIN, "%23s", "");
+	}
+	writer_text(w, WRITER_PLAIN, "%s", text);
 }
 
 static void render_block(struct writer *w, const json_t *b)
@@ -325,7 +331,8 @@ const struct ctl_command ctl_data_commands[] = {
 	 .help = "Listens as a monitor: best effort; it does not disturb other readers.\n"
 		 "One line for each block (10 ms of a floor): UTC, link, floor, stream,\n"
 		 "run, first frame and number of frames, items, flags, and the first few\n"
-		 "hits (second.ns of UTC, charge). Without --stream: pmt. --timeout SPAN\n"
+		 "hits (second.ns of UTC, charge), which go on in the next line where the\n"
+		 "screen ends. Without --stream: pmt. --timeout SPAN\n"
 		 "ends it after a silence of that length.\n\n"
 		 "Flags: resent, gap (nothing came), no-time, partial (frames are\n"
 		 "missing), step, relabel, fifo-full (hits lost in the FCM), identity\n"

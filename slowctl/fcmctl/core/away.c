@@ -328,6 +328,16 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 	return CTL_DONE;
 }
 
+bool ctl_away_opens(const struct ctl *ctl)
+{
+	struct sc_error error = {0};
+	struct query *q = NULL;
+	int err = query_open(ctl->station.database, &q, &error);
+
+	query_close(q);
+	return err == 0;
+}
+
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result)
 {
 	struct sc_error error = {0};

@@ -201,6 +201,10 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 		return ctl_tell_refused(ctl, call->request->doing, error);
 	}
 	if (is_detail(error, DETAIL_NOT_WRITTEN)) {
+		if (!ctl_away_opens(
+			    ctl)) { /* it is another program's: the daemon says so, and what to do */
+			return ctl_tell_refused(ctl, call->request->doing, error);
+		}
 		ctl_remark("%s", value_string(error, "message", ""));
 	} else {
 		ctl_remark("query too large for the running daemon: reading %s instead",

@@ -192,7 +192,8 @@ void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const stru
 /* A hint as it can be typed: what names a command of fcmctl gets the options that name this station. Returns buf. */
 const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t size);
 
-/* A line on stderr. Foreign text does not drive the terminal. */
+/* A line on stderr, broken where the screen ends; a command to be typed stays whole. Foreign text does not drive the
+ * terminal. */
 void ctl_print_line(const char *before, const char *text);
 /* A remark on stderr. */
 void ctl_remark(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -259,6 +260,8 @@ void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* The same in the place of a daemon that is there: within --timeout, or a minute. */
 int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
+/* Whether the database can be opened, and is FCM-Server's. */
+bool ctl_away_opens(const struct ctl *ctl);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
 /* `key` of what the daemon has kept of itself in the database, "" where it has not. Negative errno and *error: the database

@@ -267,6 +267,32 @@ void writer_set_width(struct writer *w, size_t width)
 	w->width = width < 40 ? 40 : width;
 }
 
+size_t writer_room(const struct writer *w)
+{
+	return w->width > w->column ? w->width - w->column : 0;
+}
+
+size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render)
+{
+	char *page = NULL;
+	size_t size, lines = 0;
+	FILE *memory = open_memstream(&page, &size);
+	struct writer *trial = memory != NULL ? writer_create_text(memory, false) : NULL;
+
+	if (trial != NULL) {
+		writer_set_width(trial, w->width);
+		render(trial, result);
+	}
+	writer_destroy(trial);
+	if (memory != NULL && fclose(memory) == 0) {
+		for (const char *p = page; (p = strchr(p, '\n')) != NULL; p++) {
+			lines++;
+		}
+	}
+	free(page);
+	return lines;
+}
+
 /* Bytes of the longest piece of `text` that fits into `room` cells and ends at a blank; a longer word
  * stays whole. */
 static size_t line_bytes(const char *text, size_t room)

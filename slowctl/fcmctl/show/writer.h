@@ -55,6 +55,10 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 		      ...) __attribute__((format(printf, 4, 5)));
 /* Columns of the screen: those of the terminal that the file is, else 100; never less than 40. */
 void writer_set_width(struct writer *w, size_t width);
+/* Cells that are left in the line. */
+size_t writer_room(const struct writer *w);
+/* Lines that render(w, result) would take. */
+size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render);
 
 /* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is
  * right-aligned; one that begins with '?' is left out where the table would be wider than the screen. The last column is broken over several lines where the table would be wider than the screen.

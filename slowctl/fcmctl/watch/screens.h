@@ -4,7 +4,8 @@
 
 #include "slowctl/fcmctl/core/ctl.h"
 
-/* The status screen, for status and top; `result` as of op status. */
+/* The status screen, for status and top; `result` as of op status. top adds "shown": only so many reasons, and how many
+ * more there are; and "brief": neither what is inside the daemon, nor addresses, nor silence timers. */
 void ctl_status_render(struct writer *w, const json_t *result);
 /* The status while the daemon is not running: `err` of ctl_connect(). NULL: out of memory. */
 json_t *ctl_status_away(const struct ctl *ctl, int err);

@@ -53,11 +53,12 @@ static void render_reason(struct writer *w, const json_t *reason, double now)
 	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
 	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
 	if (isfinite(since)) {
-		writer_text(w, WRITER_DIM, "  since %s UTC (%s)",
-			    ctl_time_text(since, 0, when, sizeof(when)),
-			    ctl_span_text(now - since, span, sizeof(span)));
+		writer_paragraph(w, 11, WRITER_DIM, "  since %s UTC (%s)",
+				 ctl_time_text(since, 0, when, sizeof(when)),
+				 ctl_span_text(now - since, span, sizeof(span)));
+	} else {
+		writer_newline(w);
 	}
-	writer_newline(w);
 	ctl_alarm_advise(w, reason, 11);
 }
 
@@ -73,6 +74,7 @@ static void render_reasons(struct writer *w, const json_t *s)
 {
 	const json_t *reasons = value_at(s, "reasons");
 	const char *state = value_string(s, "state", "unknown");
+	json_int_t shown = value_integer(s, "shown", -1);
 	size_t red = 0, warnings = 0, paused = 0, seen = 0;
 	size_t i;
 	const json_t *reason;
@@ -102,6 +104,11 @@ static void render_reasons(struct writer *w, const json_t *s)
 	}
 	writer_newline(w);
 	json_array_foreach (reasons, i, reason) {
+		if ((json_int_t)i == shown) {
+			writer_line(w, WRITER_BOLD, "  %zu more: fcmctl status",
+				    json_array_size(reasons) - i);
+			break;
+		}
 		render_reason(w, reason, value_number(s, "time"));
 	}
 }
@@ -328,9 +335,11 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_clock(w, value_at(s, "clock"));
 	render_run(w, value_at(s, "run"));
 	render_recording(w, value_at(s, "recording"));
-	render_store(w, s);
-	render_access(w, s);
-	render_silence(w, value_at(s, "silence"));
+	if (!value_true(s, "brief")) {
+		render_store(w, s);
+		render_access(w, s);
+		render_silence(w, value_at(s, "silence"));
+	}
 	writer_newline(w);
 	render_links(w, s);
 	writer_newline(w);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/client.h"
@@ -46,8 +47,42 @@ static void round_fini(struct round *r)
 	json_decref(r->events);
 }
 
-static void round_render(const struct ctl *ctl, struct writer *w, const struct round *r)
+/* `page` is the status, with the "events" to show below it. */
+static void render_page(struct writer *w, const json_t *page)
 {
+	ctl_status_render(w, page);
+	if (json_array_size(value_at(page, "events")) > 0) {
+		writer_newline(w);
+		ctl_event_render(w, page);
+	}
+}
+
+/* Leaves out what can be spared until the page fits `rows`: details of the daemon, the oldest events, then reasons
+ * from the last, which are the least severe. */
+static void fit(const struct writer *w, json_t *page, size_t rows)
+{
+	json_t *events = json_object_get(page, "events");
+	json_int_t shown = (json_int_t)json_array_size(json_object_get(page, "reasons"));
+
+	if (writer_count_lines(w, page, render_page) > rows) {
+		json_object_set_new(page, "brief", json_true());
+	}
+	while (writer_count_lines(w, page, render_page) > rows) {
+		if (json_array_size(events) > 0) {
+			json_array_remove(events, json_array_size(events) - 1);
+		} else if (shown > 1) {
+			json_object_set_new(page, "shown", json_integer(--shown));
+		} else {
+			break;
+		}
+	}
+}
+
+/* `rows` 0: as many as it takes. */
+static void round_render(const struct ctl *ctl, struct writer *w, const struct round *r,
+			 size_t rows)
+{
+	json_t *page;
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 
@@ -72,11 +107,13 @@ static void round_render(const struct ctl *ctl, struct writer *w, const struct r
 				 ctl_away_action(ctl, r->err, action, sizeof(action)));
 		return;
 	}
-	ctl_status_render(w, r->status);
-	if (r->events != NULL) {
-		writer_newline(w);
-		ctl_event_render(w, r->events);
+	page = json_copy(r->status);
+	json_object_update(page, r->events);
+	if (rows > 0) {
+		fit(w, page, rows);
 	}
+	render_page(w, page);
+	json_decref(page);
 }
 
 static int exit_of_round(const struct round *r)
@@ -244,7 +281,7 @@ static int full_screen_round(struct ctl *ctl, double interval, struct view *v)
 	}
 	writer_set_width(w, COLS > 0 ? (size_t)COLS : 80);
 	round_ask(ctl, &r);
-	round_render(ctl, w, &r);
+	round_render(ctl, w, &r, LINES > 1 ? (size_t)LINES - 1 : 1);
 	writer_destroy(w);
 	err = fclose(memory) != 0 ? -ENOMEM : 0;
 	if (err == 0) {
@@ -291,6 +328,7 @@ static int full_screen(struct ctl *ctl, double interval, double rounds)
 
 static int plain_round(struct ctl *ctl, bool first)
 {
+	struct winsize size;
 	struct round r;
 	int code;
 
@@ -305,7 +343,11 @@ static int plain_round(struct ctl *ctl, bool first)
 		if (!first) {
 			writer_newline(ctl->out);
 		}
-		round_render(ctl, ctl->out, &r);
+		/* The last row is for the prompt. */
+		round_render(ctl, ctl->out, &r,
+			     ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1
+				     ? size.ws_row - 1u
+				     : 0);
 	}
 	round_fini(&r);
 	return code;
