@@ -89,6 +89,7 @@ all_objs     += $(call objs,$(2))
 $(call objs,$(2)): pkgs += $(3)
 # The folder's own time changes when a source is removed.
 $(B)/rooms/$(1).a: $(call objs,$(2)) $(1)
+	@mkdir -p $$(@D)
 	$$(Q)rm -f $$@ && $(AR) rcs $$@ $$(filter %.o,$$^)
 endef
 
