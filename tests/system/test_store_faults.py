@@ -237,6 +237,10 @@ def other_at_start(t):
             st.wait_for("the next one is seen", lambda: f"schema is {schema}," in store_reason(st)["text"], 20)
             until_told(t, st, next_one, "another program", "mv station.db")
             refused(t, st, next_one)
+            for question in (("ledger", "show"), ("run", "show")):
+                code, out, err = st.ctl(*question)
+                t.check(f"{next_one}: {' '.join(question)} says once what is wrong, and the command to type",
+                        code == 1 and not out and err.count("another program") == 1 and "&& mv station.db" in err, (code, out, err))
             flows(t, st, next_one)
     recovers(t, st, "moved away")
     t.equal("the others are whole", [sqlite3.connect(st.path(f"station.db.old{n}/station.db")).execute(
