@@ -281,7 +281,7 @@ def interrupted_back(bench, st):
     bench.equal("a slow ramp", st.ctl("set", "floor3.om4.ramp", "5")[0], 0)
     path = write(st, "i.plan", f"{name} = 1380\nfloor3.om5.hv = 2500\n")
     p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "apply", path, "--yes", "--keep-going", "--roll-back"],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, COLUMNS="1000"))
     st.wait_for("the way back", lambda: [c for c in st.ask("command", "list")["commands"] if c["parameter"] == name and
                                          c["new"] == 1400 and c["state"] == "ACKED"])
     p.send_signal(signal.SIGINT)
