@@ -123,7 +123,7 @@ static json_t *objects_json(const struct reason_kind *k)
 	return objects;
 }
 
-/* What is below its heading, up to the next; NULL: nobody has written it. */
+/* The text below its heading, up to the next heading; NULL: there is none. */
 static json_t *runbook_json(const struct reason_kind *k)
 {
 	char heading[64];

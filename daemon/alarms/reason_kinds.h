@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All codes that a reason may have of what it is, and how it is told; runbook.md has what to do about each. Pure.
+ * All codes that a reason may have of what it is, and how it is reported; runbook.md has what to do about each. Pure.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ enum reason_of {
 	OF_GROUP = 0x08, /* "group trigger" */
 	OF_FEED = 0x10,	 /* "feed tower1.floor3" */
 	OF_VALUE = 0x20, /* "tower1.floor3.fcm.humidity" */
-	OF_EPOCH = 0x40, /* "time epoch 3": nobody knows it before */
+	OF_EPOCH = 0x40, /* "time epoch 3": not known in advance */
 };
 
 /* Which modules see nothing while a reason is true. */
