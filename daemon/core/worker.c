@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -115,18 +114,6 @@ static void on_done(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static void init_locks(struct worker *w)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&w->over, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
 int worker_start(struct event_base *base, const char *name, struct worker **ret_worker)
 {
 	struct worker *w = calloc(1, sizeof(*w));
@@ -135,7 +122,9 @@ int worker_start(struct event_base *base, const char *name, struct worker **ret_
 	if (!w) {
 		return -ENOMEM;
 	}
-	init_locks(w);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	pthread_cond_init(&w->over, NULL);
 	w->users = 2;
 	STAILQ_INIT(&w->todo);
 	STAILQ_INIT(&w->done);
@@ -175,8 +164,6 @@ uint64_t worker_busy_ns(struct worker *w)
 bool worker_stop(struct worker *w)
 {
 	uint64_t until_ns = now_mono_ns() + STOP_NS;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-				 .tv_nsec = (long)(until_ns % 1000000000)};
 	bool ended;
 	int r = 0;
 
@@ -187,7 +174,7 @@ bool worker_stop(struct worker *w)
 	w->stop = true;
 	pthread_cond_signal(&w->wake);
 	while (!w->ended && r == 0) {
-		r = pthread_cond_timedwait(&w->over, &w->lock, &until);
+		r = thread_wait_until(&w->over, &w->lock, until_ns);
 	}
 	ended = w->ended;
 	pthread_mutex_unlock(&w->lock);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "daemon/core/now.h"
@@ -110,16 +109,13 @@ static void *disk_thread(void *context)
 
 	pthread_mutex_lock(&d->lock);
 	while (!d->stop) {
-		struct timespec until;
+		uint64_t until_ns;
 
 		pthread_mutex_unlock(&d->lock);
 		look(d);
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_nsec += LOOK_NS;
-		until.tv_sec += until.tv_nsec / 1000000000;
-		until.tv_nsec %= 1000000000;
+		until_ns = now_mono_ns() + LOOK_NS;
 		pthread_mutex_lock(&d->lock);
-		while (!d->stop && pthread_cond_timedwait(&d->wake, &d->lock, &until) == 0) {
+		while (!d->stop && thread_wait_until(&d->wake, &d->lock, until_ns) == 0) {
 		}
 	}
 	d->ended = true;
@@ -137,18 +133,6 @@ static void release(struct disk *d)
 	free(d);
 }
 
-static void init_locks(struct disk *d)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->wake, &monotonic);
-	pthread_cond_init(&d->over, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-}
-
 int disk_start(const char *database, const char *copy, struct disk **ret_disk)
 {
 	struct disk *d = calloc(1, sizeof(*d));
@@ -163,7 +147,9 @@ int disk_start(const char *database, const char *copy, struct disk **ret_disk)
 		release(d);
 		return -ENOMEM;
 	}
-	init_locks(d);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->wake, NULL);
+	pthread_cond_init(&d->over, NULL);
 	r = thread_start(&d->thread, "disk", disk_thread, d);
 	if (r < 0) {
 		release(d);
@@ -177,12 +163,10 @@ int disk_start(const char *database, const char *copy, struct disk **ret_disk)
 static bool wait_for(struct disk *d, const bool *flag, uint64_t limit_ns)
 {
 	uint64_t until_ns = now_mono_ns() + limit_ns;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-				 .tv_nsec = (long)(until_ns % 1000000000)};
 	int r = 0;
 
 	while (!*flag && r == 0) {
-		r = pthread_cond_timedwait(&d->over, &d->lock, &until);
+		r = thread_wait_until(&d->over, &d->lock, until_ns);
 	}
 	return *flag;
 }
