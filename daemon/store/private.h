@@ -204,15 +204,6 @@ void store_adopt(struct store *s, const struct store_sessions *known, struct sto
 /* Replaces a placeholder in the row by its session. */
 void store_settle_session(struct store *s, struct row *row);
 
-/* away.c */
-/* Update the status after a failure; the next attempt is so many retry periods from now. */
-void store_note_error(struct store *s, int r, unsigned periods, const char *text, const char *hint);
-/* The same: the file cannot be opened. */
-void store_note_away(struct store *s, int r, const struct sc_error *error);
-/* By the thread, before it writes: whether the file can be written; opens it when that is due. `urgent`: an urgent row
- * waits. */
-bool store_at_file(struct store *s, bool urgent);
-
 /* keep.c. Start: of the thread. Step: to be called when keep.next_ns has come; at most one short transaction. */
 void store_keep_start(struct store *s);
 void store_keep_step(struct store *s);

@@ -22,6 +22,7 @@
 #define BUSY_MAIN_MS 200
 #define BATCH	     2000u /* rows a transaction */
 #define MS	     1000000ull
+#define OPEN_RETRIES 5u /* times as rare as those of a commit: an opening reads the file */
 
 /* ------------------------------------------------------------------ main thread's side */
 
@@ -49,6 +50,93 @@ void store_get_status(struct store *s, struct store_status *ret_status)
 	ret_status->queued = atomic_load(&s->submitted) - s->finished_seen;
 	pthread_mutex_unlock(&s->lock);
 	ret_status->refused = atomic_load(&s->refused);
+}
+
+/* ------------------------------------------------------------------ while the file cannot be opened */
+
+/*
+ *   open --fails as a broken file does, or another file lies there--> away --opened--> gated --main took the
+ *    ^                                                                 ^ every few s     |        past--.
+ *    '------------------------------------------------------------------------------------<------------'
+ */
+
+/* Update the status after a failure; the next attempt is so many retry periods from now. */
+static void note_error(struct store *s, int r, unsigned periods, const char *text, const char *hint)
+{
+	s->away_result = r;
+	s->retry_at_ns = now_mono_ns() + periods * s->config.retry_ms * MS;
+	pthread_mutex_lock(&s->lock);
+	s->status.errors++;
+	s->status.failing = true;
+	s->status.away = !s->db;
+	s->status.last_error = r;
+	snprintf(s->status.last_error_text, sizeof(s->status.last_error_text), "%s", text);
+	snprintf(s->status.last_error_hint, sizeof(s->status.last_error_hint), "%s", hint);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void note_away(struct store *s, int r, const struct sc_error *error)
+{
+	note_error(s, r, r == -EBUSY ? 1 : OPEN_RETRIES, error->message, error->hint);
+}
+
+static void try_open(struct store *s)
+{
+	struct sc_error error = {0};
+	int r = store_file_open(s, STORE_BUSY_MS, &error);
+
+	if (r < 0) {
+		note_away(s, r, &error);
+		return;
+	}
+	s->gated = !atomic_load(&s->stop); /* at the end nobody takes it any more */
+	s->retry_at_ns = now_mono_ns() + s->config.retry_ms * MS;
+	queue_wake(&s->done);
+}
+
+/* The main thread takes the past in its loop. */
+static bool is_gated(struct store *s)
+{
+	bool untaken;
+
+	if (!s->gated) {
+		return false;
+	}
+	pthread_mutex_lock(&s->lock);
+	untaken = s->past != NULL;
+	pthread_mutex_unlock(&s->lock);
+	s->gated = untaken && !atomic_load(&s->stop);
+	if (!s->gated) {
+		s->retry_at_ns = 0;
+	}
+	return s->gated;
+}
+
+/* Before writing: whether the file can be written; opens it when that is due. `urgent`: an urgent row waits. */
+static bool at_file(struct store *s, bool urgent)
+{
+	bool due;
+
+	if (s->db && store_file_replaced(s)) {
+		store_file_close(s);
+		s->retry_at_ns = 0;
+	} else if (s->db && s->doubt) {
+		store_file_close(s); /* opened again when a commit would have been tried again */
+	}
+	due = now_mono_ns() >= s->retry_at_ns;
+	if (!s->db && due) {
+		try_open(s);
+	}
+	if (s->db && !is_gated(s)) {
+		return true;
+	}
+	if (urgent || due || s->waiting > s->config.keep_rows) {
+		store_rows_refuse(s, s->away_result ? s->away_result : -EAGAIN);
+	}
+	if (s->gated && due) {
+		s->retry_at_ns = now_mono_ns() + s->config.retry_ms * MS;
+	}
+	return false;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -118,7 +206,7 @@ static void note_failure(struct store *s, int rc)
 	int r = store_errno(s->db, rc);
 
 	s->doubt = r == -EUCLEAN || r == -EIO || r == -EROFS;
-	store_note_error(s, r, 1, sqlite3_errmsg(s->db), "");
+	note_error(s, r, 1, sqlite3_errmsg(s->db), "");
 }
 
 static void note_commit(struct store *s, uint64_t rows, uint64_t lost, uint64_t began_ns)
@@ -264,7 +352,7 @@ static void drain_to_the_end(struct store *s)
 		uint64_t now;
 
 		store_rows_drain(s);
-		if (store_at_file(s, true)) {
+		if (at_file(s, true)) {
 			write_due(s, true);
 		}
 		now = now_mono_ns();
@@ -298,7 +386,7 @@ static void *store_thread(void *context)
 		poll(&fd, 1, wait_ms(s));
 		urgent = store_rows_drain(s);
 		store_rows_publish(s);
-		if (!store_at_file(s, urgent)) {
+		if (!at_file(s, urgent)) {
 			continue;
 		}
 		write_due(s, urgent);
@@ -360,7 +448,7 @@ static int first_open(struct store *s, struct sc_error *error)
 		r = store_file_open(s, s->config.patient ? BUSY_MAIN_MS : STORE_BUSY_MS, error);
 	}
 	if (r < 0 && s->config.patient && !s->final && r != -ENOMEM) {
-		store_note_away(s, r, error);
+		note_away(s, r, error);
 		s->retry_at_ns = s->config.later ? 0 : s->retry_at_ns;
 		r = 0;
 	}
