@@ -10,6 +10,8 @@
 #include "daemon/feed/feed.h"
 
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +23,6 @@
 
 #include "daemon/data/rate.h"
 #include "daemon/feed/line.h"
-#include "daemon/feed/socket.h"
 #include "daemon/net/address.h"
 #include "daemon/net/listener.h"
 #include "daemon/core/now.h"
@@ -40,6 +41,12 @@
 #define ACCEPTS_A_TURN 64u
 #define REST_NS	       100000000ull /* from accepting, when there are no descriptors left */
 #define PASSING_NS     100000000ull /* a younger block is on its way, and not what fills the pool */
+/* TCP's own watch over a peer that has lost its power or its cable, s. */
+#define KEEP_IDLE_S	10
+#define KEEP_INTERVAL_S 5
+#define KEEP_COUNT	3
+/* Unacknowledged by the peer's TCP for so long: it is gone; also the end of what a dropped reader left. */
+#define UNACKED_MS 30000
 
 struct settled {
 	struct block *block;
@@ -274,13 +281,45 @@ static struct reader *free_place(struct feed *f, unsigned link)
 	return ended;
 }
 
+/* "127.0.0.1:40712", "[::1]:40712" */
+static void name_address(const struct sockaddr_storage *a, socklen_t length, char *text,
+			 size_t size)
+{
+	char host[48] = "?", port[8] = "?";
+
+	getnameinfo((const struct sockaddr *)a, length, host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(text, size, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+/* Hits are sent at once; a peer that lost its power or its cable is noticed within half a minute. */
+static void tune(int fd)
+{
+	static const struct {
+		int level, option, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL_S},
+		{IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MS},
+	};
+
+	for (unsigned i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		/* None of them is worth losing a reader for. */
+		(void)setsockopt(fd, options[i].level, options[i].option, &options[i].value,
+				 sizeof(int));
+	}
+}
+
 static void welcome(struct feed *f, unsigned link, int fd, const struct sockaddr_storage *from,
 		    socklen_t length)
 {
 	struct reader *r = free_place(f, link);
 	struct feed_reader_status status = {.link = (uint8_t)link, .since_ns = f->now_ns};
 
-	feed_socket_name(from, length, status.address, sizeof(status.address));
+	name_address(from, length, status.address, sizeof(status.address));
 	f->next_status_ns = 0;
 	if (!r) {
 		f->counters.refused++;
@@ -288,7 +327,7 @@ static void welcome(struct feed *f, unsigned link, int fd, const struct sockaddr
 		close(fd);
 		return;
 	}
-	feed_socket_tune(fd);
+	tune(fd);
 	*r = (struct reader){.fd = fd, .link = (uint8_t)link, .status = status};
 	feed_line_join(&f->line[link], &r->place);
 	f->counters.connects++;
@@ -314,14 +353,32 @@ static void serve_listener(struct feed *f, unsigned link)
 	}
 }
 
-static int open_listener(struct feed *f, unsigned link)
+/* A socket that listens at a numeric address and is kept under a name (listener.h). -EINVAL: no such address. */
+static int listen_at(const char *address, uint16_t port, unsigned link)
 {
-	struct sockaddr_storage at;
-	char name[16];
+	const struct addrinfo hints = {
+		.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM,
+	};
+	struct addrinfo *found = NULL;
+	char name[16], service[8];
 	int fd;
 
 	snprintf(name, sizeof(name), "feed%u", link);
-	fd = feed_socket_listen(name, f->config.address, f->config.port[link]);
+	snprintf(service, sizeof(service), "%u", port);
+	if (getaddrinfo(address, service, &hints, &found) != 0) {
+		return -EINVAL;
+	}
+	fd = listener_open(name, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return fd;
+}
+
+static int open_listener(struct feed *f, unsigned link)
+{
+	int fd = listen_at(f->config.address, f->config.port[link], link);
+	struct sockaddr_storage at;
+
 	f->listener[link] = fd < 0 ? -1 : fd;
 	f->counters.closed[link] = fd < 0 ? fd : 0;
 	f->counters.port[link] = fd < 0 ? f->config.port[link] : address_of(fd, false, &at);
