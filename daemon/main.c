@@ -191,14 +191,7 @@ static int start_store(struct station *s)
 	struct store_config c = {
 		.later = !disk_has_answered(s->disk, DISK_NS),
 		.path = s->config.store.database,
-		.ledger_seconds_days = s->config.store.ledger_seconds_days,
-		.ledger_minutes_days = s->config.store.ledger_minutes_days,
-		.losses_days = s->config.store.losses_days,
-		.phase_days = s->config.store.phase_days,
-		.samples_days = s->config.store.samples_days,
-		.samples_full_days = s->config.store.samples_full_days,
-		.samples_minutes_days = s->config.store.samples_minutes_days,
-		.journal_days = s->config.store.journal_days,
+		.ages = s->config.store.ages,
 		.patient = true,
 		.at_work = tell_systemd,
 	};

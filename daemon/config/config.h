@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "daemon/store/store.h"
 #include "driver/nanet3.h"
 #include "schemas/fcm_data.h"
 #include "tdm/hit.h"
@@ -107,10 +108,7 @@ struct config {
 	} network;
 	struct {
 		char database[CONFIG_STRING], emergency[CONFIG_STRING];
-		uint32_t ledger_seconds_days, ledger_minutes_days, losses_days; /* 0: for ever */
-		uint32_t phase_days, samples_days;
-		uint32_t samples_full_days, samples_minutes_days;
-		uint32_t journal_days;
+		struct store_ages ages;
 	} store;
 	struct {
 		char directory[CONFIG_STRING]; /* empty: beside the database */

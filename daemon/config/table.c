@@ -16,9 +16,12 @@ static const char *const policies[] = {FCM_POLICY_NAMES, NULL};
 #define AT(type, field) .offset = offsetof(type, field), .size = sizeof(((type *)0)->field)
 #define IN(field)	AT(struct config, field)
 /* A member's name. NOLINTNEXTLINE(bugprone-macro-parentheses) */
-#define KEY(in, name)		.section = #in, .key = #name, IN(in.name)
-#define GROUP(name)		.section = "group", .key = #name, AT(struct config_group, name)
-#define LINK(name)		.section = "link", .key = #name, AT(struct config_link, name)
+#define KEY(in, name) .section = #in, .key = #name, IN(in.name)
+#define GROUP(name)   .section = "group", .key = #name, AT(struct config_group, name)
+#define LINK(name)    .section = "link", .key = #name, AT(struct config_link, name)
+/* NOLINTNEXTLINE(bugprone-macro-parentheses) */
+#define AGE(name, text)                                                                            \
+	.section = "store", .key = #name, IN(store.ages.name), WHOLE(text, 0, 36500), .unit = "days"
 #define OF(kind, text)		.type = OPTION_##kind, .value = (text)
 #define TEXT(text)		OF(STRING, text)
 #define ENDPOINT(text)		OF(ENDPOINT, text)
@@ -157,24 +160,23 @@ const struct option config_options[] = {
 	{KEY(store, emergency), TEXT("/run/fcm-server/%N/emergency.journal"),
 	 .help = "Emergency journal, in memory (a tmpfs): commands that make something safer and "
 		 "are sent while the database does not answer."},
-	{KEY(store, ledger_seconds_days), WHOLE("7", 0, 36500), .unit = "days",
+	{AGE(ledger_seconds_days, "7"),
 	 .help = "Older seconds of the ledger are rolled up to minutes; 0: never."},
-	{KEY(store, ledger_minutes_days), WHOLE("90", 0, 36500), .unit = "days",
+	{AGE(ledger_minutes_days, "90"),
 	 .help = "Older minutes of the ledger are rolled up to hours, which are kept; 0: never."},
-	{KEY(store, losses_days), WHOLE("730", 0, 36500), .unit = "days",
+	{AGE(losses_days, "730"),
 	 .help = "Older losses by name and frame range are deleted (their sums are kept in the "
 		 "ledger); 0: never."},
-	{KEY(store, phase_days), WHOLE("365", 0, 36500), .unit = "days",
+	{AGE(phase_days, "365"),
 	 .help = "Older rows of the links' phases (one per second and link) are deleted; verdicts "
 		 "and references are kept; 0: never."},
-	{KEY(store, samples_full_days), WHOLE("30", 0, 36500), .unit = "days",
+	{AGE(samples_full_days, "30"),
 	 .help = "Older history of parameters is rolled up to minutes (mean, minimum, maximum); "
 		 "states and switches are kept as they are; 0: never."},
-	{KEY(store, samples_minutes_days), WHOLE("365", 0, 36500), .unit = "days",
+	{AGE(samples_minutes_days, "365"),
 	 .help = "Older minutes of that history are rolled up to hours; 0: never."},
-	{KEY(store, samples_days), WHOLE("1825", 0, 36500), .unit = "days",
-	 .help = "Older history of parameters is deleted; 0: never."},
-	{KEY(store, journal_days), WHOLE("1825", 0, 36500), .unit = "days",
+	{AGE(samples_days, "1825"), .help = "Older history of parameters is deleted; 0: never."},
+	{AGE(journal_days, "1825"),
 	 .help = "Older commands and events are moved to one file per year beside the database; 0: "
 		 "never."},
 

@@ -196,9 +196,10 @@ static int move(struct store *s, const struct kind *k, int64_t first, int64_t ti
 
 int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows)
 {
-	int64_t before_ns = utc_ns - s->config.journal_days * DAY_NS;
+	int64_t before_ns = utc_ns - s->config.ages.journal_days * DAY_NS;
 
-	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]) && s->config.journal_days; n++) {
+	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]) && s->config.ages.journal_days;
+	     n++) {
 		int64_t row[2] = {0}; /* id and time */
 		int r = store_find(s->db, kinds[n].find, before_ns, row, 2);
 

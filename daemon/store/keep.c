@@ -73,7 +73,7 @@
 	" lag(second + seconds) OVER w IS NOT second AS head"
 
 #define STEPS	  2u /* of a rule at most */
-#define DAYS(key) offsetof(struct store_config, key)
+#define DAYS(key) offsetof(struct store_ages, key)
 /* The oldest row that is due; what goes of a stretch. */
 #define OLDEST(rows, due)                                                                          \
 	"SELECT time FROM " rows " WHERE time < ?1 AND " due " ORDER BY time LIMIT 1"
@@ -113,7 +113,7 @@
 _Static_assert(NANET3_LINKS == 4, "phases: VALUES and IN name them all");
 static const struct rule {
 	const char *name;
-	size_t days; /* where struct store_config has its age in days; 0 there: for ever */
+	size_t days; /* where struct store_ages has its age in days; 0 there: for ever */
 	int64_t stretch_ns;
 	const char *find;	 /* ?1: before. The time of the oldest row that is due */
 	const char *step[STEPS]; /* ?1, ?2: from, to before */
@@ -197,7 +197,7 @@ static uint32_t days_of(const struct store *s, const struct rule *rule)
 {
 	uint32_t days;
 
-	memcpy(&days, (const char *)&s->config + rule->days, sizeof(days));
+	memcpy(&days, (const char *)&s->config.ages + rule->days, sizeof(days));
 	return days;
 }
 
@@ -248,7 +248,7 @@ static void note(struct store *s, uint64_t rows, int r)
 static void begin_pass(struct store *s)
 {
 	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
-	bool any = s->config.journal_days > 0;
+	bool any = s->config.ages.journal_days > 0;
 
 	for (unsigned n = 0; n < RULES; n++) {
 		any |= days_of(s, &rules[n]) > 0;

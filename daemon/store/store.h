@@ -42,18 +42,22 @@ struct store;
 
 #define STORE_SCHEMA ROWS_SCHEMA /* user_version this program writes */
 
+/* At which age in days rows go; 0: never. */
+struct store_ages {
+	uint32_t ledger_seconds_days, ledger_minutes_days; /* become minutes, hours */
+	uint32_t losses_days, phase_days, samples_days;	   /* are deleted */
+	uint32_t samples_full_days, samples_minutes_days;  /* become minutes, hours */
+	uint32_t journal_days; /* commands and events: go to one file per year. archive.c */
+};
+
 struct store_config {
 	const char *path;
 	uint32_t commit_ms; /* group commit of what is not urgent; 0: 500 */
 	uint32_t retry_ms;  /* after a failed commit; 0: 1000 */
 	uint32_t keep_rows; /* rows kept while the disk refuses them; 0: 20000 */
-	/* Age in days at which seconds of the ledger become minutes, minutes hours, and losses by name are
-	 * deleted; 0: never. Checked every keep_ms (0: a minute); after each step the thread pauses keep_rest
-	 * times as long as the step took (0: 9). keep.c */
-	uint32_t ledger_seconds_days, ledger_minutes_days, losses_days;
-	uint32_t phase_days, samples_days; /* likewise: rows of the phase, parameters' history */
-	uint32_t samples_full_days, samples_minutes_days; /* older history is rolled up; 0: never */
-	uint32_t journal_days; /* older commands and events go to one file per year. archive.c */
+	/* Checked every keep_ms (0: a minute); after each step the thread pauses keep_rest times as long as
+	 * the step took (0: 9). keep.c */
+	struct store_ages ages;
 	uint32_t keep_ms, keep_rest;
 	uint32_t recent; /* number of ended commands with a client id in the past; 0: 1000 */
 	bool patient; /* a file that cannot be opened now is tried again; false: store_open() fails */

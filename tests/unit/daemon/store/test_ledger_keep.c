@@ -288,8 +288,8 @@ static void keep(struct store_rig *r, unsigned seconds_days, unsigned minutes_da
 	struct store_status status;
 
 	store_rig_close(r);
-	r->config.ledger_seconds_days = seconds_days;
-	r->config.ledger_minutes_days = minutes_days;
+	r->config.ages.ledger_seconds_days = seconds_days;
+	r->config.ages.ledger_minutes_days = minutes_days;
 	r->config.keep_ms = 10;
 	r->config.keep_rest = 1;
 	store_rig_open(r);
@@ -342,7 +342,7 @@ static void test_same_answer(void **state)
 		check_all(r, &hours);
 		store_rig_close(r);
 		unlink(r->path);
-		r->config.ledger_seconds_days = r->config.ledger_minutes_days = 0;
+		r->config.ages.ledger_seconds_days = r->config.ages.ledger_minutes_days = 0;
 		store_rig_open(r);
 	}
 }
@@ -413,7 +413,7 @@ static void test_losses(void **state)
 		put_loss(&w);
 	}
 	store_rig_flush(r);
-	r->config.losses_days = 10;
+	r->config.ages.losses_days = 10;
 	keep(r, 0, 0,
 	     "SELECT count(*) FROM loss WHERE time < (unixepoch() - 864000 - 10) * 1000000000");
 	assert_true(store_rig_number(r, "SELECT count(*) FROM loss") >= 19);
@@ -424,8 +424,8 @@ static void test_losses(void **state)
 static void child(const char *path, int ready_fd)
 {
 	struct store_config config = {.path = path,
-				      .ledger_seconds_days = 7,
-				      .ledger_minutes_days = 90,
+				      .ages.ledger_seconds_days = 7,
+				      .ages.ledger_minutes_days = 90,
 				      .keep_ms = 1,
 				      .keep_rest = 1};
 	struct store *s = NULL;
@@ -580,7 +580,7 @@ static void test_wrong_clock(void **state)
 
 	put_loss(&w);
 	store_rig_flush(r);
-	r->config.losses_days = 10;
+	r->config.ages.losses_days = 10;
 	r->config.utc_ns = moved_clock;
 	keep(r, 0, 0, "SELECT 0");
 	store_put_station(r->s, "the thread", "runs");
@@ -624,13 +624,13 @@ static void test_other_ages(void **state)
 		store_submit(r->s, &row, 0, 0);
 	}
 	store_rig_flush(r);
-	r->config.phase_days = 10;
+	r->config.ages.phase_days = 10;
 	keep(r, 0, 0,
 	     "SELECT count(*) FROM phase_row WHERE time < (unixepoch() - 864000 - 70) * "
 	     "1000000000");
 	assert_in_range(store_rig_number(r, "SELECT count(*) FROM phase_row"), 19, 21);
 	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM sample"), 60);
-	r->config.samples_days = 20;
+	r->config.ages.samples_days = 20;
 	keep(r, 0, 0,
 	     "SELECT count(*) FROM sample WHERE time < (unixepoch() - 1728000 - 70) * 1000000000");
 	assert_in_range(store_rig_number(r, "SELECT count(*) FROM sample"), 39, 41);

@@ -98,9 +98,9 @@ static void keep(struct keep_rig *k, unsigned full, unsigned minutes, unsigned d
 	struct store_status status;
 
 	store_rig_close(r);
-	r->config.samples_full_days = full;
-	r->config.samples_minutes_days = minutes;
-	r->config.samples_days = days;
+	r->config.ages.samples_full_days = full;
+	r->config.ages.samples_minutes_days = minutes;
+	r->config.ages.samples_days = days;
 	r->config.keep_ms = 10;
 	r->config.keep_rest = 1;
 	store_rig_open(r);

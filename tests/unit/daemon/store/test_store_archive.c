@@ -64,7 +64,7 @@ static void fill(struct store_rig *r)
 static void create(struct store_rig *r)
 {
 	store_rig_create(r);
-	r->config.journal_days = 1825;
+	r->config.ages.journal_days = 1825;
 	r->config.keep_ms = 20;
 	r->config.keep_rest = 1;
 	r->config.utc_ns = clock_ns;
