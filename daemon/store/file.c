@@ -3,6 +3,7 @@
  * The store's file: opened or created, checked, migrated to this program's schema.
  */
 #include "daemon/core/now.h"
+#include "daemon/core/text.h"
 #include "daemon/store/private.h"
 
 #include <errno.h>
@@ -133,10 +134,9 @@ static void move_hint(const struct store *s, char *hint, size_t size)
 	for (unsigned i = 2; stat_beside(s, old, beside, sizeof(beside), &st) == 0; i++) {
 		snprintf(old, sizeof(old), ".old%u", i);
 	}
-	for (size_t i = 0, used = 0; i < 3 && used < sizeof(files); i++) {
+	for (size_t i = 0; i < 3; i++) {
 		if (stat_beside(s, ends[i], beside, sizeof(beside), &st) == 0) {
-			used += (size_t)snprintf(files + used, sizeof(files) - used, " %s%s", name,
-						 ends[i]);
+			text_add(files, sizeof(files), " %s%s", name, ends[i]);
 		}
 	}
 	n = snprintf(hint, size, "Move it away: cd %.*s && mkdir %s%s && mv%s %s%s (%s).",
@@ -311,10 +311,9 @@ bool store_file_replaced(const struct store *s)
 
 static int drop_left_over(struct store *s, struct sc_error *error)
 {
-	char there[8];
-	int r = one_text(s, "SELECT EXISTS (SELECT 1 " LEFT_OVER ")", there, sizeof(there));
+	int r = store_find(s->db, "SELECT 1 " LEFT_OVER " LIMIT 1", 0, NULL, 0);
 
-	if (r == 0 && strcmp(there, "1") == 0) {
+	if (r > 0) {
 		r = run_sql(s, "DELETE " LEFT_OVER);
 	}
 	return r < 0 ? file_fail(s, r, error, "transitions without a command") : 0;

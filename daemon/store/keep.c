@@ -201,23 +201,14 @@ static uint32_t days_of(const struct store *s, const struct rule *rule)
 	return days;
 }
 
-/* Rows of stretches that end before this are old. INT64_MIN: none ever is. */
-static int64_t before(const struct store *s, const struct rule *rule, int64_t utc_ns)
-{
-	uint32_t days = days_of(s, rule);
-
-	if (days == 0) {
-		return INT64_MIN;
-	}
-	utc_ns -= days * DAY_NS;
-	return utc_ns - utc_ns % rule->stretch_ns;
-}
-
-/* One step of one rule, in a transaction of its own. 1: the rows that are gone are counted; 0: nothing is due. */
+/* One step of one rule, in a transaction of its own. 1: the rows that are gone are counted; 0: nothing is due. Rows of
+ * stretches that ended so many days ago are. */
 static int transact(struct store *s, const struct rule *rule, int64_t utc_ns, uint64_t *ret_rows)
 {
-	int64_t time = 0, stretch[2], before_ns = before(s, rule, utc_ns);
-	int r = before_ns == INT64_MIN ? 0 : store_find(s->db, rule->find, before_ns, &time, 1);
+	uint32_t days = days_of(s, rule);
+	int64_t time = 0, stretch[2], old_ns = utc_ns - days * DAY_NS;
+	int r = days ? store_find(s->db, rule->find, old_ns - old_ns % rule->stretch_ns, &time, 1)
+		     : 0;
 
 	if (r <= 0) {
 		return r;
@@ -247,12 +238,10 @@ static void note(struct store *s, uint64_t rows, int r)
 
 static void begin_pass(struct store *s)
 {
+	static const struct store_ages never;
 	uint64_t period_ms = s->config.keep_ms ? s->config.keep_ms : PERIOD_MS;
-	bool any = s->config.ages.journal_days > 0;
+	bool any = memcmp(&s->config.ages, &never, sizeof(never)) != 0;
 
-	for (unsigned n = 0; n < RULES; n++) {
-		any |= days_of(s, &rules[n]) > 0;
-	}
 	s->keep.rule = 0;
 	s->keep.next_ns = any ? now_mono_ns() + period_ms * 1000000 : UINT64_MAX;
 }

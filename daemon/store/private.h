@@ -126,7 +126,8 @@ struct store_job *store_rows_take(struct store *s);
 void store_rows_put_first(struct store *s, const struct row *row);
 /* Take the job out of the list, answer it with `result`, free it. */
 void store_rows_finish(struct store *s, struct store_job *j, int result);
-void store_rows_count_given_up(struct store *s);
+/* The same, and count it as lost. */
+void store_rows_give_up(struct store *s, struct store_job *j, int result);
 /* The disk refuses the rows: STORE_NOW_OR_NEVER rows are answered, the others kept up to the bound. */
 void store_rows_refuse(struct store *s, int result);
 /* Update the status by the waiting rows. */

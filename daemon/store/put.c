@@ -5,6 +5,7 @@
  */
 #include "daemon/store/private.h"
 
+#include "daemon/core/text.h"
 #include "daemon/time/clock.h"
 
 #define N    ROW_VNULL
@@ -163,7 +164,6 @@ void store_put_words(struct store *s, struct params *params)
 	for (unsigned n = 0; n < params_count(params); n++) {
 		const struct param_kind *k = params_at(params, n)->kind;
 		char key[sizeof(k->section) + 12], words[PARAM_ENUM_MAX * sizeof(k->enum_names[0])];
-		size_t used = 0;
 
 		if (!first_of_kind(params, n)) {
 			continue;
@@ -176,9 +176,10 @@ void store_put_words(struct store *s, struct params *params)
 		if (!param_enum_name(k, 0)) {
 			continue;
 		}
+		words[0] = '\0';
 		for (unsigned value = 0; param_enum_name(k, value); value++) {
-			used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
-						 value ? " " : "", param_enum_name(k, value));
+			text_add(words, sizeof(words), "%s%s", value ? " " : "",
+				 param_enum_name(k, value));
 		}
 		snprintf(key, sizeof(key), "words.%s", k->section);
 		store_put_station(s, key, words);

@@ -47,17 +47,6 @@ static int read_list(struct store_query *r, void **items, size_t *count, size_t 
 	return room < 0 ? (store_query_end(r), room) : store_query_end(r);
 }
 
-static int read_ids(struct store *s, struct store_past *p)
-{
-	struct store_query r =
-		store_query(s->db, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS);
-
-	if (store_query_next(&r)) {
-		p->last_command = (uint64_t)sqlite3_column_int64(r.q, 0);
-	}
-	return store_query_end(&r);
-}
-
 static void sequence_of(sqlite3_stmt *q, void *item)
 {
 	*(struct store_sequence *)item = (struct store_sequence){
@@ -139,9 +128,12 @@ static int read_commands(struct store *s, const char *sql, int64_t limit, struct
 
 static int read_journal(struct store *s, struct store_past *p)
 {
-	int r = read_ids(s, p);
+	int64_t last = 0;
+	int r = store_find(s->db, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS, 0,
+			   &last, 1);
 
-	r = r == 0 ? read_sequences(s, p) : r;
+	p->last_command = (uint64_t)last;
+	r = r >= 0 ? read_sequences(s, p) : r;
 	r = r == 0 ? read_commands(s,
 				   "SELECT * FROM (SELECT " COMMAND_COLUMNS ", 0" NOT_UNDONE
 				   " FROM command"
@@ -260,24 +252,25 @@ int store_read_alive(struct store *s)
 
 static int read_events(struct store *s, struct store_past *p)
 {
-	struct store_query r = store_query(s->db, OPEN_EVENTS);
-	int result;
+	struct store_query q = store_query(s->db, OPEN_EVENTS);
+	int64_t crashed = 0;
+	int r;
 
-	while (p->event_count < STORE_EVENTS_MAX && store_query_next(&r)) {
+	while (p->event_count < STORE_EVENTS_MAX && store_query_next(&q)) {
 		struct store_event *e = &p->events[p->event_count++];
 
-		column_text(r.q, 0, e->code, sizeof(e->code));
-		column_text(r.q, 1, e->object, sizeof(e->object));
+		column_text(q.q, 0, e->code, sizeof(e->code));
+		column_text(q.q, 1, e->object, sizeof(e->object));
 	}
-	result = store_query_end(&r);
-	if (result < 0) {
-		return result;
+	r = store_query_end(&q);
+	if (r == 0) {
+		r = store_find(s->db,
+			       "SELECT code = 'daemon-start' FROM event WHERE code IN"
+			       " ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1",
+			       0, &crashed, 1);
+		p->crashed = crashed;
 	}
-	r = store_query(s->db,
-			"SELECT code = 'daemon-start' FROM event"
-			" WHERE code IN ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1");
-	p->crashed = store_query_next(&r) && sqlite3_column_int(r.q, 0);
-	return store_query_end(&r);
+	return r < 0 ? r : 0;
 }
 
 /* ------------------------------------------------------------------ alarms */

@@ -160,8 +160,9 @@ void store_rows_publish(struct store *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void store_rows_count_given_up(struct store *s)
+void store_rows_give_up(struct store *s, struct store_job *j, int result)
 {
+	store_rows_finish(s, j, result);
 	pthread_mutex_lock(&s->lock);
 	s->status.given_up++;
 	pthread_mutex_unlock(&s->lock);
@@ -185,8 +186,7 @@ void store_rows_refuse(struct store *s, int result)
 	while (s->waiting > s->config.keep_rows) {
 		/* The analyzer does not see that TAILQ_REMOVE moved the head on. */
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-		store_rows_finish(s, TAILQ_FIRST(&s->list), result);
-		store_rows_count_given_up(s);
+		store_rows_give_up(s, TAILQ_FIRST(&s->list), result);
 	}
 	store_rows_publish(s);
 	queue_wake(&s->done);

@@ -362,8 +362,7 @@ static void drain_to_the_end(struct store *s)
 		poll(NULL, 0, 20);
 	}
 	while (s->waiting) {
-		store_rows_finish(s, TAILQ_FIRST(&s->list), -ECANCELED);
-		store_rows_count_given_up(s);
+		store_rows_give_up(s, TAILQ_FIRST(&s->list), -ECANCELED);
 		s->left++;
 	}
 	store_rows_publish(s);
