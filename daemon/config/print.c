@@ -198,10 +198,11 @@ unsigned config_diff(const struct config *before, const struct config *after,
 	unsigned restarts = 0;
 
 	for (const struct section *s = new; s < new + new_count; s++) {
-		const void *base = base_of(s->name, old, old_count);
+		const char *base = base_of(s->name, old, old_count), *now = s->base;
 
 		for (const struct option *o = s->options; has(s, o); o++) {
-			if (!base || !config_value_equal(o, base, s->base)) {
+			/* Strings are padded with zeros, so bytes decide for every type. */
+			if (!base || memcmp(base + o->offset, now + o->offset, o->size) != 0) {
 				each(context, s->name, o->key, !o->live);
 				restarts += !o->live;
 			}

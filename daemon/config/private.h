@@ -48,7 +48,6 @@ int config_value_parse(const struct option *o, const char *text, unsigned instan
 		       struct config_why *why);
 /* As it would be written, such that parsing it yields the same. */
 void config_value_format(const struct option *o, const void *base, char *text, size_t size);
-bool config_value_equal(const struct option *o, const void *a, const void *b);
 /* "8..1600", "yes or no", "rb, ocxo-good, ...": what may stand there. */
 void config_value_range(const struct option *o, char *text, size_t size);
 /* Every option of the table to its default. */

@@ -324,12 +324,6 @@ void config_value_format(const struct option *o, const void *base, char *text, s
 	}
 }
 
-bool config_value_equal(const struct option *o, const void *a, const void *b)
-{
-	/* Strings are padded with zeros, so bytes decide for every type. */
-	return memcmp((const char *)a + o->offset, (const char *)b + o->offset, o->size) == 0;
-}
-
 void config_value_range(const struct option *o, char *text, size_t size)
 {
 	char first[16], last[16];

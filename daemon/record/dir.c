@@ -293,7 +293,6 @@ static int open_segments(struct record_dir *r, const struct record_place *place)
 
 static int open_directory(struct record_dir *r)
 {
-	snprintf(r->path, sizeof(r->path), "%s/%s", r->root, r->spec.name);
 	r->fd = recording_enter(r->root, r->spec.name);
 	return r->fd < 0 ? r->fd : 0;
 }
@@ -306,6 +305,7 @@ static struct record_dir *make(const struct record_place *place, const struct re
 		r->spec = *spec;
 		r->fd = -1;
 		snprintf(r->root, sizeof(r->root), "%s", place->directory);
+		snprintf(r->path, sizeof(r->path), "%s/%s", r->root, spec->name);
 	}
 	return r;
 }
@@ -332,7 +332,6 @@ int record_dir_create(const struct record_place *place, struct record_spec *spec
 		return -ENOMEM;
 	}
 	e = make_directories(r->root);
-	snprintf(r->path, sizeof(r->path), "%s/%s", r->root, spec->name);
 	if (e == 0 && mkdir(r->path, 0750) < 0) {
 		e = -errno;
 	}
