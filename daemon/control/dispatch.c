@@ -53,15 +53,13 @@ static void request_free(struct control_request *rq)
 
 void dispatch_destroy(struct dispatch *d)
 {
-	struct control_request *next;
+	struct control_request *rq;
 
 	if (!d) {
 		return;
 	}
-	for (struct control_request *rq = LIST_FIRST(&d->orphans); rq; rq = next) {
-		next = LIST_NEXT(rq, link);
-		json_decref(rq->id);
-		free(rq);
+	while ((rq = LIST_FIRST(&d->orphans))) {
+		request_free(rq);
 	}
 	free(d);
 }

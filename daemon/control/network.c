@@ -359,29 +359,23 @@ static void take(struct network *n, zmq_msg_t *id, zmq_msg_t *body, bool one_fra
 static bool receive(struct network *n)
 {
 	zmq_msg_t id, body, rest;
-	bool more, one_frame = true;
+	bool any, more;
 
 	zmq_msg_init(&id);
-	if (zmq_msg_recv(&id, n->router, ZMQ_DONTWAIT) < 0) {
-		zmq_msg_close(&id);
-		return false;
-	}
 	zmq_msg_init(&body);
-	more = zmq_msg_more(&id) && zmq_msg_recv(&body, n->router, ZMQ_DONTWAIT) >= 0;
-	while (more && zmq_msg_more(&body) && one_frame) {
-		one_frame = false;
-		zmq_msg_init(&rest);
-		while (zmq_msg_recv(&rest, n->router, ZMQ_DONTWAIT) >= 0 && zmq_msg_more(&rest)) {
-			/* whatever it is */
+	zmq_msg_init(&rest);
+	any = zmq_msg_recv(&id, n->router, ZMQ_DONTWAIT) >= 0;
+	if (any && zmq_msg_more(&id) && zmq_msg_recv(&body, n->router, ZMQ_DONTWAIT) >= 0) {
+		more = zmq_msg_more(&body);
+		while (more && zmq_msg_recv(&rest, n->router, ZMQ_DONTWAIT) >= 0) {
+			more = zmq_msg_more(&rest); /* whatever it is */
 		}
-		zmq_msg_close(&rest);
+		take(n, &id, &body, !zmq_msg_more(&body));
 	}
-	if (more) {
-		take(n, &id, &body, one_frame);
-	}
+	zmq_msg_close(&rest);
 	zmq_msg_close(&body);
 	zmq_msg_close(&id);
-	return true;
+	return any;
 }
 
 /* --- the loop --- */
@@ -526,17 +520,6 @@ static int open_doors(struct network *n)
 	return r ? r : door_open(&door, &n->door);
 }
 
-static int bind_there(struct network *n, const struct network_config *config,
-		      struct sc_error *error)
-{
-	int r = door_bind(n->door, config->endpoint);
-
-	return r == 0 ? 0
-		      : sc_fail(error, r, "endpoint",
-				"Give it as tcp://ADDRESS:PORT, an address of this machine",
-				"[network] endpoint %s: %s", config->endpoint, strerror(-r));
-}
-
 int network_open(struct event_base *base, const struct network_config *config,
 		 const struct access_list *list, struct dispatch *dispatch,
 		 struct network **ret_network, struct sc_error *error)
@@ -571,8 +554,14 @@ int network_open(struct event_base *base, const struct network_config *config,
 	if (r < 0) {
 		sc_fail(error, r, "zeromq", "", "the network's control server: %s",
 			zmq_strerror(-r));
+	} else {
+		r = door_bind(n->door, config->endpoint);
+		if (r < 0) {
+			sc_fail(error, r, "endpoint",
+				"Give it as tcp://ADDRESS:PORT, an address of this machine",
+				"[network] endpoint %s: %s", config->endpoint, strerror(-r));
+		}
 	}
-	r = r ? r : bind_there(n, config, error);
 	r = r ? r : add_events(n);
 	if (r < 0) {
 		network_close(n);

@@ -226,9 +226,8 @@ static void make_room(struct emergency *j, bool folding)
 
 int emergency_put(struct emergency *j, const struct row *row)
 {
-	bool there;
+	bool there = append(active(j), row);
 
-	there = append(active(j), row);
 	for (unsigned folding = 0; !there && folding < 2; folding++) {
 		make_room(j, folding);
 		there = append(active(j), row);

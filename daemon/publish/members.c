@@ -8,6 +8,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "daemon/core/text.h"
 #include "daemon/publish/hello.h"
 #include "daemon/publish/private.h"
 
@@ -43,10 +44,7 @@ static void refuse_hello(struct publisher *p, const struct peer *from, int error
 	case -ENOENT:
 		snprintf(hint, sizeof(hint), "groups of this daemon:");
 		for (unsigned i = 0; i < p->reserved_groups; i++) {
-			size_t used = strlen(hint);
-
-			snprintf(hint + used, sizeof(hint) - used, " %.32s",
-				 p->counters.group[i].name);
+			text_add(hint, sizeof(hint), " %.32s", p->counters.group[i].name);
 		}
 		refuse(p, from, "no-such-group", hint, 0);
 		break;

@@ -252,11 +252,6 @@ struct door *monitors_door(struct monitors *m)
 	return m->door;
 }
 
-const char *monitors_endpoint(const struct monitors *m)
-{
-	return door_endpoint(m->door);
-}
-
 /* ---- life ---- */
 
 /* A monitor says what it wants and then nothing: all that it sends is counted (door.h), so whether it is there is

@@ -39,7 +39,6 @@ struct monitors_status {
 int monitors_start(const struct monitors_config *config, struct monitors **ret_monitors);
 /* Cuts all connections and ends the thread. NULL is fine. */
 void monitors_stop(struct monitors *m);
-const char *monitors_endpoint(const struct monitors *m);
 struct door *monitors_door(struct monitors *m);
 
 /* The following functions belong to the publisher's thread; none of them waits. */

@@ -446,7 +446,7 @@ static int start_monitors(struct publisher *p, const struct publisher_config *co
 	r = monitors_start(&monitors, &p->monitors);
 	if (r == 0) {
 		snprintf(p->monitor_endpoint, sizeof(p->monitor_endpoint), "%s",
-			 monitors_endpoint(p->monitors));
+			 door_endpoint(monitors_door(p->monitors)));
 	}
 	return r;
 }

@@ -47,7 +47,7 @@ static void *subscriber(void)
 
 	zmq_setsockopt(s, ZMQ_LINGER, &zero, sizeof(zero));
 	zmq_setsockopt(s, ZMQ_RCVTIMEO, &patience, sizeof(patience));
-	assert_int_equal(zmq_connect(s, monitors_endpoint(m)), 0);
+	assert_int_equal(zmq_connect(s, door_endpoint(monitors_door(m))), 0);
 	return s;
 }
 
@@ -380,7 +380,8 @@ static void wait_for_bad(uint64_t count)
 
 static void test_what_is_no_topic_is_counted(void **state)
 {
-	uint16_t port = (uint16_t)strtoul(strrchr(monitors_endpoint(m), ':') + 1, NULL, 10);
+	uint16_t port =
+		(uint16_t)strtoul(strrchr(door_endpoint(monitors_door(m)), ':') + 1, NULL, 10);
 	int fd = zmtp_connect(port);
 
 	zmtp_shake_hands_as(fd, "SUB");
@@ -443,7 +444,8 @@ static void test_it_sleeps_when_there_is_nothing(void **state)
 /* The seconds are counted by who calls: ten looks are no ten seconds. */
 static void test_the_door_counts_seconds(void **state)
 {
-	uint16_t port = (uint16_t)strtoul(strrchr(monitors_endpoint(m), ':') + 1, NULL, 10);
+	uint16_t port =
+		(uint16_t)strtoul(strrchr(door_endpoint(monitors_door(m)), ':') + 1, NULL, 10);
 	uint64_t end_ns = now_mono_ns() + PATIENCE_NS;
 	int fd = zmtp_connect(port); /* and says nothing */
 	uint64_t refused = 0;
@@ -475,7 +477,8 @@ static void test_the_door_counts_seconds(void **state)
 static void test_the_door_looks_each_time(void **state)
 {
 	static const uint8_t word[60] = {2}; /* no topic */
-	uint16_t port = (uint16_t)strtoul(strrchr(monitors_endpoint(m), ':') + 1, NULL, 10);
+	uint16_t port =
+		(uint16_t)strtoul(strrchr(door_endpoint(monitors_door(m)), ':') + 1, NULL, 10);
 	uint64_t now = now_mono_ns() + PATIENCE_NS, count;
 	int fd = zmtp_connect(port);
 
