@@ -5,7 +5,7 @@
  *
  * A separate thread owns the sockets. The publisher passes it blocks of stream pmt without a copy: hits are
  * written from the block's memory directly to the socket, and the block is returned with its outcome
- * (line.h). A block that is written to the socket counts as delivered; the state of TCP is not known.
+ * (line.h). A block that is written to the socket counts as delivered; the state of TCP is unknown.
  *
  *   publisher --feed_offer()--> [queue] --> line of the link --sendmsg()--> readers
  *       ^---------feed_take()-- [queue] <--settled--'

@@ -403,12 +403,12 @@ static void take_up_let_go(struct record_dir *r)
 {
 	json_t *j = read_passport(r->root, r->spec.name);
 	const json_t *n = json_object_get(j, "let_go_frames");
-	const bool told = json_is_integer(n);
+	const bool counted = json_is_integer(n);
 
-	r->let_go_before = told ? (uint64_t)json_integer_value(n) : 0;
-	r->let_go_at_least = !told || !json_is_false(json_object_get(j, "let_go_at_least"));
+	r->let_go_before = counted ? (uint64_t)json_integer_value(n) : 0;
+	r->let_go_at_least = !counted || !json_is_false(json_object_get(j, "let_go_at_least"));
 	json_decref(j);
-	if (told && write_passport(r) < 0) {
+	if (counted && write_passport(r) < 0) {
 		r->let_go_at_least = true; /* the disk refuses: this will end soon */
 	}
 }

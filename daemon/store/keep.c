@@ -253,17 +253,17 @@ static int64_t utc_ns(const struct store *s)
 
 void store_keep_start(struct store *s)
 {
-	s->keep.begun_utc_ns = utc_ns(s);
-	s->keep.begun_mono_ns = now_mono_ns();
+	s->keep.start_utc_ns = utc_ns(s);
+	s->keep.start_mono_ns = now_mono_ns();
 	begin_pass(s);
 }
 
 /* Whether rows may be rolled up and deleted by this clock. */
 static bool clock_is_right(struct store *s, int64_t *ret_utc_ns)
 {
-	int64_t utc = utc_ns(s), begun = s->keep.begun_utc_ns, alive = s->keep.alive_ns;
-	int64_t moved = utc - begun - (int64_t)(now_mono_ns() - s->keep.begun_mono_ns);
-	int64_t off = alive ? begun - alive : 0;
+	int64_t utc = utc_ns(s), start = s->keep.start_utc_ns, alive = s->keep.alive_ns;
+	int64_t moved = utc - start - (int64_t)(now_mono_ns() - s->keep.start_mono_ns);
+	int64_t off = alive ? start - alive : 0;
 	bool right = llabs(moved) < CLOCK_MOVED_NS && llabs(off) < CLOCK_OFF_NS;
 
 	*ret_utc_ns = utc;

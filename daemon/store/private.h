@@ -38,8 +38,8 @@ struct store_job {
 	struct row row;
 };
 
-/* A start of DMA, as this daemon was told of it. */
-struct store_beginning {
+/* A start of DMA of this daemon. */
+struct store_dma_start {
 	unsigned link;
 	uint32_t dma_epoch, serial, board_boot;
 	bool taken_over;
@@ -50,11 +50,11 @@ struct store_beginning {
 /* The newest start of DMA of a link and the session it belongs to; 0: none yet. */
 struct store_dma {
 	uint32_t session, dma_epoch;
-	bool told;		     /* by this daemon: what was before it is over ... */
-	struct store_beginning last; /* ... as it was told, for another file */
+	bool seen;		     /* by this daemon: what was before it is over ... */
+	struct store_dma_start last; /* ... for another file */
 };
 
-#define STORE_LATER 0x80000000u /* + place in the beginnings: stands for a session */
+#define STORE_LATER 0x80000000u /* + place in store.starts: a placeholder for a session */
 
 struct store_sessions {
 	uint32_t newest;
@@ -95,9 +95,9 @@ struct store {
 	struct {
 		uint64_t next_ns; /* monotonic; UINT64_MAX: never */
 		unsigned rule;	  /* the pass is at this one */
-		/* Both clocks when the thread began; the previous daemon's last sign of life, 0: unknown. */
-		int64_t begun_utc_ns, alive_ns;
-		uint64_t begun_mono_ns;
+		/* Both clocks when the thread started; the previous daemon's last sign of life, 0: unknown. */
+		int64_t start_utc_ns, alive_ns;
+		uint64_t start_mono_ns;
 		bool clock_wrong; /* in the status */
 		char why[320];	  /* the archive failed last */
 	} keep;
@@ -106,9 +106,9 @@ struct store {
 	struct store_status status;
 	struct store_past *past; /* not yet taken */
 	struct store_sessions sessions;
-	bool sessions_known; /* a file has been open: no beginning is added any more */
-	struct store_beginning *beginnings;
-	size_t beginning_count, beginning_room;
+	bool sessions_known; /* a file has been open: no start is added any more */
+	struct store_dma_start *starts;
+	size_t start_count, start_room;
 	uint64_t oldest_ns; /* when the oldest waiting row was queued; 0: none waits */
 	uint64_t finished_seen;
 };
@@ -200,7 +200,7 @@ int store_read_past(struct store *s, struct store_past **ret_past);
 	" AND d.ended IS NOT NULL))"
 
 /* sessions.c */
-/* The file is open, its past is read: sets the sessions of what began while no file was open. */
+/* The file is open, its past is read: sets the sessions of starts of DMA while no file was open. */
 void store_adopt(struct store *s, const struct store_sessions *known, struct store_past *past);
 /* Replaces a placeholder in the row by its session. */
 void store_settle_session(struct store *s, struct row *row);

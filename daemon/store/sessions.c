@@ -8,57 +8,57 @@
 #include <stdlib.h>
 
 /* Sets the session of a start of DMA. True: it is a new one, and has no row in the file yet. */
-static bool settle(struct store_sessions *k, struct store_beginning *b)
+static bool settle(struct store_sessions *k, struct store_dma_start *b)
 {
 	struct store_dma *d = &k->dma[b->link];
 	bool is_new = !b->taken_over || d->dma_epoch != b->dma_epoch;
 
 	if (is_new) { /* else its ring lived on: the same DMA */
 		if (d->session == k->newest && b->dma_epoch <= d->dma_epoch) {
-			k->newest++; /* the board has begun counting again */
+			k->newest++; /* the board counts from 1 again */
 		}
 		d->session = k->newest;
 		d->dma_epoch = b->dma_epoch;
 	}
 	b->session = d->session;
-	d->told = true;
+	d->seen = true;
 	d->last = *b;
 	return is_new;
 }
 
-static void dma_row(struct row *row, const struct store_beginning *b)
+static void dma_row(struct row *row, const struct store_dma_start *b)
 {
 	row_make(row, ROW_DMA, ROW_VI(b->session), ROW_VI(b->link), ROW_VI(b->dma_epoch),
 		 ROW_VI(b->utc_ns), ROW_VI(b->serial), ROW_VI(b->board_boot));
 }
 
 /* What a daemon before us left open of other starts of DMA than this one will not be settled any more. */
-static void over_row(struct row *row, const struct store_beginning *b)
+static void over_row(struct row *row, const struct store_dma_start *b)
 {
 	row_make(row, ROW_DMA_OVER, ROW_VI(b->session), ROW_VI(b->link), ROW_VI(b->dma_epoch));
 }
 
-/* Out of memory: the rows of this beginning go with those of the last one. */
-static uint32_t begin_later(struct store *s, const struct store_beginning *b)
+/* The placeholder of its session. Out of memory: its rows go with those of the last start. */
+static uint32_t start_later(struct store *s, const struct store_dma_start *b)
 {
-	if (s->beginning_count == s->beginning_room) {
-		size_t room = s->beginning_room ? 2 * s->beginning_room : 16;
-		void *more = realloc(s->beginnings, room * sizeof(*s->beginnings));
+	if (s->start_count == s->start_room) {
+		size_t room = s->start_room ? 2 * s->start_room : 16;
+		void *more = realloc(s->starts, room * sizeof(*s->starts));
 
 		if (!more) {
-			return STORE_LATER + (uint32_t)s->beginning_count - 1;
+			return STORE_LATER + (uint32_t)s->start_count - 1;
 		}
-		s->beginnings = more;
-		s->beginning_room = room;
+		s->starts = more;
+		s->start_room = room;
 	}
-	s->beginnings[s->beginning_count] = *b;
-	return STORE_LATER + (uint32_t)s->beginning_count++;
+	s->starts[s->start_count] = *b;
+	return STORE_LATER + (uint32_t)s->start_count++;
 }
 
 uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool taken_over,
 		       uint32_t serial, uint32_t board_boot, int64_t utc_ns)
 {
-	struct store_beginning b = {.link = link % NANET3_LINKS,
+	struct store_dma_start b = {.link = link % NANET3_LINKS,
 				    .dma_epoch = dma_epoch,
 				    .serial = serial,
 				    .board_boot = board_boot,
@@ -69,11 +69,11 @@ uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool 
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->sessions_known) {
-		b.session = begin_later(s, &b);
+		b.session = start_later(s, &b);
 		pthread_mutex_unlock(&s->lock);
 		return b.session;
 	}
-	first = !s->sessions.dma[b.link].told;
+	first = !s->sessions.dma[b.link].seen;
 	is_new = settle(&s->sessions, &b);
 	pthread_mutex_unlock(&s->lock);
 	if (is_new) {
@@ -92,39 +92,39 @@ void store_settle_session(struct store *s, struct row *row)
 	struct row_value *v = &row->values[0];
 
 	if ((row->id == ROW_LEDGER_LINK || row->id == ROW_LEDGER_STREAM || row->id == ROW_LOSS) &&
-	    v->i >= STORE_LATER && (size_t)(v->i - STORE_LATER) < s->beginning_count) {
-		v->i = s->beginnings[v->i - STORE_LATER].session;
+	    v->i >= STORE_LATER && (size_t)(v->i - STORE_LATER) < s->start_count) {
+		v->i = s->starts[v->i - STORE_LATER].session;
 	}
 }
 
 /* Our starts of DMA for a file that may not have them, before all rows that name their sessions. */
-static void tell_again(struct store *s)
+static void put_starts_again(struct store *s)
 {
 	struct row row;
 
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (s->sessions.dma[link].told) {
+		if (s->sessions.dma[link].seen) {
 			dma_row(&row, &s->sessions.dma[link].last);
 			store_rows_put_first(s, &row);
 		}
 	}
 }
 
-/* What began while there was no file, in its order. */
-static void settle_beginnings(struct store *s)
+/* The starts of DMA while there was no file, in their order. */
+static void settle_starts(struct store *s)
 {
 	bool seen[NANET3_LINKS] = {false};
 	struct row row;
 
-	for (size_t n = 0; n < s->beginning_count; n++) {
-		settle(&s->sessions, &s->beginnings[n]);
+	for (size_t n = 0; n < s->start_count; n++) {
+		settle(&s->sessions, &s->starts[n]);
 	}
-	for (size_t n = s->beginning_count; n > 0; n--) { /* each before the one put last */
-		dma_row(&row, &s->beginnings[n - 1]);
+	for (size_t n = s->start_count; n > 0; n--) { /* each before the one put last */
+		dma_row(&row, &s->starts[n - 1]);
 		store_rows_put_first(s, &row);
 	}
-	for (size_t n = 0; n < s->beginning_count; n++) {
-		const struct store_beginning *b = &s->beginnings[n];
+	for (size_t n = 0; n < s->start_count; n++) {
+		const struct store_dma_start *b = &s->starts[n];
 
 		if (!seen[b->link]) {
 			seen[b->link] = true;
@@ -144,10 +144,10 @@ void store_adopt(struct store *s, const struct store_sessions *known, struct sto
 		if (known->newest > s->sessions.newest) {
 			s->sessions.newest = known->newest;
 		}
-		tell_again(s);
+		put_starts_again(s);
 	} else {
 		s->sessions = *known;
-		settle_beginnings(s);
+		settle_starts(s);
 		s->sessions_known = true;
 	}
 	pthread_mutex_unlock(&s->lock);

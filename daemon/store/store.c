@@ -427,7 +427,7 @@ void store_destroy(struct store *s)
 	store_rows_drop(s);
 	store_file_close(s);
 	store_past_free(s->past);
-	free(s->beginnings);
+	free(s->starts);
 	free(s->path);
 	queue_fini(&s->jobs);
 	queue_fini(&s->done);

@@ -182,7 +182,7 @@ uint32_t store_session(struct store *s, unsigned link, uint32_t dma_epoch, bool 
  */
 
 /* A second of a link, open or closed: replaces the row of the same session, epoch, link and second. tai_ns:
- * of its first frame by its label; FCM_NO_TAI: not known, what the row had stays. */
+ * of its first frame by its label; FCM_NO_TAI: unknown, what the row had stays. */
 int store_put_link_row(struct store *s, uint32_t session, const struct ledger_link_row *row,
 		       int64_t tai_ns, int64_t utc_ns, uint64_t cookie, unsigned flags);
 /* The same of a stream and a group. */
