@@ -299,9 +299,10 @@ static int start_control(struct station *s)
 		return station_blame_config(s, r);
 	}
 	warn_of_experts(s, &groups);
-	s->desk = dispatch_create(station_op_tables, &operations, station_refused);
-	r = s->desk ? control_open(s->base, s->config.control.socket, &groups, s->desk, &s->control)
-		    : -ENOMEM;
+	s->dispatch = dispatch_create(station_op_tables, &operations, station_refused);
+	r = s->dispatch ? control_open(s->base, s->config.control.socket, &groups, s->dispatch,
+				       &s->control)
+			: -ENOMEM;
 	if (r < 0) {
 		log_error("control", "%s: %s: [control] in %s", s->config.control.socket,
 			  control_trouble(r), s->config_path);
@@ -343,7 +344,7 @@ static int start_operations(struct station *s)
 		.judge = s->judge,
 		.recorder = s->recorder,
 		.publisher = s->publisher,
-		.desk = s->desk,
+		.dispatch = s->dispatch,
 		.control = s->control,
 		.network = s->network,
 	};
@@ -591,7 +592,7 @@ static void stop(struct station *s)
 	view_stop(s);
 	network_close(s->network);
 	control_close(s->control);
-	dispatch_destroy(s->desk);
+	dispatch_destroy(s->dispatch);
 	timing_stop(s);
 	links_stop(s);
 	if (s->store) {

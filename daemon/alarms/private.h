@@ -32,7 +32,7 @@ struct judge {
 		dropped[GROUPS_MAX];		      /* by enum tdm_loss, enum outcome */
 	struct overflow_floor overflow[NANET3_LINKS]; /* hits lost in the modules */
 	struct member_events members;
-	struct told_count namesakes, readers_refused, readers_dropped[NANET3_LINKS];
+	struct reported_count namesakes, readers_refused, readers_dropped[NANET3_LINKS];
 	uint64_t disconnected[GROUPS_MAX]; /* members, as last reported */
 };
 

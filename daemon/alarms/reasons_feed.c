@@ -77,7 +77,7 @@ void reasons_feed(struct judge *j)
 static void refused_news(struct judge *j)
 {
 	const struct feed_status *f = &j->v->publisher->feed;
-	uint64_t more = told_news(&j->readers_refused, f->refused, j->v->now_ns);
+	uint64_t more = reported_growth(&j->readers_refused, f->refused, j->v->now_ns);
 	char text[200];
 
 	if (more == 0) {
@@ -112,8 +112,8 @@ void events_feed(struct judge *j)
 
 	refused_news(j);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		uint64_t more =
-			told_news(&j->readers_dropped[link], f->dropped_of[link], j->v->now_ns);
+		uint64_t more = reported_growth(&j->readers_dropped[link], f->dropped_of[link],
+						j->v->now_ns);
 
 		if (more) {
 			dropped_news(j, &f->last_gone[link], more);

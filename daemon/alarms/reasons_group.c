@@ -155,7 +155,7 @@ static void members_news(struct judge *j)
 static void namesake_news(struct judge *j)
 {
 	const struct publisher_namesake *n = &j->v->publisher->namesake;
-	uint64_t more = told_news(&j->namesakes, n->count, j->v->now_ns);
+	uint64_t more = reported_growth(&j->namesakes, n->count, j->v->now_ns);
 	char text[400];
 
 	if (more == 0) {

@@ -55,7 +55,7 @@ struct network_client {
 struct logins {
 	uint64_t count;
 	char address[DOOR_ADDRESS_MAX]; /* of the last */
-	struct told_count told;
+	struct reported_count reported;
 };
 
 struct network {
@@ -453,10 +453,10 @@ static int set_limits(void *router, const char *endpoint)
 			       MESSAGE_MAX + MESSAGE_MARGIN);
 }
 
-static void tell_logins(struct network *n, const struct access_key *key)
+static void report_logins(struct network *n, const struct access_key *key)
 {
 	struct logins *l = &n->logins[key - n->list.key];
-	uint64_t more = told_news(&l->told, l->count, now_mono_ns());
+	uint64_t more = reported_growth(&l->reported, l->count, now_mono_ns());
 
 	if (more && n->config.login) {
 		n->config.login(n->config.login_context, key, l->address, more);
@@ -468,12 +468,12 @@ static void note_login(struct network *n, const struct access_key *key, const ch
 	struct logins *l = &n->logins[key - n->list.key];
 
 	if (strcmp(l->address, address) != 0) {
-		tell_logins(n, key); /* what is left of the other address */
-		l->told.at_ns = 0;
+		report_logins(n, key); /* those from the other address */
+		l->reported.at_ns = 0;
 		snprintf(l->address, sizeof(l->address), "%s", address);
 	}
 	l->count++;
-	tell_logins(n, key);
+	report_logins(n, key);
 }
 
 /* A message without the name of a key in the list is served nothing. */
@@ -603,7 +603,7 @@ void network_tend(struct network *n)
 {
 	door_second(n->door);
 	for (unsigned i = 0; i < n->list.count; i++) {
-		tell_logins(n, &n->list.key[i]);
+		report_logins(n, &n->list.key[i]);
 	}
 	look_again(n);
 }

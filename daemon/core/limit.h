@@ -27,22 +27,22 @@ static inline bool bucket_take(struct bucket *b, double rate, double burst, uint
 	return true;
 }
 
-#define TOLD_AGAIN_NS 60000000000ull
+#define REPORT_AGAIN_NS 60000000000ull
 
-struct told_count {
+struct reported_count {
 	uint64_t count, at_ns; /* as last reported; 0: never */
 };
 
 /* By how much `count` has grown since the last report, if a report is allowed at `now_ns`
  * (CLOCK_MONOTONIC); else 0. */
-static inline uint64_t told_news(struct told_count *t, uint64_t count, uint64_t now_ns)
+static inline uint64_t reported_growth(struct reported_count *r, uint64_t count, uint64_t now_ns)
 {
-	uint64_t more = count - t->count;
+	uint64_t more = count - r->count;
 
-	if (more == 0 || (t->at_ns && now_ns - t->at_ns < TOLD_AGAIN_NS)) {
+	if (more == 0 || (r->at_ns && now_ns - r->at_ns < REPORT_AGAIN_NS)) {
 		return 0;
 	}
-	t->count = count;
-	t->at_ns = now_ns;
+	r->count = count;
+	r->at_ns = now_ns;
 	return more;
 }

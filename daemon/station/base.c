@@ -80,7 +80,7 @@ void station_tell(struct control_request *rq, int r, json_t *result, const char 
 			     "narrow it: a later --since, one --link, a smaller --limit; it reads "
 			     "the database by itself where it may",
 			     control_detail(DETAIL_TOO_MUCH),
-			     "%s: that is more than the daemon reads while all else waits", what);
+			     "%s: query too large for the running daemon", what);
 	} else {
 		control_fail(rq, "internal", "journalctl -u fcm-server@N", NULL,
 			     "%s: the database says: %s", what, strerror(-r));

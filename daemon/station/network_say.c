@@ -46,7 +46,7 @@ int network_start(struct station *s)
 	if (!*c.endpoint) {
 		return 0;
 	}
-	r = network_open(s->base, &c, &s->access_list, s->desk, &s->network, &error);
+	r = network_open(s->base, &c, &s->access_list, s->dispatch, &s->network, &error);
 	if (r < 0) {
 		log_error("network", "%s. %s: [network] in %s", error.message, error.hint,
 			  s->config_path);
@@ -67,11 +67,11 @@ void network_allow_keys(struct station *s)
 
 /* --- who was refused --- */
 
-static void tell_refused(struct station *s, struct told_count *told, const char *code,
+static void tell_refused(struct station *s, struct reported_count *reported, const char *code,
 			 const char *object, const struct door_status *v)
 {
 	char text[300];
-	uint64_t more = told_news(told, v->refused, now_mono_ns());
+	uint64_t more = reported_growth(reported, v->refused, now_mono_ns());
 
 	if (more == 0) {
 		return;
@@ -90,7 +90,8 @@ static void tell_refused(struct station *s, struct told_count *told, const char 
 
 static void tell_requests(struct station *s)
 {
-	uint64_t more = told_news(&s->access.requests, dispatch_refused(s->desk), now_mono_ns());
+	uint64_t more =
+		reported_growth(&s->access.requests, dispatch_refused(s->dispatch), now_mono_ns());
 	char text[480];
 
 	if (more == 0) {
@@ -111,7 +112,7 @@ static void tell_strangers(struct station *s)
 	uint64_t more;
 
 	control_get_stats(s->control, &v);
-	more = told_news(&s->access.strangers, v.strangers, now_mono_ns());
+	more = reported_growth(&s->access.strangers, v.strangers, now_mono_ns());
 	if (more == 0) {
 		return;
 	}

@@ -78,8 +78,8 @@ struct lifecycle {
 
 /* Who may not, and tried. */
 struct access_news {
-	struct told_count control, reserved, monitors; /* connections */
-	struct told_count requests, strangers;
+	struct reported_count control, reserved, monitors; /* connections */
+	struct reported_count requests, strangers;
 	char origin[80], text[320]; /* of the last request that its peer's role did not allow */
 };
 
@@ -136,7 +136,7 @@ struct station {
 	bool journal_away;	     /* it cannot be opened, and this has been logged */
 
 	/* control */
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	struct control *control;
 	struct network *network;	  /* NULL: not configured */
 	struct access_list access_list;	  /* empty where no door asks for keys */
