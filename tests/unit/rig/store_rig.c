@@ -108,27 +108,33 @@ int64_t store_rig_number(const struct store_rig *r, const char *sql)
 	return number;
 }
 
-char *store_rig_migration(const char *directory, unsigned number)
+char *store_rig_text(const char *path)
 {
-	struct dirent *entry;
-	char prefix[8], path[300], *text = calloc(1, 65536);
-	DIR *dir = opendir(directory);
-	FILE *f = NULL;
+	char *text = calloc(1, 65536);
+	FILE *f = fopen(path, "r");
 
-	assert_non_null(dir);
 	assert_non_null(text);
-	snprintf(prefix, sizeof(prefix), "%04u_", number);
-	while (!f && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, prefix, 5) == 0) {
-			snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
-			f = fopen(path, "r");
-		}
-	}
-	closedir(dir);
 	assert_non_null(f);
 	assert_true(fread(text, 1, 65535, f) > 0);
 	fclose(f);
 	return text;
+}
+
+char *store_rig_migration(const char *directory, unsigned number)
+{
+	struct dirent *entry;
+	char prefix[8], path[300] = "";
+	DIR *dir = opendir(directory);
+
+	assert_non_null(dir);
+	snprintf(prefix, sizeof(prefix), "%04u_", number);
+	while (!path[0] && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, prefix, 5) == 0) {
+			snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+		}
+	}
+	closedir(dir);
+	return store_rig_text(path);
 }
 
 void store_rig_sql(sqlite3 *db, const char *sql)

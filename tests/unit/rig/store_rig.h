@@ -31,7 +31,9 @@ int64_t store_rig_number(const struct store_rig *r, const char *sql);
 void store_rig_sql(struct sqlite3 *db, const char *sql);
 /* The same on a connection of its own. */
 void store_rig_run(const char *path, const char *sql);
-/* DIRECTORY/NNNN_*.sql as text, to be freed. */
+/* A file of less than 64 KiB as text, to be freed. */
+char *store_rig_text(const char *path);
+/* DIRECTORY/NNNN_*.sql. */
 char *store_rig_migration(const char *directory, unsigned number);
 
 /* A command row: QUEUED, set of floor3.om2.hv to 1450 V. */

@@ -1,0 +1,521 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+-- The database as fcm-server 0.2.0 wrote it: 55 s of a station of `make run` with a tripped module, .dump of a part of
+-- its rows. Never made again: what later versions must be able to read.
+PRAGMA application_id = 0x46434d01;
+PRAGMA user_version = 1;
+BEGIN TRANSACTION;
+CREATE TABLE alarm (
+	object TEXT NOT NULL,
+	code TEXT NOT NULL,
+	state TEXT NOT NULL,            -- "raised", "latched"; "over": cleared, here because it is paused
+	level INTEGER NOT NULL,         -- 0 none, 1 warning, 2 alarm; the last one
+	highest INTEGER NOT NULL,       -- since it was raised
+	latch INTEGER NOT NULL,         -- 1: it stays until it is acknowledged
+	parts INTEGER NOT NULL,         -- bits: parts of the object, numbered by the object
+	count INTEGER NOT NULL,         -- how often it was raised
+	since INTEGER NOT NULL,         -- when it was raised
+	ended INTEGER,                  -- latched: when it cleared
+	text TEXT NOT NULL,
+	action TEXT NOT NULL,
+	acknowledged INTEGER,           -- when; NULL: it is not
+	ack_who TEXT,
+	ack_origin TEXT,
+	ack_text TEXT,
+	paused INTEGER,                 -- when; NULL: it is not
+	paused_until INTEGER,
+	paused_level INTEGER,           -- the pause covers levels up to this one
+	pause_who TEXT,
+	pause_origin TEXT,
+	pause_reason TEXT,
+	PRIMARY KEY (object, code)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "alarm" VALUES('tower1.floor4','hv-trip','raised',2,2,0,16,1,1795634126216195525,NULL,'the high voltage has tripped on over-current and is off: om4','Find the cause (light? HV too high?). Lower it first if need be: fcmctl set floor4.om4.hv VOLTS; it stays off. Then fcmctl action floor4.om4.clear_trip, and the HV ramps to what is set',1795634147430867796,'root','local','golden',NULL,0,0,'','','');
+CREATE TABLE clock_event (
+	time INTEGER NOT NULL,
+	state TEXT NOT NULL,
+	source TEXT NOT NULL,
+	uncertainty_ns INTEGER,
+	time_epoch INTEGER NOT NULL,
+	reason TEXT
+) STRICT;
+INSERT INTO "clock_event" VALUES(1795634122015829004,'acquiring','none',NULL,0,'labels are being compared; gpsd has just answered');
+INSERT INTO "clock_event" VALUES(1795634125115647044,'locked','gpsd',50,1,'gpsd and PPS agree with the board''s count');
+CREATE TABLE command (
+	id INTEGER PRIMARY KEY,
+	client_id TEXT UNIQUE CHECK (length(CAST(client_id AS BLOB)) < 96), -- from the client: a repeated request has the same
+	time INTEGER NOT NULL,
+	who TEXT NOT NULL CHECK (length(CAST(who AS BLOB)) < 96),
+	uid INTEGER,
+	pid INTEGER,
+	origin TEXT CHECK (length(CAST(origin AS BLOB)) < 128), -- "local", "curve:KEY"
+	reason TEXT CHECK (length(CAST(reason AS BLOB)) < 433), -- of the client (400 bytes), behind "safe N: "
+	link INTEGER,
+	tower INTEGER,
+	floor INTEGER,
+	parameter TEXT NOT NULL,        -- full name: tower1.floor3.om2.hv
+	op TEXT NOT NULL,               -- "set", "action"
+	old_value REAL,
+	new_value REAL,
+	unit TEXT,
+	sequence INTEGER,               -- of its word on this floor; NULL: refused before it had one
+	boot INTEGER,                   -- boot count of the FCM when it was first sent
+	state TEXT NOT NULL,
+	detail TEXT,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	ended INTEGER                   -- NULL: open
+) STRICT;
+INSERT INTO "command" VALUES(1,'fcmctl-2033-4fe2099b908c0f1f',1795634139423358969,'root',0,2033,'local','golden',0,1,1,'tower1.floor1.om1.hv','set',1399.6,1200.0,'V',283,29,'DONE','read-back 1200.3 V',1,1795634141468663922);
+INSERT INTO "command" VALUES(2,'20261125T191542-154be802.1.0.1',1795634142437154713,'root',0,2049,'local','batch standard input',2,1,3,'tower1.floor3.om1.hv','set',1399.6,900.0,'V',344,15,'DONE','read-back 901.9 V',1,1795634147421393970);
+INSERT INTO "command" VALUES(3,'fcmctl-2062-7c26247018b2f5ad!3',1795634147436652712,'root',0,2062,'local',NULL,0,1,1,'tower1.floor1.om2.hv','set',1399.2,9000.0,'V',NULL,NULL,'REFUSED','tower1.floor1.om2.hv = 9000.0 V is outside its hardware''s range 0.0..2000.0 V',0,1795634147436652712);
+CREATE TABLE dma (
+	session INTEGER NOT NULL,
+	link INTEGER NOT NULL,
+	dma_epoch INTEGER NOT NULL,
+	begun INTEGER NOT NULL,         -- when a daemon first saw it
+	serial INTEGER,
+	board_boot INTEGER,
+	PRIMARY KEY (session, link, dma_epoch)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "dma" VALUES(1,0,1,1795634121617652631,1000,1);
+INSERT INTO "dma" VALUES(1,1,1,1795634121617693792,1000,1);
+INSERT INTO "dma" VALUES(1,2,1,1795634121617699230,1000,1);
+INSERT INTO "dma" VALUES(1,3,1,1795634121617703496,1000,1);
+CREATE TABLE event (
+	id INTEGER PRIMARY KEY,
+	time INTEGER NOT NULL,
+	severity TEXT NOT NULL,         -- "info", "warning", "alarm"
+	code TEXT NOT NULL,
+	object TEXT,
+	text TEXT NOT NULL,
+	action TEXT
+) STRICT;
+INSERT INTO "event" VALUES(1,1795634121591907247,'info','daemon-start','daemon','fcm-server 0.2.0 began; rings restarted: links 0, 1, 2, 3','');
+INSERT INTO "event" VALUES(2,1795634124614756334,'warning','clock-acquiring','clock','acquiring, no source yet: labels are being compared','wait some seconds');
+INSERT INTO "event" VALUES(3,1795634125115723677,'info','clock-acquiring','clock','is over, after 3.0 s','');
+INSERT INTO "event" VALUES(4,1795634126216277156,'alarm','hv-trip','tower1.floor4','the high voltage has tripped on over-current and is off: om4','Find the cause (light? HV too high?). Lower it first if need be: fcmctl set floor4.om4.hv VOLTS; it stays off. Then fcmctl action floor4.om4.clear_trip, and the HV ramps to what is set');
+INSERT INTO "event" VALUES(5,1795634139415721153,'info','run','run 1','began at slice 4244746697','');
+INSERT INTO "event" VALUES(6,1795634141476373610,'info','snapshot','snapshot before','saved by root: 4 parameters','');
+INSERT INTO "event" VALUES(7,1795634141487766775,'info','reset','link1','reset by root: no reason given','');
+INSERT INTO "event" VALUES(8,1795634141518258742,'warning','link-loss','link1','frames are being lost: 79 link-down, 3 alignment','light or lock went: was it unplugged or reset? Else look at the received power: fcmctl link show 1');
+INSERT INTO "event" VALUES(9,1795634142414590361,'info','run','run 1','ended at slice 4244746712','');
+INSERT INTO "event" VALUES(10,1795634144518923200,'info','link-loss','link1','is over: 82 frames lost in 0.0 s: 79 link-down, 3 alignment','');
+INSERT INTO "event" VALUES(11,1795634147431040863,'info','alarm-acknowledged','tower1.floor4/hv-trip','acknowledged by root (local): golden','');
+INSERT INTO "event" VALUES(12,1795634180338823902,'info','daemon-stop','daemon','fcm-server 0.2.0 stopped normally','');
+CREATE TABLE ledger_link (
+	session INTEGER NOT NULL,
+	dma_epoch INTEGER NOT NULL,
+	link INTEGER NOT NULL,
+	second INTEGER NOT NULL,        -- board count / 8000
+	tower INTEGER,
+	floor INTEGER,
+	cells INTEGER NOT NULL,
+	good INTEGER NOT NULL,
+	link_down INTEGER NOT NULL,
+	board_fifo INTEGER NOT NULL,
+	ring_full INTEGER NOT NULL,
+	crc INTEGER NOT NULL,
+	alignment INTEGER NOT NULL,
+	time_fault INTEGER NOT NULL,
+	partial INTEGER NOT NULL,
+	restarts INTEGER NOT NULL,
+	closed INTEGER NOT NULL,
+	time INTEGER NOT NULL,
+	tai_ns INTEGER,                 -- TAI of its first frame by the label of the data; NULL: no label
+	PRIMARY KEY (session, dma_epoch, link, second)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "ledger_link" VALUES(1,1,0,1,1,1,8000,7917,80,0,0,0,3,0,0,0,1,1795634123008685029,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,0,2,1,1,8000,8000,0,0,0,0,0,0,0,0,1,1795634124005742154,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,0,3,1,1,8000,8000,0,0,0,0,0,0,0,0,1,1795634125011864504,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,1,1,1,2,8000,7917,80,0,0,0,3,0,0,0,1,1795634123008717678,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,1,2,1,2,8000,8000,0,0,0,0,0,0,0,0,1,1795634124005747302,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,1,3,1,2,8000,8000,0,0,0,0,0,0,0,0,1,1795634125011870063,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,2,1,1,3,8000,7917,80,0,0,0,3,0,0,0,1,1795634123008749325,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,2,2,1,3,8000,8000,0,0,0,0,0,0,0,0,1,1795634124005752189,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,2,3,1,3,8000,8000,0,0,0,0,0,0,0,0,1,1795634125011874740,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,3,1,1,4,8000,7917,80,0,0,0,3,0,0,0,1,1795634123008780982,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,3,2,1,4,8000,8000,0,0,0,0,0,0,0,0,1,1795634124005756896,NULL);
+INSERT INTO "ledger_link" VALUES(1,1,3,3,1,4,8000,8000,0,0,0,0,0,0,0,0,1,1795634125011879547,NULL);
+CREATE TABLE ledger_link_sum (
+	session INTEGER NOT NULL,
+	dma_epoch INTEGER NOT NULL,
+	link INTEGER NOT NULL,
+	second INTEGER NOT NULL,        -- the first second
+	span INTEGER NOT NULL,          -- 60: in a minute, 3600: in an hour
+	seconds INTEGER NOT NULL,       -- number of seconds
+	tower INTEGER,
+	floor INTEGER,
+	cells INTEGER NOT NULL,         -- from here on sums
+	good INTEGER NOT NULL,
+	link_down INTEGER NOT NULL,
+	board_fifo INTEGER NOT NULL,
+	ring_full INTEGER NOT NULL,
+	crc INTEGER NOT NULL,
+	alignment INTEGER NOT NULL,
+	time_fault INTEGER NOT NULL,
+	partial INTEGER NOT NULL,       -- number of partial seconds
+	restarts INTEGER NOT NULL,
+	begun INTEGER NOT NULL,         -- of the first second, by the system clock
+	time INTEGER NOT NULL,          -- of the last second
+	tai_ns INTEGER,                 -- of the first second
+	PRIMARY KEY (session, dma_epoch, link, second, span)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE ledger_stream (
+	session INTEGER NOT NULL,
+	dma_epoch INTEGER NOT NULL,
+	link INTEGER NOT NULL,
+	stream TEXT NOT NULL,
+	grp TEXT NOT NULL,
+	second INTEGER NOT NULL,
+	offered INTEGER NOT NULL,
+	acked INTEGER NOT NULL,
+	no_member INTEGER NOT NULL,
+	slow INTEGER NOT NULL,
+	shutdown INTEGER NOT NULL,
+	pool INTEGER NOT NULL,
+	no_time INTEGER NOT NULL,       -- not sent to the TriDAS feed: their block had no label
+	in_flight INTEGER NOT NULL,
+	closed INTEGER NOT NULL,
+	time INTEGER NOT NULL,
+	PRIMARY KEY (session, dma_epoch, link, stream, grp, second)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "ledger_stream" VALUES(1,1,0,'hydrophone','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008667784);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'hydrophone','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005739159);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'hydrophone','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011849702);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'instrument','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008676607);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'instrument','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005740572);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'instrument','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011861760);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'pmt','trigger',1,8000,8000,0,0,0,0,0,0,1,1795634123008637138);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'pmt','trigger',2,8000,8000,0,0,0,0,0,0,1,1795634124005727532);
+INSERT INTO "ledger_stream" VALUES(1,1,0,'pmt','trigger',3,8000,8000,0,0,0,0,0,0,1,1795634125011810534);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'hydrophone','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008701213);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'hydrophone','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005745188);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'hydrophone','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011867649);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'instrument','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008709966);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'instrument','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005746500);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'instrument','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011869001);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'pmt','trigger',1,8000,8000,0,0,0,0,0,0,1,1795634123008693262);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'pmt','trigger',2,8000,8000,0,0,0,0,0,0,1,1795634124005744147);
+INSERT INTO "ledger_stream" VALUES(1,1,1,'pmt','trigger',3,8000,8000,0,0,0,0,0,0,1,1795634125011866027);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'hydrophone','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008733261);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'hydrophone','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005749805);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'hydrophone','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011872156);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'instrument','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008741093);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'instrument','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005751197);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'instrument','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011873688);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'pmt','trigger',1,8000,8000,0,0,0,0,0,0,1,1795634123008725209);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'pmt','trigger',2,8000,8000,0,0,0,0,0,0,1,1795634124005748744);
+INSERT INTO "ledger_stream" VALUES(1,1,2,'pmt','trigger',3,8000,8000,0,0,0,0,0,0,1,1795634125011870934);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'hydrophone','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008765378);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'hydrophone','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005754773);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'hydrophone','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011877053);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'instrument','acoustic',1,8000,8000,0,0,0,0,0,0,1,1795634123008773320);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'instrument','acoustic',2,8000,8000,0,0,0,0,0,0,1,1795634124005755894);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'instrument','acoustic',3,8000,8000,0,0,0,0,0,0,1,1795634125011878645);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'pmt','trigger',1,8000,8000,0,0,0,0,0,0,1,1795634123008757236);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'pmt','trigger',2,8000,8000,0,0,0,0,0,0,1,1795634124005753451);
+INSERT INTO "ledger_stream" VALUES(1,1,3,'pmt','trigger',3,8000,8000,0,0,0,0,0,0,1,1795634125011875821);
+CREATE TABLE ledger_stream_sum (
+	session INTEGER NOT NULL,
+	dma_epoch INTEGER NOT NULL,
+	link INTEGER NOT NULL,
+	stream TEXT NOT NULL,
+	grp TEXT NOT NULL,
+	second INTEGER NOT NULL,
+	span INTEGER NOT NULL,
+	seconds INTEGER NOT NULL,
+	offered INTEGER NOT NULL,
+	acked INTEGER NOT NULL,
+	no_member INTEGER NOT NULL,
+	slow INTEGER NOT NULL,
+	shutdown INTEGER NOT NULL,
+	pool INTEGER NOT NULL,
+	no_time INTEGER NOT NULL,
+	begun INTEGER NOT NULL,
+	time INTEGER NOT NULL,
+	tai_ns INTEGER,
+	PRIMARY KEY (session, dma_epoch, link, stream, grp, second, span)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE loss (
+	session INTEGER NOT NULL,
+	kind INTEGER NOT NULL,
+	code TEXT NOT NULL,
+	link INTEGER NOT NULL,
+	tower INTEGER,
+	floor INTEGER,
+	stream TEXT NOT NULL,           -- "" for kind 0
+	grp TEXT NOT NULL,
+	dma_epoch INTEGER NOT NULL,
+	first INTEGER NOT NULL,
+	frames INTEGER NOT NULL,
+	tai_ns INTEGER,                 -- TAI of the first frame
+	time INTEGER NOT NULL,          -- when it last grew
+	open INTEGER NOT NULL,          -- 1: it may still grow
+	until INTEGER,                  -- the frame behind the last lost one, when several losses are joined; NULL: first + frames
+	PRIMARY KEY (session, kind, code, link, stream, grp, dma_epoch, first)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "loss" VALUES(1,0,'alignment',0,1,1,'','',1,8080,3,NULL,1795634122016993900,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'alignment',1,1,2,'','',1,8080,3,NULL,1795634122017002904,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'alignment',1,1,2,'','',1,163967,3,1795634178495875000,1795634141500709907,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'alignment',2,1,3,'','',1,8080,3,NULL,1795634122017009924,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'alignment',3,1,4,'','',1,8080,3,NULL,1795634122017017095,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'link-down',0,1,1,'','',1,8000,80,NULL,1795634122016966139,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'link-down',1,1,2,'','',1,8000,80,NULL,1795634122016998958,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'link-down',1,1,2,'','',1,163888,79,1795634178486000000,1795634141500700533,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'link-down',2,1,3,'','',1,8000,80,NULL,1795634122017006148,0,NULL);
+INSERT INTO "loss" VALUES(1,0,'link-down',3,1,4,'','',1,8000,80,NULL,1795634122017013159,0,NULL);
+CREATE TABLE phase_event (
+	link INTEGER NOT NULL,
+	time INTEGER NOT NULL,
+	verdict TEXT NOT NULL,
+	slip INTEGER,
+	difference_ps REAL,
+	mean_ps REAL,
+	sigma_ps REAL,
+	samples INTEGER,
+	who TEXT,
+	reason TEXT
+) STRICT;
+INSERT INTO "phase_event" VALUES(0,1795634122414815042,'first',0,0.0,4101.0,2.23606797749979,5,'','');
+INSERT INTO "phase_event" VALUES(1,1795634122414853649,'first',0,0.0,5.19960000002384185781e+03,1.51657508881031,5,'','');
+INSERT INTO "phase_event" VALUES(2,1795634122414866088,'first',0,0.0,6.30060000002384185775e+03,3.36154726279432214397e+00,5,'','');
+INSERT INTO "phase_event" VALUES(3,1795634122414876673,'first',0,0.0,7.39739999997615814203e+03,6.6558245169174945488e+00,5,'','');
+INSERT INTO "phase_event" VALUES(0,1795634141482129228,'first',0,0.0,4.10385000002384185777e+03,0.0,0,'root','golden');
+INSERT INTO "phase_event" VALUES(1,1795634141918521737,'PASS',0,7.99999952316284179687e-01,5.20039999997615814226e+03,1.14017542509913805126e+00,5,'','');
+CREATE TABLE phase_reference (
+	link INTEGER PRIMARY KEY,
+	phase_ps REAL NOT NULL,
+	rtt_frames INTEGER,
+	rtt_bytes INTEGER,
+	rtt_bits INTEGER,
+	time INTEGER NOT NULL,
+	who TEXT,
+	reason TEXT
+) STRICT;
+INSERT INTO "phase_reference" VALUES(0,4.10385000002384185777e+03,6,2720,0,1795634141481834170,'root','golden');
+INSERT INTO "phase_reference" VALUES(1,5.19960000002384185781e+03,6,7972,0,1795634122414855562,'fcm-server','first lock');
+INSERT INTO "phase_reference" VALUES(2,6.30060000002384185775e+03,7,3147,0,1795634122414868241,'fcm-server','first lock');
+INSERT INTO "phase_reference" VALUES(3,7.39739999997615814203e+03,7,8400,0,1795634122414878346,'fcm-server','first lock');
+CREATE TABLE phase_row (
+	link INTEGER NOT NULL,
+	time INTEGER NOT NULL,
+	mean_ps REAL,
+	sigma_ps REAL,
+	min_ps REAL,
+	max_ps REAL,
+	samples INTEGER,
+	rtt_frames INTEGER,
+	rtt_bytes INTEGER,
+	rtt_bits INTEGER,
+	PRIMARY KEY (link, time)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "phase_row" VALUES(0,1795634123017450837,4100.5,1.95789002074512175077e+00,-2.5,3.5,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634124016419173,4099.0,1.82574185835055380344e+00,-3.0,4.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634125016739617,4.10079999995231628436e+03,1.81352940116472582943e+00,-2.79999995231628417968e+00,3.20000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634126016847412,4.10210000002384185795e+03,2.28278582243519112537e+00,-2.10000002384185791015e+00,3.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634127015748974,4.10129999995231628437e+03,1.49443411809732640271e+00,-2.29999995231628417968e+00,2.70000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634128017673785,4.10120000004768371594e+03,2.6997942308422113733e+00,-4.20000004768371582031e+00,4.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634129017355598,4.0998999999761581419e+03,2.28278582243519112537e+00,-2.89999997615814208984e+00,5.10000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634130017738971,4.10189999997615814195e+03,2.23358207570012723408e+00,-3.89999997615814208984e+00,3.10000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634131017221058,4.10110000002384185793e+03,2.13177026070926434186e+00,-4.10000002384185791015e+00,2.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634132017133984,4.10239999997615814196e+03,2.45854518861143667152e+00,-3.39999997615814208984e+00,2.60000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634133017747568,4.10239999997615814196e+03,1.50554530541816200539e+00,-2.39999997615814208984e+00,2.60000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634134016944612,4.10279999995231628396e+03,1.22927259430571833576e+00,-1.79999995231628417968e+00,2.20000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634135015398431,4102.5,2.06827894099847586772e+00,-4.5,3.5,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634136016410320,4.10329999995231628397e+03,2.16281709300111124605e+00,-3.29999995231628417968e+00,3.70000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634137014593663,4.10510000002384185802e+03,1.37032031940629761557e+00,-2.10000002384185791015e+00,1.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634138014380973,4.10320000004768371598e+03,1.54919333848296680855e+00,-2.20000004768371582031e+00,2.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634139016527808,4104.0,1.41421356237309514547e+00,-2.0,2.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634140018450937,4.10510000002384185802e+03,1.28668393770791888996e+00,-2.10000002384185791015e+00,1.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634141018320253,4.10589999997615814203e+03,1.44913767461894371635e+00,-2.89999997615814208984e+00,2.10000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634142018347699,4.10579999995231628403e+03,2.29975844142137830772e+00,-2.79999995231628417968e+00,3.20000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634143018901309,4.10660000002384185805e+03,1.34989711542110568665e+00,-1.60000002384185791015e+00,2.39999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634144018600202,4.10560000002384185803e+03,2.06559111797728878201e+00,-2.60000002384185791015e+00,2.39999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634145018822255,4.10610000002384185804e+03,2.18326971917504186748e+00,-2.10000002384185791015e+00,3.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634146018963610,4107.0,2.10818510677891968185e+00,-3.0,3.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634147018556686,4.10679999995231628405e+03,1.54919333848296680855e+00,-1.79999995231628417968e+00,3.20000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634148018592409,4.10620000004768371561e+03,2.78088714861522801058e+00,-3.20000004768371582031e+00,5.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634149018555238,4.10510000002384185802e+03,1.52388392675499462214e+00,-2.10000002384185791015e+00,1.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634150018691239,4.10520000004768371602e+03,2.09761769634030326159e+00,-4.20000004768371582031e+00,2.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634151018632862,4.10620000004768371561e+03,1.87379590967402598344e+00,-2.20000004768371582031e+00,2.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634152018489249,4.10510000002384185802e+03,1.72884033065199216316e+00,-3.10000002384185791015e+00,2.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634153018738754,4.10429999995231628399e+03,2.26323269290239403872e+00,-4.29999995231628417968e+00,2.70000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634154021906056,4.10510000002384185802e+03,2.23358207570012723408e+00,-3.10000002384185791015e+00,2.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634155018320874,4105.0,1.69967317119759497856e+00,-4.0,2.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634156019169010,4.10320000004768371598e+03,1.87379590967402620549e+00,-3.20000004768371582031e+00,1.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634157018523989,4.10310000002384185797e+03,2.33095116493961196368e+00,-5.10000002384185791015e+00,2.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634158018294253,4.10270000004768371597e+03,2.31180545125329350852e+00,-4.70000004768371582031e+00,3.29999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634159018300438,4.10510000002384185802e+03,1.72884033065199194112e+00,-4.10000002384185791015e+00,1.89999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634160018678202,4105.0,1.9436506316151,-4.0,3.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634161018662733,4.10460000002384185801e+03,1.64654520469712917218e+00,-3.60000002384185791015e+00,1.39999997615814208984e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634162018030281,4.10579999995231628403e+03,2.0976176963403028175e+00,-2.79999995231628417968e+00,4.20000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634163018860741,4.104799999952316284e+03,1.81352940116472582943e+00,-2.79999995231628417968e+00,3.20000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634164018811052,4105.0,2.35702260395515850177e+00,-3.0,5.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634165018933113,4.10429999995231628399e+03,1.88856206322870590064e+00,-3.29999995231628417968e+00,2.70000004768371582031e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634166018235489,4.104200000047683716e+03,2.04396129556745220767e+00,-2.20000004768371582031e+00,3.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634167018343854,4.10520000004768371602e+03,1.81352940116472560738e+00,-3.20000004768371582031e+00,2.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634168018842392,4106.0,1.33333333333333325931e+00,-2.0,2.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634169018256459,4106.0,1.24721912892464703581e+00,-2.0,2.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634170018501155,4.10589999997615814203e+03,2.37814119756492914348e+00,-2.89999997615814208984e+00,4.10000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634171018546021,4107.0,1.8856180831641267126e+00,-4.0,2.0,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634172018895409,4.10689999997615814205e+03,2.02484567313165841895e+00,-3.89999997615814208984e+00,3.10000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634173018731756,4.10770000004768371564e+03,2.35937844922485195908e+00,-3.70000004768371582031e+00,4.29999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634174018374006,4107.5,1.58113883008418976139e+00,-3.5,2.5,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634175018562910,4.10839999997615814208e+03,2.17050941281329423659e+00,-4.39999997615814208984e+00,2.60000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634176018316885,4.10720000004768371563e+03,1.39841179756020217439e+00,-3.20000004768371582031e+00,1.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634177018457959,4.10620000004768371561e+03,1.47572957474524368848e+00,-2.20000004768371582031e+00,2.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634178018055642,4.10689999997615814205e+03,1.72884033065199194112e+00,-1.89999997615814208984e+00,4.10000002384185791015e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634179017977106,4.10620000004768371561e+03,2.04396129556745220767e+00,-4.20000004768371582031e+00,2.79999995231628417968e+00,10,6,2720,0);
+INSERT INTO "phase_row" VALUES(0,1795634180018549033,4.10679999995231628405e+03,2.52982212813470352941e+00,-4.79999995231628417968e+00,3.20000004768371582031e+00,10,6,2720,0);
+CREATE TABLE run (
+	number INTEGER PRIMARY KEY,
+	note TEXT,
+	who TEXT,
+	begun INTEGER NOT NULL,
+	begun_slice INTEGER,            -- slice at which it took effect
+	ended INTEGER,
+	ended_slice INTEGER
+) STRICT;
+INSERT INTO "run" VALUES(1,'golden','root',1795634138900406883,4244746697,1795634142414602349,4244746712);
+CREATE TABLE sample (
+	parameter TEXT NOT NULL,
+	time INTEGER NOT NULL,
+	value REAL,
+	setpoint REAL,
+	PRIMARY KEY (parameter, time)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634122034365963,1399.8,NULL);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634127038584797,1400.1,1400.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634139427268632,1399.7,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634139449802788,1398.1,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634139477500876,1395.1,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634139530478362,1389.4,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634139622733783,1380.2,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634139791568028,1364.0,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634140003884250,1342.4,1200.0);
+INSERT INTO "sample" VALUES('tower1.floor1.om1.hv',1795634141468663922,1200.3,1200.0);
+CREATE TABLE sample_sum (
+	parameter TEXT NOT NULL,
+	time INTEGER NOT NULL,          -- of the first sample
+	span INTEGER NOT NULL,          -- 60: a minute, 3600: an hour
+	until INTEGER NOT NULL,         -- time of the last sample
+	samples INTEGER NOT NULL,       -- number of samples
+	mean REAL,
+	low REAL,
+	high REAL,
+	setpoint REAL,
+	PRIMARY KEY (parameter, time, span)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE sequence (
+	tower INTEGER NOT NULL,
+	floor INTEGER NOT NULL,
+	reserved_until INTEGER NOT NULL,
+	PRIMARY KEY (tower, floor)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "sequence" VALUES(1,1,65537);
+INSERT INTO "sequence" VALUES(1,2,65537);
+INSERT INTO "sequence" VALUES(1,3,65537);
+INSERT INTO "sequence" VALUES(1,4,65537);
+CREATE TABLE snapshot (
+	id INTEGER PRIMARY KEY,
+	name TEXT NOT NULL UNIQUE,
+	time INTEGER NOT NULL,
+	who TEXT NOT NULL,
+	note TEXT NOT NULL,
+	pattern TEXT NOT NULL,          -- of the parameters; empty: all that can be set
+	parameters INTEGER NOT NULL,    -- number of parameters in it
+	unknown INTEGER NOT NULL        -- number of parameters not in it, because their set value was unknown
+) STRICT;
+INSERT INTO "snapshot" VALUES(1795634141475595057,'before',1795634141475595057,'root','','floor1.om1.*',4,0);
+CREATE TABLE snapshot_value (
+	snapshot INTEGER NOT NULL,
+	parameter TEXT NOT NULL,
+	value REAL NOT NULL,            -- the set value, in the parameter's unit; a switch: 0, 1
+	PRIMARY KEY (snapshot, parameter)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "snapshot_value" VALUES(1795634141475595057,'tower1.floor1.om1.hv',1200.0);
+INSERT INTO "snapshot_value" VALUES(1795634141475595057,'tower1.floor1.om1.power',1.0);
+INSERT INTO "snapshot_value" VALUES(1795634141475595057,'tower1.floor1.om1.ramp',100.0);
+INSERT INTO "snapshot_value" VALUES(1795634141475595057,'tower1.floor1.om1.threshold',10.0);
+CREATE TABLE station (
+	key TEXT PRIMARY KEY,
+	value TEXT
+) STRICT, WITHOUT ROWID;
+INSERT INTO "station" VALUES('allow_list','');
+INSERT INTO "station" VALUES('boots','1.1 29, 1.2 24, 1.3 15, 1.4 27, ');
+INSERT INTO "station" VALUES('deadband.om.clear_trip','0');
+INSERT INTO "station" VALUES('deadband.om.clears','0');
+INSERT INTO "station" VALUES('deadband.om.current','0.5');
+INSERT INTO "station" VALUES('deadband.om.hv','1.5');
+INSERT INTO "station" VALUES('deadband.om.lost','1000');
+INSERT INTO "station" VALUES('deadband.om.power','0');
+INSERT INTO "station" VALUES('deadband.om.power_cycle','0');
+INSERT INTO "station" VALUES('deadband.om.power_cycles','0');
+INSERT INTO "station" VALUES('deadband.om.ramp','0');
+INSERT INTO "station" VALUES('deadband.om.rate','1000');
+INSERT INTO "station" VALUES('deadband.om.reset','0');
+INSERT INTO "station" VALUES('deadband.om.resets','0');
+INSERT INTO "station" VALUES('deadband.om.temperature','0.2');
+INSERT INTO "station" VALUES('deadband.om.threshold','0');
+INSERT INTO "station" VALUES('deadband.om.trip','0');
+INSERT INTO "station" VALUES('deadband.om.trips','0');
+INSERT INTO "station" VALUES('last_alive','1795634179618657869');
+INSERT INTO "station" VALUES('recordings','/var/lib/fcm-server/0/recordings');
+INSERT INTO "station" VALUES('settled_until','3');
+INSERT INTO "station" VALUES('tai_utc_s','37');
+INSERT INTO "station" VALUES('unit.om.hv','V');
+INSERT INTO "station" VALUES('words.link.phase_verdict','none first PASS SLIP JUMP DRIFT');
+INSERT INTO "station" VALUES('words.link.state','off dark aligning silent up');
+CREATE TABLE transition (
+	command INTEGER NOT NULL,
+	number INTEGER NOT NULL,        -- from 2: the first state is that of the row in command
+	time INTEGER NOT NULL,
+	state TEXT NOT NULL,
+	frame INTEGER,
+	detail TEXT,
+	PRIMARY KEY (command, number)
+) STRICT, WITHOUT ROWID;
+INSERT INTO "transition" VALUES(1,2,1795634139425288468,'SENT',147384,'sent, attempt 1');
+INSERT INTO "transition" VALUES(1,3,1795634139427254160,'ACKED',NULL,'acknowledged; waiting for the read-back');
+INSERT INTO "transition" VALUES(1,4,1795634141468663922,'DONE',NULL,'read-back 1200.3 V');
+INSERT INTO "transition" VALUES(2,2,1795634142439134146,'SENT',171496,'sent, attempt 1');
+INSERT INTO "transition" VALUES(2,3,1795634142441177824,'ACKED',NULL,'acknowledged; waiting for the read-back');
+INSERT INTO "transition" VALUES(2,4,1795634147421393970,'DONE',NULL,'read-back 901.9 V');
+CREATE INDEX command_parameter ON command(parameter, id) WHERE ended IS NOT NULL;
+CREATE INDEX command_undone ON command(id) WHERE ended IS NOT NULL AND state <> 'DONE' AND sequence IS NOT NULL;
+CREATE VIEW command_life(command, number, time, state, frame, detail) AS
+	SELECT id, 1, time, CASE WHEN went THEN 'QUEUED' ELSE state END, NULL, CASE WHEN NOT went THEN detail END
+	FROM (SELECT *, EXISTS (SELECT 1 FROM transition WHERE command = id) AS went FROM command)
+	UNION ALL SELECT command, number, time, state, frame, detail FROM transition;
+CREATE INDEX sample_sum_time ON sample_sum(time);
+CREATE INDEX sample_sum_minute ON sample_sum(time) WHERE span = 60;
+CREATE INDEX phase_event_link ON phase_event(link, time);
+CREATE INDEX ledger_link_time ON ledger_link(time);
+CREATE INDEX ledger_link_open ON ledger_link(link) WHERE NOT closed;
+CREATE INDEX ledger_stream_time ON ledger_stream(time);
+CREATE INDEX ledger_stream_open ON ledger_stream(link) WHERE NOT closed;
+CREATE INDEX ledger_link_sum_time ON ledger_link_sum(time);
+CREATE INDEX ledger_link_sum_minute ON ledger_link_sum(time) WHERE span = 60;
+CREATE INDEX ledger_stream_sum_time ON ledger_stream_sum(time);
+CREATE INDEX ledger_stream_sum_minute ON ledger_stream_sum(time) WHERE span = 60;
+CREATE VIEW ledger_link_all AS
+	SELECT session, dma_epoch, link, second, 1 AS span, 1 AS seconds, tower, floor, cells, good, link_down,
+	       board_fifo, ring_full, crc, alignment, time_fault, partial, restarts, closed,
+	       time - cells * 125000 AS begun, time, tai_ns
+	FROM ledger_link
+	UNION ALL
+	SELECT session, dma_epoch, link, second, span, seconds, tower, floor, cells, good, link_down,
+	       board_fifo, ring_full, crc, alignment, time_fault, partial, restarts, 1, begun, time, tai_ns
+	FROM ledger_link_sum;
+CREATE VIEW ledger_stream_all AS
+	SELECT session, dma_epoch, link, stream, grp, second, 1 AS span, 1 AS seconds, offered, acked, no_member,
+	       slow, shutdown, pool, no_time, in_flight, closed, time - 1000000000 AS begun, time, NULL AS tai_ns
+	FROM ledger_stream
+	UNION ALL
+	SELECT session, dma_epoch, link, stream, grp, second, span, seconds, offered, acked, no_member,
+	       slow, shutdown, pool, no_time, 0, 1, begun, time, tai_ns
+	FROM ledger_stream_sum;
+CREATE INDEX loss_time ON loss(time);
+CREATE INDEX loss_open ON loss(link) WHERE open;
+CREATE INDEX clock_event_time ON clock_event(time);
+CREATE INDEX event_time ON event(time);
+COMMIT;
