@@ -24,7 +24,7 @@ void client_post(struct host *h, struct client *c, const struct nanet3_event *ev
 	if (c->queue_write - __atomic_load_n(&q->read, __ATOMIC_ACQUIRE) >= size) {
 		if (ev->type != NANET3_EVENT_RX) {
 			__atomic_fetch_add(&q->lost, 1, __ATOMIC_RELAXED);
-			h->stats.events_dropped++;
+			h->counts.queue_lost++;
 		}
 		c->wake = true;
 		return;

@@ -152,7 +152,7 @@ void client_drop(struct host *h, struct client *c)
 	close(c->event_fd);
 	shared_destroy(&c->queue);
 	*c = (struct client){.fd = -1, .event_fd = -1};
-	h->stats.clients--;
+	h->counts.clients--;
 	polling_follow(h);
 }
 

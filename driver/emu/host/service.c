@@ -118,7 +118,7 @@ static int client_init(struct host *h, struct client *c, int fd)
 	c->pid = peer.pid;
 	c->uid = peer.uid;
 	c->privileged = peer.uid == 0 || peer.uid == geteuid();
-	h->stats.clients++;
+	h->counts.clients++;
 	return 0;
 
 fail:
