@@ -76,9 +76,10 @@ static int begin(const struct emu_options *o, struct host *h, struct qemu_host *
 		return err;
 	}
 	while (err == 0 && !stop && now < start) {
-		const int ms = (int)((start - now + 999999) / 1000000);
+		const int64_t ns = start - now;
 
-		err = h != NULL ? host_poll(h, ms) : qemu_serve(q, ms);
+		err = h != NULL ? host_poll(h, (int)((ns + 999999) / 1000000))
+				: qemu_wait(q, (uint64_t)ns);
 		err = err == -EINTR ? 0 : err;
 		now = world_tai_now(o->world.leap_path);
 	}
