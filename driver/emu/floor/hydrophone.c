@@ -47,11 +47,6 @@ struct hydrophone_tables *hydrophone_tables_create(void)
 	return t;
 }
 
-void hydrophone_tables_destroy(struct hydrophone_tables *t)
-{
-	free(t);
-}
-
 static void set_gain(struct hydrophone *h, int32_t gain)
 {
 	const double factor = pow(10, (gain - DEFAULT_GAIN) / 200.0);
@@ -169,23 +164,18 @@ void hydrophone_slow(struct hydrophone *h)
 
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value)
 {
-	switch (reg) {
-	case REG_HYDRO_POWER:
-		*ret_value = h->powered;
-		break;
-	case REG_HYDRO_GAIN:
-		*ret_value = h->gain;
-		break;
-	case REG_HYDRO_TEMPERATURE:
-		*ret_value = water_mc + (h->powered ? 800 : 0) +
-			     (int32_t)lround(15 * rng_normal(&h->slow_rng));
-		break;
-	case REG_HYDRO_RMS:
-		*ret_value = h->rms;
-		break;
-	default:
+	const int32_t noise = (int32_t)lround(15 * rng_normal(&h->slow_rng));
+	const int32_t values[] = {
+		[REG_HYDRO_POWER] = h->powered,
+		[REG_HYDRO_GAIN] = h->gain,
+		[REG_HYDRO_TEMPERATURE] = water_mc + (h->powered ? 800 : 0) + noise,
+		[REG_HYDRO_RMS] = h->rms,
+	};
+
+	if (reg < REG_HYDRO_POWER || reg >= sizeof(values) / sizeof(values[0])) {
 		return WORD_BAD_REG;
 	}
+	*ret_value = values[reg];
 	return WORD_OK;
 }
 

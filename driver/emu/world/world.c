@@ -332,8 +332,8 @@ int world_destroy(struct world *w)
 	}
 	gps_destroy(w->gps);
 	scenario_fini(&w->scenario);
-	pulse_tables_destroy(w->pulses);
-	hydrophone_tables_destroy(w->sound);
+	free(w->pulses);
+	free(w->sound);
 	free(w);
 	return err;
 }
