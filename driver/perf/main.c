@@ -11,15 +11,6 @@
 
 #define EXIT_USAGE 2
 
-static const struct {
-	const char *name;
-	int (*measure)(const struct perf_options *o, struct nanet3 *b, struct results *r);
-} commands[] = {
-	{"latency", measure_latency}, {"bandwidth", measure_bandwidth},
-	{"receive", measure_receive}, {"translation", measure_translation},
-	{"selftest", measure_check},
-};
-
 /* What to do about an error of opening, or of a put. */
 static const struct {
 	int err;
@@ -79,13 +70,8 @@ static int write_gnuplot(const struct perf_options *o, const struct nanet3_info 
 static int measure(const struct perf_options *o, struct nanet3 *b)
 {
 	struct results r = {0};
-	int err = -EINVAL, code = EXIT_SUCCESS;
+	int code = EXIT_SUCCESS, err = o->command->measure(o, b, &r);
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strcmp(commands[i].name, o->command) == 0) {
-			err = commands[i].measure(o, b, &r);
-		}
-	}
 	if (err < 0) {
 		code = fail(o->where, r.note, err);
 		goto out;
