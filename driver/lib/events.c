@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "driver/lib/nanet3_private.h"
+#include "driver/now.h"
 
 #define SPINS_A_LOOK 256u /* turns of a polling wait between two looks at the clock */
 #define SILENCE_MS   100  /* polling: this long without news, the kernel is asked for the board */
@@ -44,7 +45,7 @@ static void cpu_relax(void)
 
 static int64_t now_ms(void)
 {
-	return (int64_t)(libnanet3_now_ns() / 1000000);
+	return (int64_t)(nanet3_now_ns() / 1000000);
 }
 
 /* Wake-ups on the client's queue say nothing to one who follows the board's. */

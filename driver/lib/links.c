@@ -124,7 +124,7 @@ static void polling_end(struct nanet3 *b)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		unmap_doorbell(&b->links[i]);
 	}
-	munmap((void *)(uintptr_t)b->polling->events, b->polling->bytes);
+	munmap((void *)(uintptr_t)b->polling->poller.events, b->polling->bytes);
 	free(b->polling);
 	b->polling = NULL;
 }
@@ -159,8 +159,8 @@ static int polling_map(struct nanet3 *b, const struct nanet3_polling *arg)
 		free(p);
 		return r;
 	}
-	p->events = events;
-	libnanet3_poller_init(&p->poller, events, arg->queue_size, arg->next_sequence);
+	p->poller = (struct poller){
+		.events = events, .size = arg->queue_size, .next = arg->next_sequence};
 	b->polling = p;
 	return 0;
 }

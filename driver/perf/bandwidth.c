@@ -69,7 +69,7 @@ static int post(struct flow *f, uint64_t count)
 static int flow(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t count,
 		uint64_t *ret_ns)
 {
-	uint64_t packets = (size + NANET3_PAGE - 1) / NANET3_PAGE, begin = perf_now_ns();
+	uint64_t packets = (size + NANET3_PAGE - 1) / NANET3_PAGE, begin = nanet3_now_ns();
 	struct flow f = {.l = l, .mode = mode, .size = size};
 	int err = 0;
 
@@ -82,7 +82,7 @@ static int flow(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t
 			err = reap(&f);
 		}
 	}
-	*ret_ns = perf_now_ns() - begin;
+	*ret_ns = nanet3_now_ns() - begin;
 	return err;
 }
 

@@ -31,14 +31,14 @@ static int put_many(struct loopback *l, enum perf_mode mode, uint64_t size, uint
 		    struct samples *samples)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t begin = perf_now_ns();
+		uint64_t begin = nanet3_now_ns();
 		int err = loopback_move(l, mode, 0, 0, size);
 
 		if (err < 0) {
 			return err;
 		}
 		if (samples != NULL) {
-			samples_add(samples, perf_now_ns() - begin);
+			samples_add(samples, nanet3_now_ns() - begin);
 		}
 	}
 	return 0;

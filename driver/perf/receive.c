@@ -41,7 +41,7 @@ static int next_buffer(struct receiver *x, uint64_t *ret_ns)
 			}
 		}
 	}
-	*ret_ns = perf_now_ns();
+	*ret_ns = nanet3_now_ns();
 	c = nanet3_completion(x->b, x->link, x->next);
 	x->broken = x->broken || (x->frame != 0 && c->frame_count != x->frame);
 	x->frame = c->frame_count + c->frames;

@@ -71,7 +71,7 @@ static int post(struct translation *t, enum kind kind, uint64_t *ret_begin)
 						  : 0;
 		int err;
 
-		*ret_begin = perf_now_ns();
+		*ret_begin = nanet3_now_ns();
 		err = loopback_put(&t->l, 0, to, PUT_BYTES, flags);
 		if (err < 0) {
 			return err == -EAGAIN && i > 0 ? (int)i : err;
@@ -96,7 +96,7 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 		return posted;
 	}
 	err = loopback_settle(&t->l, mode, kind == KIND_MISS);
-	end = perf_now_ns();
+	end = nanet3_now_ns();
 	if (err < 0) {
 		return err;
 	}

@@ -78,7 +78,7 @@ void host_drain(struct host *h)
 	}
 	h->counts.events += write - h->evq_read;
 	h->counts.rescued += told ? 0 : write - h->evq_read;
-	now = emu_now_ns();
+	now = nanet3_now_ns();
 	for (; h->evq_read != write; h->evq_read++) {
 		struct nanet3_event ev = h->evq[h->evq_read & (h->evq_size - 1)];
 

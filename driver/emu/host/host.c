@@ -22,7 +22,7 @@
  * not again by themselves, so the owner starts over. */
 static void links_check(struct host *h)
 {
-	uint64_t now = emu_now_ns();
+	uint64_t now = nanet3_now_ns();
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct host_link *l = &h->links[i];
@@ -66,7 +66,7 @@ static void announce(struct host *h)
 		l->latest.type = NANET3_EVENT_NONE;
 	}
 	if (told) {
-		h->announced_ns = emu_now_ns();
+		h->announced_ns = nanet3_now_ns();
 	}
 }
 
@@ -152,7 +152,7 @@ int host_poll(struct host *h, int timeout_ms)
 	struct epoll_event events[16];
 	int n;
 
-	if (emu_now_ns() - h->announced_ns >= HOST_TICK_NS) {
+	if (nanet3_now_ns() - h->announced_ns >= HOST_TICK_NS) {
 		announce(h);
 	}
 	clients_wake(h);

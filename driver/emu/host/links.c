@@ -132,7 +132,7 @@ static void link_linger(struct host *h, unsigned link)
 	l->ring->owner_pid = 0;
 	h->counts.links[link].lingers++;
 	l->ring->status = NANET3_RING_LINGERING;
-	l->linger_until_ns = emu_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
+	l->linger_until_ns = nanet3_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
 	l->latest.type = NANET3_EVENT_NONE;
 }
 
@@ -147,7 +147,7 @@ void client_drop(struct host *h, struct client *c)
 		}
 	}
 	buffers_drop(h, c);
-	host_tx_flush(h);
+	tx_ring_bell(h); /* for what it has held back */
 	close(c->fd);
 	close(c->event_fd);
 	shared_destroy(&c->queue);

@@ -77,7 +77,7 @@ static int pace_turn(struct pace *p, bool idle)
 
 static uint64_t steps_due(const struct pace *p)
 {
-	double passed = (double)(emu_now_ns() - p->start_ns) * p->h->config.factor;
+	double passed = (double)(nanet3_now_ns() - p->start_ns) * p->h->config.factor;
 	uint64_t due = p->start_step + (uint64_t)(passed / NANET3_FRAME_NS);
 
 	due -= (due - p->start_step) % TURN_STEPS;
@@ -136,7 +136,7 @@ static unsigned owned_links(const struct host *h)
 static bool audience_is_there(struct pace *p)
 {
 	const unsigned owned = owned_links(p->h), wanted = play_links(p->play);
-	const uint64_t now = emu_now_ns();
+	const uint64_t now = nanet3_now_ns();
 
 	if (owned != p->owned) {
 		p->owned = owned;
@@ -162,7 +162,7 @@ static int await(struct pace *p)
 /* The recorded pace. */
 static int run_by_the_clock(struct pace *p)
 {
-	const double passed = (double)(emu_now_ns() - p->run_ns) * p->h->config.factor;
+	const double passed = (double)(nanet3_now_ns() - p->run_ns) * p->h->config.factor;
 	unsigned made = 0;
 
 	while (play_state(p->play) == PLAY_RUN && !finished(p) && made < BURST_STEPS &&
@@ -178,7 +178,7 @@ static int run_by_the_clock(struct pace *p)
 /* Without light, 8000 steps a second at any speed: there is no hurry after the end. */
 static int run_dark(struct pace *p)
 {
-	const uint64_t due = (emu_now_ns() - p->since_ns) / NANET3_FRAME_NS;
+	const uint64_t due = (nanet3_now_ns() - p->since_ns) / NANET3_FRAME_NS;
 	const enum play_state state = play_state(p->play);
 	unsigned made = 0;
 
@@ -207,7 +207,7 @@ static int drain(struct pace *p)
 {
 	const bool whole = taken(p);
 
-	if (!whole && emu_now_ns() - p->since_ns < DRAIN_NS) {
+	if (!whole && nanet3_now_ns() - p->since_ns < DRAIN_NS) {
 		return run_dark(p);
 	}
 	play_next(p->play);
@@ -225,7 +225,7 @@ static void follow_state(struct pace *p)
 		return;
 	}
 	p->state = state;
-	p->since_ns = emu_now_ns();
+	p->since_ns = nanet3_now_ns();
 	p->steps = 0;
 	if (state == PLAY_WAIT) {
 		p->owned = 0;
@@ -289,7 +289,7 @@ int host_run(struct host *h, volatile sig_atomic_t *stop)
 		.h = h,
 		.play = world_play(h->world),
 		.stop = stop,
-		.start_ns = emu_now_ns(),
+		.start_ns = nanet3_now_ns(),
 		.start_step = h->stats.steps,
 		.last_step = UINT64_MAX,
 	};

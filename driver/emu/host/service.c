@@ -212,7 +212,7 @@ int clients_create(struct host *h)
 		return -errno;
 	}
 	/* Above those of an earlier emulator: a grant to one of its clients names none of ours. */
-	h->client_ids = (uint32_t)(emu_now_ns() / 1000000);
+	h->client_ids = (uint32_t)(nanet3_now_ns() / 1000000);
 	r = listen_at(h, h->config.socket_path);
 	if (r < 0) {
 		return r;
@@ -230,7 +230,7 @@ static void close_if_open(int fd)
 void client_gone(struct host *h, struct client *c)
 {
 	struct nanet3_event gone = {
-		.type = NANET3_EVENT_GONE, .link = 0xff, .time_ns = emu_now_ns()};
+		.type = NANET3_EVENT_GONE, .link = 0xff, .time_ns = nanet3_now_ns()};
 
 	client_post(h, c, &gone);
 	clients_wake(h);

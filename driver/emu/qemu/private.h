@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "driver/emu/board/board.h"
-#include "driver/emu/common/now.h"
+#include "driver/emu/common/spin.h"
 #include "driver/emu/qemu/qemu.h"
 #include "driver/emu/qemu/memory.h"
 #include "driver/emu/qemu/msix.h"
