@@ -195,7 +195,6 @@ void tx_reset(struct board *b);
 /* put.c */
 /* CONTROL of a registered buffer was written. */
 void buffer_control(struct board *b, unsigned buffer, uint32_t value);
-void buffers_reset(struct board *b);
 /* Do a packet of a put. False when the event queue has no room for what it may have to tell: nothing
  * was done, it is to be tried again. */
 bool put_packet(struct board *b, const struct nanet3_tx *tx);

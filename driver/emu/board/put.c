@@ -48,13 +48,6 @@ void buffer_control(struct board *b, unsigned buffer, uint32_t value)
 	BREG(u, NANET3_BREG_CONTROL) = u->valid ? NANET3_BUFFER_VALID : 0;
 }
 
-void buffers_reset(struct board *b)
-{
-	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
-		buffer_control(b, i, 0);
-	}
-}
-
 /* ------------------------------------------------------------------------ translation */
 
 /* The bus address of `at`, counted from the buffer's first page on. */

@@ -198,11 +198,9 @@ int hydrophone_write(struct hydrophone *h, unsigned reg, int32_t *value)
 		}
 		set_gain(h, *value);
 		return WORD_OK;
-	case REG_HYDRO_TEMPERATURE:
-	case REG_HYDRO_RMS:
-		return WORD_READ_ONLY;
 	default:
-		return WORD_BAD_REG;
+		return reg == REG_HYDRO_TEMPERATURE || reg == REG_HYDRO_RMS ? WORD_READ_ONLY
+									    : WORD_BAD_REG;
 	}
 }
 
