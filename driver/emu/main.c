@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nanet3-emu: the world, the board in it, and one of two hosts: a socket for libnanet3, or QEMU for a
- * guest's kernel. One thread; see board.h, world.h, host.h and qemu.h for who does what.
+ * guest's kernel. One thread; board.h, world.h, host.h and qemu.h describe the parts.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -78,7 +78,7 @@ static bool polling_news(struct nanet3 *b)
 	return false;
 }
 
-/* Memory does not tell that the other end has died without a word. */
+/* Shared memory does not show that the other end has died: ask the kernel. */
 static int silence_check(struct nanet3 *b)
 {
 	struct lib_polling *p = b->polling;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bandwidth of many puts at once (measure.h): as many in flight as the TX ring takes, up to WINDOW
- * packets; BATCH of them for one doorbell. A figure is the median over rounds.
+ * packets, with one doorbell per BATCH puts. A figure is the median over rounds.
  */
 #include <errno.h>
 #include <string.h>
@@ -86,8 +86,8 @@ static int flow(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t
 	return err;
 }
 
-static int tell(struct results *r, enum perf_mode mode, uint64_t size, uint64_t part,
-		struct samples *samples)
+static int report(struct results *r, enum perf_mode mode, uint64_t size, uint64_t part,
+		  struct samples *samples)
 {
 	struct summary s = samples_summary(samples);
 	double bytes = (double)size * (double)part;
@@ -111,7 +111,7 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 		}
 	}
 	for_each_mode (o, m) {
-		err = err == 0 ? tell(r, m, size, part, &samples[m]) : err;
+		err = err == 0 ? report(r, m, size, part, &samples[m]) : err;
 	}
 	samples_free(samples);
 	return err;

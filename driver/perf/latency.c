@@ -44,7 +44,7 @@ static int put_many(struct loopback *l, enum perf_mode mode, uint64_t size, uint
 	return 0;
 }
 
-int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
+int latency_report(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
 {
 	struct summary s = samples_summary(samples);
 	const char *name = perf_mode_name(mode);
@@ -79,7 +79,7 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 		}
 	}
 	for_each_mode (o, m) {
-		err = err == 0 ? latency_tell(r, m, size, &samples[m]) : err;
+		err = err == 0 ? latency_report(r, m, size, &samples[m]) : err;
 	}
 	samples_free(samples);
 	return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nanet3-perf: the papers' loop-back tests, and how data come in, on any board that libnanet3 opens, a real
- * one or an emulated. Exit code 0 done and sound, 1 not, 2 usage.
+ * nanet3-perf: the papers' loop-back tests, and the delay of received data, on any board that libnanet3 opens,
+ * real or emulated. Exit code: 0 passed, 1 failed, 2 usage.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Command line of nanet3-perf: see options.h; driver/options does the work. */
+/* Command line of nanet3-perf: see options.h; driver/options parses it. */
 #include "driver/perf/options.h"
 
 #include <errno.h>

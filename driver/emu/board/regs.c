@@ -23,7 +23,7 @@ static void board_reset(struct board *b)
 	REG(b, NANET3_REG_EVQ_WRITE) = 0;
 	REG(b, NANET3_REG_EVQ_READ) = 0;
 	REG(b, NANET3_REG_EVQ_LOST) = 0;
-	b->lost_told = 0;
+	b->lost_reported = 0;
 	REG(b, NANET3_REG_IRQ_STATUS) = 0;
 }
 

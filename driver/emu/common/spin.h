@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The board's delay(), for the hosts: too short for a sleep. */
+/* The board's delay(), for the hosts: a busy loop, as the time is too short for a sleep. */
 #pragma once
 
 #include "driver/now.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hydrophone: see hydrophone.h. Sound is made from tables; one random number a frame says where in
- * the noise table it goes on. */
+/* A hydrophone: see hydrophone.h. Sound is made from tables; one random number per frame selects the
+ * place in the noise table. */
 #include "driver/emu/floor/hydrophone.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A client of the user-space host: its event queue and its rights. The queue's read index is only
- * ever compared.
+ * A client of the user-space host: its event queue and its rights. The client can write anything into the
+ * queue's read index, so the index is only compared.
  */
 #include <inttypes.h>
 #include <linux/capability.h>

@@ -50,22 +50,22 @@ static void host_irq(void *context, unsigned vector)
 	}
 }
 
-/* Tell owners of data: one event a link, however many buffers there are. The next time is counted from when there was
- * something to tell. */
+/* Announce data to owners: one event per link, however many buffers there are. The time to the next announcement
+ * counts from one that had something to announce. */
 static void announce(struct host *h)
 {
-	bool told = false;
+	bool announced = false;
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct host_link *l = &h->links[i];
 
 		if (l->latest.type != NANET3_EVENT_NONE && l->owner != NULL && !l->owner->polling) {
 			client_post(h, l->owner, &l->latest);
-			told = true;
+			announced = true;
 		}
 		l->latest.type = NANET3_EVENT_NONE;
 	}
-	if (told) {
+	if (announced) {
 		h->announced_ns = nanet3_now_ns();
 	}
 }

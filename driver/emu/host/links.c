@@ -3,7 +3,7 @@
  * The owners of links: claim, stop, polling, and what remains when a client disconnects.
  *
  * An owner that polls reads the board's queue and rings the doorbell by itself, in memory that it shares
- * with us. The ring state is kept as ever, so that observers and the next owner find it.
+ * with us. The ring state is still kept up to date, for observers and the next owner.
  *
  *   board --events--> queue --mapped read-only--> owner --doorbell page--> here, at every step --> board
  *                       \--every few ms--> ring state

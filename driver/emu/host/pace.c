@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pace of the user-space host, which is that of the world or of a recording (play.h).
+ * The pace of the user-space host: when board_step() is called. There are three:
  *
- * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the
- * loop once a millisecond; as many turns of 8 steps are made as are due, whole ones, also when a client's request
- * has woken it in between: a ring begins with a turn, and its buffers are complete when the timer looks, not up to
- * a turn before. A late loop catches up in bursts and serves clients in between, so that they can release what
- * the burst brings. No step is ever skipped: model time is part of the data's meaning.
+ * Real time: `factor` seconds of model time per second of wall time. A timer wakes the loop once a millisecond
+ * (a turn). As many whole turns of 8 steps are made as are due, also when a client's request has ended the wait
+ * early: a ring starts with a turn, so its buffers are complete when the timer fires, not up to a turn earlier.
+ * A late loop catches up in bursts and serves clients in between, so that they can release what a burst brings.
+ * No step is ever skipped: model time is part of the data's meaning.
  *
- * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
- * for want of room; while no ring runs at all, model time stops.
+ * Max speed: a step is made only while every running ring can take it, so nothing is dropped for want of room;
+ * while no ring runs at all, model time stops.
  *
- * A recording: who takes it is awaited, then it comes at the pace it was recorded at, a factor of that, or as
- * fast as rings are released; what was played is taken before the act ends. No step is made before the links of
- * the act have owners and these know what time it is: a client who has read the board's time of day a few times
- * since the last claim has had the time to stamp by it. Clients that never ask for it, and links that are never
- * claimed, are not waited for. Where the recording was relabelled it waits in the same way again.
+ * A recording (play.h): at the pace it was recorded at, a factor of that, or as fast as rings are released. An act
+ * starts when its links have owners and these know the time: a client that has read the board's time of day a few
+ * times since the last claim can label by it. Clients that never read it, and links that are never claimed, are
+ * waited for only so long. Where the recording was relabelled it waits in the same way again. What was played is
+ * released before the act ends.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -109,7 +109,7 @@ static int real_time_turn(struct pace *p)
 
 /* The steps of a turn at most, as rings have room and, with a recording, while it runs; waits for room where
  * there is none. */
-static int unhurried_turn(struct pace *p)
+static int max_speed_turn(struct pace *p)
 {
 	unsigned made = 0;
 
@@ -133,7 +133,7 @@ static unsigned owned_links(const struct host *h)
 	return owned;
 }
 
-static bool audience_is_there(struct pace *p)
+static bool readers_ready(struct pace *p)
 {
 	const unsigned owned = owned_links(p->h), wanted = play_links(p->play);
 	const uint64_t now = nanet3_now_ns();
@@ -152,7 +152,7 @@ static bool audience_is_there(struct pace *p)
 
 static int await(struct pace *p)
 {
-	if (audience_is_there(p)) {
+	if (readers_ready(p)) {
 		play_go(p->play);
 		return 0;
 	}
@@ -249,7 +249,7 @@ static int play_turn(struct pace *p)
 	case PLAY_WAIT:
 		return await(p);
 	case PLAY_RUN:
-		return p->h->config.speed == HOST_SPEED_MAX ? unhurried_turn(p)
+		return p->h->config.speed == HOST_SPEED_MAX ? max_speed_turn(p)
 							    : run_by_the_clock(p);
 	case PLAY_DRAIN:
 		return drain(p);
@@ -305,7 +305,7 @@ int host_run(struct host *h, volatile sig_atomic_t *stop)
 	}
 	while (r == 0 && !finished(&p)) {
 		r = p.play != NULL			? play_turn(&p)
-		    : h->config.speed == HOST_SPEED_MAX ? unhurried_turn(&p)
+		    : h->config.speed == HOST_SPEED_MAX ? max_speed_turn(&p)
 							: real_time_turn(&p);
 	}
 	close(p.timer_fd);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Serving the clients of the user-space host: the listening socket, their packets, coming and going.
+ * Serves the clients of the user-space host: the listening socket, connections, packets.
  *
- * A client is trusted with nothing: packets are checked for size, memory given away cannot be shrunk, and one that does
- * not take its answers is dropped. Clients are named by an id that is never reused, so that a stale readiness event finds
- * none.
+ * Clients are not trusted: packets are checked for size, shared memory cannot be shrunk, and a client that does
+ * not take its answers is dropped. Clients are named by an id that is never reused, so that a stale readiness
+ * event finds none.
  */
 #include <errno.h>
 #include <fcntl.h>

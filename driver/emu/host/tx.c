@@ -5,7 +5,7 @@
  *   request -> descriptor on the ring -> doorbell -> board -> TX (and PUT) event -> its client
  *
  * On the ring a descriptor carries a cookie of ours, which names the slot where the client and its own
- * cookie are kept; the generation tells a late event from the slot's next use.
+ * cookie are kept; the generation distinguishes a late event from the slot's next use.
  */
 #include <errno.h>
 #include <string.h>
