@@ -12,7 +12,7 @@
 struct emu_options {
 	struct world_config world;
 	struct host_config host;
-	struct qemu_config qemu; /* its memory is 0: the socket's host is wanted */
+	struct qemu_config qemu; /* its memory is 0: run on a socket instead */
 	unsigned board;		 /* its number */
 	char name[32];		 /* of the board */
 	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nanet3-emu: the world, the board in it, and one of two hosts: a socket for libnanet3, or QEMU for a
- * guest's kernel. One thread; see board.h, world.h, host.h and qemu.h for who does what.
+ * guest's kernel. One thread; board.h, world.h, host.h and qemu.h describe the parts.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -76,9 +76,10 @@ static int begin(const struct emu_options *o, struct host *h, struct qemu_host *
 		return err;
 	}
 	while (err == 0 && !stop && now < start) {
-		const int ms = (int)((start - now + 999999) / 1000000);
+		const int64_t ns = start - now;
 
-		err = h != NULL ? host_poll(h, ms) : qemu_serve(q, ms);
+		err = h != NULL ? host_poll(h, (int)((ns + 999999) / 1000000))
+				: qemu_wait(q, (uint64_t)ns);
 		err = err == -EINTR ? 0 : err;
 		now = world_tai_now(o->world.leap_path);
 	}

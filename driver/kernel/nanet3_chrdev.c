@@ -122,13 +122,6 @@ static int do_subscribe(struct nanet3_client *c, void *arg)
 	return 0;
 }
 
-static int do_wait(struct nanet3_client *c, void *arg)
-{
-	const struct nanet3_wait *r = arg;
-
-	return r->reserved ? -EINVAL : nanet3_client_wait(c, r->timeout_ms);
-}
-
 static int do_stats(struct nanet3_client *c, void *arg)
 {
 	nanet3_stats_get(c->dev, arg);
@@ -194,7 +187,7 @@ static const struct request requests[] = {
 	{NANET3_IOC_REG_READ, do_reg_read, .reads = true},
 	{NANET3_IOC_SEND, nanet3_send},
 	{NANET3_IOC_PUT, nanet3_put},
-	{NANET3_IOC_WAIT, do_wait, .outside = true, .reads = true},
+	{NANET3_IOC_WAIT, nanet3_wait, .outside = true, .reads = true},
 	{NANET3_IOC_INFO, do_info, .reads = true},
 	{NANET3_IOC_CLAIM, nanet3_claim, .undo = undo_claim},
 	{NANET3_IOC_YIELD, nanet3_yield},
@@ -319,10 +312,13 @@ static int nanet3_close(struct inode *inode, struct file *file)
 		else
 			nanet3_link_disown(l, NANET3_RING_STOPPED);
 	}
-	nanet3_delegate_drop(c);
 	nanet3_buffers_drop(dev, c, &freed);
 	nanet3_tx_forget(c);
 	spin_lock(&dev->event_lock);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (dev->links[i].delegate == c)
+			dev->links[i].delegate = NULL;
+	}
 	list_del(&c->list);
 	dev->stats.clients--;
 	spin_unlock(&dev->event_lock);

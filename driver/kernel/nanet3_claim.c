@@ -148,29 +148,20 @@ int nanet3_yield(struct nanet3_client *c, void *arg)
 	return r;
 }
 
-/* A client's open handle by its number, or NULL. event_lock held. */
-static struct nanet3_client *client_find(struct nanet3_dev *dev, u64 number)
-{
-	struct nanet3_client *c, *found = NULL;
-
-	list_for_each_entry(c, &dev->clients, list)
-		found = c->number == number ? c : found;
-	return found;
-}
-
 /* NANET3_IOC_GRANT; errors: nanet3.h. Life held. */
 int nanet3_grant(struct nanet3_client *c, void *arg)
 {
 	const struct nanet3_grant *grant = arg;
 	struct nanet3_dev *dev = c->dev;
-	struct nanet3_client *delegate;
+	struct nanet3_client *other, *delegate = NULL;
 	int r = 0;
 
 	if (grant->link >= NANET3_LINKS || grant->reserved)
 		return -EINVAL;
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
-	delegate = client_find(dev, grant->handle);
+	list_for_each_entry(other, &dev->clients, list)
+		delegate = other->number == grant->handle ? other : delegate;
 	if (dev->links[grant->link].owner != c)
 		r = -EPERM;
 	else if (grant->handle && !delegate)
@@ -240,7 +231,7 @@ int nanet3_polling(struct nanet3_client *c, void *arg)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------ the tick, and close */
+/* ------------------------------------------------------------------------ the tick */
 
 /* A client loses its handle; its other links linger, as if it had died. mutex held. */
 static void hang_up(struct nanet3_client *c)
@@ -293,18 +284,4 @@ void nanet3_links_check(struct nanet3_dev *dev)
 			stop_broken(l);
 		mutex_unlock(&dev->mutex);
 	}
-}
-
-/* A client closes: it acts for no owner any more. mutex held. */
-void nanet3_delegate_drop(struct nanet3_client *c)
-{
-	struct nanet3_dev *dev = c->dev;
-	unsigned int i;
-
-	spin_lock(&dev->event_lock);
-	for (i = 0; i < NANET3_LINKS; i++) {
-		if (dev->links[i].delegate == c)
-			dev->links[i].delegate = NULL;
-	}
-	spin_unlock(&dev->event_lock);
 }

@@ -136,12 +136,15 @@ static bool worth_waking(struct nanet3_client *c)
 /*
  * NANET3_IOC_WAIT. Life not held, this takes time. 0 when events wait, -ETIMEDOUT, -EINTR, -ENODEV.
  */
-int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms)
+int nanet3_wait(struct nanet3_client *c, void *arg)
 {
-	ktime_t timeout = timeout_ms == ~0u ? KTIME_MAX : ms_to_ktime(timeout_ms);
+	const struct nanet3_wait *wait = arg;
+	ktime_t timeout = wait->timeout_ms == ~0u ? KTIME_MAX : ms_to_ktime(wait->timeout_ms);
 	int r = 0;
 
-	if (timeout_ms > 0)
+	if (wait->reserved)
+		return -EINVAL;
+	if (wait->timeout_ms > 0)
 		r = wait_event_interruptible_hrtimeout(c->wait, worth_waking(c), timeout);
 	if (READ_ONCE(c->dead))
 		return -ENODEV;

@@ -316,7 +316,7 @@ void nanet3_client_data(struct nanet3_client *c, const struct nanet3_event *ev);
 void nanet3_client_announce(struct nanet3_client *c);
 void nanet3_client_hang_up(struct nanet3_client *c);
 bool nanet3_client_has_events(struct nanet3_client *c);
-int nanet3_client_wait(struct nanet3_client *c, u32 timeout_ms);
+int nanet3_wait(struct nanet3_client *c, void *arg);
 int nanet3_enter(struct nanet3_client *c);
 void nanet3_leave(struct nanet3_client *c);
 bool nanet3_acts_for(struct nanet3_client *c, u32 link);
@@ -384,7 +384,6 @@ int nanet3_grant(struct nanet3_client *c, void *arg);
 int nanet3_release(struct nanet3_client *c, void *arg);
 int nanet3_polling(struct nanet3_client *c, void *arg);
 void nanet3_links_check(struct nanet3_dev *dev);
-void nanet3_delegate_drop(struct nanet3_client *c);
 
 /* nanet3_tx.c */
 int nanet3_tx_create(struct nanet3_dev *dev);
@@ -408,19 +407,17 @@ void nanet3_buffers_free(struct nanet3_dev *dev);
 int nanet3_irqs_request(struct nanet3_dev *dev);
 void nanet3_irqs_free(struct nanet3_dev *dev);
 void nanet3_tick_work(struct work_struct *work);
-void nanet3_tick_stop(struct nanet3_dev *dev);
 
 /* nanet3_hwmon.c */
-int nanet3_hwmon_create(struct nanet3_dev *dev);
+void nanet3_hwmon_create(struct nanet3_dev *dev);
 void nanet3_hwmon_destroy(struct nanet3_dev *dev);
 
 /* nanet3_sysfs.c */
 extern const struct attribute_group *nanet3_groups[];
+extern struct dentry *nanet3_debugfs;
 void nanet3_stats_get(struct nanet3_dev *dev, struct nanet3_stats *ret_stats);
 void nanet3_extras_create(struct nanet3_dev *dev);
 void nanet3_extras_destroy(struct nanet3_dev *dev);
-void nanet3_debugfs_init(void);
-void nanet3_debugfs_exit(void);
 
 /* nanet3_chrdev.c */
 extern const struct file_operations nanet3_fops;

@@ -73,18 +73,18 @@ static const struct hwmon_chip_info chip = {
 	.info = info,
 };
 
-/* Register the sensors: 0 or -errno. A kernel without hwmon has none. */
-int nanet3_hwmon_create(struct nanet3_dev *dev)
+/* Register the sensors. A kernel without hwmon has none. */
+void nanet3_hwmon_create(struct nanet3_dev *dev)
 {
 	struct device *hwmon;
 
 	if (!IS_REACHABLE(CONFIG_HWMON))
-		return 0;
+		return;
 	hwmon = hwmon_device_register_with_info(&dev->pdev->dev, NANET3_NAME, dev, &chip, NULL);
 	if (IS_ERR(hwmon))
-		return PTR_ERR(hwmon);
-	dev->hwmon = hwmon;
-	return 0;
+		dev_warn(&dev->device, "no sensors: %ld\n", PTR_ERR(hwmon));
+	else
+		dev->hwmon = hwmon;
 }
 
 void nanet3_hwmon_destroy(struct nanet3_dev *dev)

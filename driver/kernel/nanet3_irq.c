@@ -179,9 +179,3 @@ void nanet3_tick_work(struct work_struct *work)
 	if (READ_ONCE(dev->state) == NANET3_READY)
 		queue_delayed_work(dev->wq, &dev->tick, msecs_to_jiffies(tick_ms(dev, polled)));
 }
-
-/* Wait until the tick does not run any more. The board is no longer ready, life not held. */
-void nanet3_tick_stop(struct nanet3_dev *dev)
-{
-	cancel_delayed_work_sync(&dev->tick);
-}

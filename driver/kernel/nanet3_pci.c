@@ -22,6 +22,7 @@
  *
  * Links have states of their own, see nanet3_claim.c.
  */
+#include <linux/debugfs.h>
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -242,7 +243,7 @@ static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool an
 	if (state == NANET3_FROZEN)
 		disown_all(dev);
 	up_write(&dev->life);
-	nanet3_tick_stop(dev);
+	cancel_delayed_work_sync(&dev->tick); /* it takes life, and does not start again */
 }
 
 /* There is no node any more, but there may be handles. */
@@ -417,14 +418,14 @@ static int __init nanet3_init(void)
 		r = PTR_ERR(nanet3_class);
 		goto number;
 	}
-	nanet3_debugfs_init();
+	nanet3_debugfs = debugfs_create_dir(NANET3_NAME, NULL);
 	r = pci_register_driver(&nanet3_driver);
 	if (r < 0)
 		goto destroy;
 	return 0;
 
 destroy:
-	nanet3_debugfs_exit();
+	debugfs_remove_recursive(nanet3_debugfs);
 	class_destroy(nanet3_class);
 number:
 	unregister_chrdev_region(nanet3_number, NANET3_BOARDS);
@@ -434,7 +435,7 @@ number:
 static void __exit nanet3_exit(void)
 {
 	pci_unregister_driver(&nanet3_driver);
-	nanet3_debugfs_exit();
+	debugfs_remove_recursive(nanet3_debugfs);
 	class_destroy(nanet3_class);
 	unregister_chrdev_region(nanet3_number, NANET3_BOARDS);
 	ida_destroy(&nanet3_indices);

@@ -24,41 +24,27 @@ atomic64_t nanet3_quarantined = ATOMIC64_INIT(0);
 
 /* ------------------------------------------------------------------------ parameters */
 
-struct limits {
-	unsigned int *value;
-	unsigned int min, max;
-};
-
-static int limited_set(const char *text, const struct kernel_param *kp)
+static int limited_set(const char *text, const struct kernel_param *kp, unsigned int min,
+		       unsigned int max)
 {
-	const struct limits *l = kp->arg;
-	unsigned int value;
-	int r = kstrtouint(text, 0, &value);
+	int r = param_set_uint_minmax(text, kp, min, max);
 
 	if (r < 0)
-		return r;
-	if (value < l->min || value > l->max) {
-		pr_err("%s: %s is %u..%u\n", NANET3_NAME, kp->name, l->min, l->max);
-		return -EINVAL;
-	}
-	*l->value = value;
-	return 0;
+		pr_err("%s: %s is %u..%u\n", NANET3_NAME, kp->name, min, max);
+	return r;
 }
-
-static int limited_get(char *text, const struct kernel_param *kp)
-{
-	return sysfs_emit(text, "%u\n", *((const struct limits *)kp->arg)->value);
-}
-
-static const struct kernel_param_ops limited_ops = {
-	.set = limited_set,
-	.get = limited_get,
-};
 
 #define LIMITED_PARAM(name, default_value, min, max, text)                                         \
 	static unsigned int name = (default_value);                                                \
-	static const struct limits name##_limits = {&name, min, max};                              \
-	module_param_cb(name, &limited_ops, (void *)&name##_limits, 0444);                         \
+	static int name##_set(const char *value, const struct kernel_param *kp)                    \
+	{                                                                                          \
+		return limited_set(value, kp, min, max);                                           \
+	}                                                                                          \
+	static const struct kernel_param_ops name##_ops = {                                        \
+		.set = name##_set,                                                                 \
+		.get = param_get_uint,                                                             \
+	};                                                                                         \
+	module_param_cb(name, &name##_ops, &name, 0444);                                           \
 	__MODULE_PARM_TYPE(name, "uint");                                                          \
 	MODULE_PARM_DESC(name, text)
 

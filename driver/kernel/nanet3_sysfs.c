@@ -185,18 +185,8 @@ DEFINE_SHOW_ATTRIBUTE(registers);
 
 /* ------------------------------------------------------------------------ life */
 
-static struct dentry *debugfs_root;
-
-/* The directory of the module. */
-void nanet3_debugfs_init(void)
-{
-	debugfs_root = debugfs_create_dir(NANET3_NAME, NULL);
-}
-
-void nanet3_debugfs_exit(void)
-{
-	debugfs_remove_recursive(debugfs_root);
-}
+/* The module's directory, in which each board has its own. */
+struct dentry *nanet3_debugfs;
 
 static void pps_create(struct nanet3_dev *dev)
 {
@@ -205,11 +195,10 @@ static void pps_create(struct nanet3_dev *dev)
 		.owner = THIS_MODULE,
 		.dev = &dev->pdev->dev,
 	};
-	struct pps_device *pps = ERR_PTR(-EOPNOTSUPP);
+	struct pps_device *pps;
 
 	strscpy(info.name, dev_name(&dev->device), sizeof(info.name));
-	if (IS_ENABLED(CONFIG_PPS))
-		pps = pps_register_source(&info, PPS_CAPTUREASSERT | PPS_OFFSETASSERT);
+	pps = pps_register_source(&info, PPS_CAPTUREASSERT | PPS_OFFSETASSERT);
 	if (IS_ERR_OR_NULL(pps)) {
 		dev_warn(&dev->device, "no PPS source: %ld\n", PTR_ERR(pps));
 		return;
@@ -222,12 +211,9 @@ static void pps_create(struct nanet3_dev *dev)
 /* PPS source, sensors, debugfs, as far as they are available. The board is ready. */
 void nanet3_extras_create(struct nanet3_dev *dev)
 {
-	int r = nanet3_hwmon_create(dev);
-
-	if (r < 0)
-		dev_warn(&dev->device, "no sensors: %d\n", r);
+	nanet3_hwmon_create(dev);
 	pps_create(dev);
-	dev->debugfs = debugfs_create_dir(dev_name(&dev->device), debugfs_root);
+	dev->debugfs = debugfs_create_dir(dev_name(&dev->device), nanet3_debugfs);
 	debugfs_create_file("state", 0444, dev->debugfs, dev, &state_file_fops);
 	debugfs_create_file("registers", 0444, dev->debugfs, dev, &registers_fops);
 }

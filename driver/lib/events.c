@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "driver/lib/nanet3_private.h"
+#include "driver/now.h"
 
 #define SPINS_A_LOOK 256u /* turns of a polling wait between two looks at the clock */
 #define SILENCE_MS   100  /* polling: this long without news, the kernel is asked for the board */
@@ -44,7 +45,7 @@ static void cpu_relax(void)
 
 static int64_t now_ms(void)
 {
-	return (int64_t)(libnanet3_now_ns() / 1000000);
+	return (int64_t)(nanet3_now_ns() / 1000000);
 }
 
 /* Wake-ups on the client's queue say nothing to one who follows the board's. */
@@ -77,7 +78,7 @@ static bool polling_news(struct nanet3 *b)
 	return false;
 }
 
-/* Memory does not tell that the other end has died without a word. */
+/* Shared memory does not show that the other end has died: ask the kernel. */
 static int silence_check(struct nanet3 *b)
 {
 	struct lib_polling *p = b->polling;

@@ -2,8 +2,8 @@
 /*
  * libnanet3: links and their rings, polling.
  *
- * Geometry is read from a ring's state once, checked, and kept: what is mapped later may change only
- * in its positions. A handle maps a link's state when it claims or observes it; buffers and owner
+ * Geometry is read from a ring's state once, checked, and kept: afterwards only positions are read from
+ * the mapping. A handle maps a link's state when it claims or observes it; buffers and owner
  * page only with a claim, doorbell and the board's queue only for polling.
  */
 #include <errno.h>
@@ -25,7 +25,7 @@ static bool geometry_sound(const struct nanet3_ring *ring, unsigned link)
 	       ring->chunks == (ring->depth + ring->chunk_buffers - 1) / ring->chunk_buffers;
 }
 
-/* Map a ring's state: its first page tells how long all of it is. */
+/* Map a ring's state: its first page says how long all of it is. */
 static int map_state(struct nanet3 *b, unsigned link)
 {
 	struct lib_link *l = &b->links[link];
@@ -124,7 +124,7 @@ static void polling_end(struct nanet3 *b)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		unmap_doorbell(&b->links[i]);
 	}
-	munmap((void *)(uintptr_t)b->polling->events, b->polling->bytes);
+	munmap((void *)(uintptr_t)b->polling->poller.events, b->polling->bytes);
 	free(b->polling);
 	b->polling = NULL;
 }
@@ -159,8 +159,8 @@ static int polling_map(struct nanet3 *b, const struct nanet3_polling *arg)
 		free(p);
 		return r;
 	}
-	p->events = events;
-	libnanet3_poller_init(&p->poller, events, arg->queue_size, arg->next_sequence);
+	p->poller = (struct poller){
+		.events = events, .size = arg->queue_size, .next = arg->next_sequence};
 	b->polling = p;
 	return 0;
 }

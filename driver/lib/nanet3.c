@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* libnanet3: a handle's life, words down, buffers and puts, registers. See libnanet3.h for the contract. */
+/* libnanet3: open and close, words to the floors, buffers and puts, registers. libnanet3.h is the contract. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

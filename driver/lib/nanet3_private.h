@@ -38,8 +38,7 @@ struct lib_link {
 /* While polling is on. */
 struct lib_polling {
 	struct poller poller;
-	const void *events; /* the board's queue */
-	size_t bytes;
+	size_t bytes;	/* of the board's queue */
 	bool gone;	/* the board, as far as we know */
 	unsigned turns; /* without news since the clock was last looked at */
 	int64_t news_ms;

@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "driver/lib/poller.h"
+#include "driver/now.h"
 
 enum look { LOOK_EMPTY, LOOK_EVENT, LOOK_OVERRUN };
-
-void libnanet3_poller_init(struct poller *p, const void *events, uint32_t size, uint32_t next)
-{
-	*p = (struct poller){.events = events, .size = size, .next = next};
-}
 
 void libnanet3_poller_fini(struct poller *p)
 {
@@ -142,7 +138,7 @@ static void take(struct poller *p, struct nanet3_event *ev, uint64_t *now)
 		return;
 	}
 	if (*now == 0) {
-		*now = libnanet3_now_ns();
+		*now = nanet3_now_ns();
 	}
 	ev->time_ns = *now;
 	l->completions[l->write % l->depth] = *ev;

@@ -17,7 +17,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "driver/nanet3.h"
 
@@ -30,6 +29,7 @@ struct poller_link {
 	bool news; /* `write` has grown since the owner last got an event */
 };
 
+/* Set up with queue, size and the next sequence; no link yet. */
 struct poller {
 	const struct nanet3_event *events;
 	uint32_t size; /* a power of two */
@@ -38,7 +38,6 @@ struct poller {
 	struct poller_link links[NANET3_LINKS];
 };
 
-void libnanet3_poller_init(struct poller *p, const void *events, uint32_t size, uint32_t next);
 /* Frees all links. */
 void libnanet3_poller_fini(struct poller *p);
 
@@ -54,14 +53,6 @@ void libnanet3_poller_drain(struct poller *p);
 int libnanet3_poller_news(struct poller *p, struct nanet3_event *ret_event);
 /* Write the doorbell. -EINVAL backwards, or beyond `write`. */
 int libnanet3_poller_release(struct poller *p, unsigned link, uint64_t position);
-
-static inline uint64_t libnanet3_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static inline bool poller_has(const struct poller *p, unsigned link)
 {

@@ -4,8 +4,8 @@
  * are offsets, and the descriptor polls readable while the handle's queue is not empty.
  *
  * The emulator's socket (driver/nanet3_socket.h) answers the same requests: one packet out, one packet
- * back; descriptors to map come along by SCM_RIGHTS, and an eventfd is signalled. An epoll descriptor
- * joins that and the socket, so that the board's end wakes a waiter too.
+ * back. Descriptors to map come with the answer (SCM_RIGHTS), and an eventfd signals events. An epoll
+ * descriptor joins eventfd and socket, so that the end of the emulator wakes a waiter, too.
  */
 #include <errno.h>
 #include <fcntl.h>

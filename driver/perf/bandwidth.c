@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bandwidth of many puts at once (measure.h): as many in flight as the TX ring takes, up to WINDOW
- * packets; BATCH of them for one doorbell. A figure is the median over rounds.
+ * packets, with one doorbell per BATCH puts. A figure is the median over rounds.
  */
 #include <errno.h>
 #include <string.h>
@@ -69,7 +69,7 @@ static int post(struct flow *f, uint64_t count)
 static int flow(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t count,
 		uint64_t *ret_ns)
 {
-	uint64_t packets = (size + NANET3_PAGE - 1) / NANET3_PAGE, begin = perf_now_ns();
+	uint64_t packets = (size + NANET3_PAGE - 1) / NANET3_PAGE, begin = nanet3_now_ns();
 	struct flow f = {.l = l, .mode = mode, .size = size};
 	int err = 0;
 
@@ -82,12 +82,12 @@ static int flow(struct loopback *l, enum perf_mode mode, uint64_t size, uint64_t
 			err = reap(&f);
 		}
 	}
-	*ret_ns = perf_now_ns() - begin;
+	*ret_ns = nanet3_now_ns() - begin;
 	return err;
 }
 
-static int tell(struct results *r, enum perf_mode mode, uint64_t size, uint64_t part,
-		struct samples *samples)
+static int report(struct results *r, enum perf_mode mode, uint64_t size, uint64_t part,
+		  struct samples *samples)
 {
 	struct summary s = samples_summary(samples);
 	double bytes = (double)size * (double)part;
@@ -111,7 +111,7 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 		}
 	}
 	for_each_mode (o, m) {
-		err = err == 0 ? tell(r, m, size, part, &samples[m]) : err;
+		err = err == 0 ? report(r, m, size, part, &samples[m]) : err;
 	}
 	samples_free(samples);
 	return err;

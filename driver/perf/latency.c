@@ -31,20 +31,20 @@ static int put_many(struct loopback *l, enum perf_mode mode, uint64_t size, uint
 		    struct samples *samples)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		uint64_t begin = perf_now_ns();
+		uint64_t begin = nanet3_now_ns();
 		int err = loopback_move(l, mode, 0, 0, size);
 
 		if (err < 0) {
 			return err;
 		}
 		if (samples != NULL) {
-			samples_add(samples, perf_now_ns() - begin);
+			samples_add(samples, nanet3_now_ns() - begin);
 		}
 	}
 	return 0;
 }
 
-int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
+int latency_report(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples)
 {
 	struct summary s = samples_summary(samples);
 	const char *name = perf_mode_name(mode);
@@ -79,7 +79,7 @@ static int one_size(const struct perf_options *o, struct loopback *l, uint64_t s
 		}
 	}
 	for_each_mode (o, m) {
-		err = err == 0 ? latency_tell(r, m, size, &samples[m]) : err;
+		err = err == 0 ? latency_report(r, m, size, &samples[m]) : err;
 	}
 	samples_free(samples);
 	return err;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define PATIENCE_NS  2000000000u
 #define SPINS_A_LOOK 1024u /* at the mapped queue between two looks at the clock */
@@ -13,14 +12,6 @@
 const char *perf_mode_name(enum perf_mode mode)
 {
 	return mode == PERF_POLLING ? "polling" : "interrupt";
-}
-
-uint64_t perf_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Memory that is there: faults of its first use are not the board's. */
@@ -94,8 +85,8 @@ static int next_polled(struct nanet3 *b, struct nanet3_event *ret_event)
 			continue;
 		}
 		if (until == 0) {
-			until = perf_now_ns() + PATIENCE_NS;
-		} else if (perf_now_ns() > until) {
+			until = nanet3_now_ns() + PATIENCE_NS;
+		} else if (nanet3_now_ns() > until) {
 			return -ETIMEDOUT;
 		}
 	}

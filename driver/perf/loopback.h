@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "driver/lib/libnanet3.h"
+#include "driver/now.h"
 
 enum perf_mode { PERF_INTERRUPT, PERF_POLLING, PERF_MODES };
 
@@ -22,7 +23,6 @@ struct loopback {
 };
 
 const char *perf_mode_name(enum perf_mode mode);
-uint64_t perf_now_ns(void);
 
 /* `board` stays the caller's. */
 int loopback_create(struct nanet3 *board, size_t bytes, struct loopback *ret_loopback);

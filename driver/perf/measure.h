@@ -41,9 +41,9 @@ typedef int (*one_size_fn)(const struct perf_options *o, struct loopback *l, uin
 int measure_sizes(const struct perf_options *o, struct nanet3 *b, struct results *r, uint64_t low,
 		  uint64_t high, one_size_fn one_size);
 
-/* latency.c: what receive.c tells in the same way. Sorts the samples. */
+/* latency.c: what receive.c reports in the same way. Sorts the samples. */
 extern const struct table latency_figures, latency_histogram;
-int latency_tell(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples);
+int latency_report(struct results *r, enum perf_mode mode, uint64_t size, struct samples *samples);
 
 /* report.c: the results as text, as JSON or as CSV. 0 or -errno. */
 int report_write(FILE *f, const struct perf_options *o, const struct nanet3_info *info,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Command line of nanet3-perf: see options.h; driver/options does the work. */
+/* Command line of nanet3-perf: see options.h; driver/options parses it. */
 #include "driver/perf/options.h"
 
 #include <errno.h>
@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "driver/options/options.h"
+#include "driver/perf/measure.h"
 
-static const struct command_entry {
-	const char *name;
-	bool sized, drawn; /* takes --size and --sizes; --gnuplot */
-} commands[] = {
-	{"latency", true, true},      {"bandwidth", true, true},  {"receive", false, false},
-	{"translation", false, true}, {"selftest", false, false},
+static const struct perf_command commands[] = {
+	{"latency", measure_latency, .sized = true, .drawn = true},
+	{"bandwidth", measure_bandwidth, .sized = true, .drawn = true},
+	{"receive", measure_receive},
+	{"translation", measure_translation, .drawn = true},
+	{"selftest", measure_check},
 };
 
 /* Bytes; k and M for 1024 and 1024 x 1024 of them. */
@@ -120,7 +121,7 @@ static const struct options options = {
 static int words(char **argv, int count, struct line *line, char *ret_error, size_t error_size)
 {
 	struct perf_options *o = &line->o;
-	const struct command_entry *command = NULL;
+	const struct perf_command *command = NULL;
 
 	if (count < 1) {
 		snprintf(ret_error, error_size, "which command?");
@@ -140,7 +141,7 @@ static int words(char **argv, int count, struct line *line, char *ret_error, siz
 			 o->size_low != 0 && !command->sized ? "size" : "gnuplot");
 		return -EINVAL;
 	}
-	o->command = command->name;
+	o->command = command;
 	if (count > 2 || (count == 2 && line->board != NO_BOARD)) {
 		snprintf(ret_error, error_size, "one board at a time: %s", argv[count - 1]);
 		return -EINVAL;

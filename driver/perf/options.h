@@ -12,8 +12,19 @@
 
 enum perf_format { PERF_TEXT, PERF_JSON, PERF_CSV };
 
+struct nanet3;
+struct perf_options;
+struct results;
+
+struct perf_command {
+	const char *name;
+	int (*measure)(const struct perf_options *o, struct nanet3 *b,
+		       struct results *r); /* measure.h */
+	bool sized, drawn;		   /* takes --size and --sizes; --gnuplot */
+};
+
 struct perf_options {
-	const char *command;	/* as given; known */
+	const struct perf_command *command;
 	char where[128];	/* for nanet3_open() */
 	bool modes[PERF_MODES]; /* measured, in turn */
 	uint64_t size_low,

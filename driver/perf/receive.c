@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Data of a link (measure.h): how long after the board's hand-over its reader has a buffer, asleep and
- * polling the board's queue. The board does not report when it handed over; but its frames are 125 us
- * each, so the earliest of a round, in either mode, is the zero of all, and the result is the delay after
- * that.
+ * Data of a link (measure.h): the time from the board's hand-over of a buffer until its reader has it, both
+ * asleep and polling the board's queue. The board does not report when it handed over; but its frames are
+ * 125 us each, so the earliest buffer of a round, in either mode, is taken as zero, and the result is the
+ * delay after that.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int next_buffer(struct receiver *x, uint64_t *ret_ns)
 			}
 		}
 	}
-	*ret_ns = perf_now_ns();
+	*ret_ns = nanet3_now_ns();
 	c = nanet3_completion(x->b, x->link, x->next);
 	x->broken = x->broken || (x->frame != 0 && c->frame_count != x->frame);
 	x->frame = c->frame_count + c->frames;
@@ -121,7 +121,7 @@ static int measure(const struct perf_options *o, struct receiver *x, struct resu
 		err = rounds(o, x, part, all);
 	}
 	for_each_mode (o, m) {
-		err = err == 0 ? latency_tell(r, m, bytes, &all[m]) : err;
+		err = err == 0 ? latency_report(r, m, bytes, &all[m]) : err;
 	}
 	samples_free(all);
 	return err;

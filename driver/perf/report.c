@@ -59,7 +59,7 @@ static void write_histogram(FILE *f, const struct table *t)
 static void write_text(FILE *f, const struct perf_options *o, const struct nanet3_info *info,
 		       const struct results *r)
 {
-	fprintf(f, "%s of %s (%s, serial %u) at %s\n", o->command, info->name, kind_of(info),
+	fprintf(f, "%s of %s (%s, serial %u) at %s\n", o->command->name, info->name, kind_of(info),
 		info->serial, o->where);
 	table_lines(f, &r->figures, 11, " ");
 	if (r->histogram.count > 0 && one_size(&r->figures)) {
@@ -194,7 +194,8 @@ int report_gnuplot(FILE *f, const char *name, const struct perf_options *o,
 	if (figure == NULL) {
 		return -EINVAL;
 	}
-	fprintf(f, "# nanet3-perf %s; gnuplot draws it as SVG beside this file\n", o->command);
+	fprintf(f, "# nanet3-perf %s; gnuplot draws it as SVG beside this file\n",
+		o->command->name);
 	for (int m = 0; m < PERF_MODES; m++) {
 		if (o->modes[m]) {
 			data_block(f, &r->figures, (enum perf_mode)m);
@@ -203,7 +204,7 @@ int report_gnuplot(FILE *f, const char *name, const struct perf_options *o,
 	fputs("set terminal svg size 800,560 background rgb 'white' noenhanced\nset output ", f);
 	snprintf(text, sizeof(text), "%s.svg", name);
 	quoted(f, text);
-	snprintf(text, sizeof(text), "%s, loop-back: %s (%s)", o->command, info->name,
+	snprintf(text, sizeof(text), "%s, loop-back: %s (%s)", o->command->name, info->name,
 		 kind_of(info));
 	fputs("\nset title ", f);
 	quoted(f, text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A measurement of puts for each packet size of a range; samples of both modes (measure.h). */
+/* Repeats a measurement for each packet size of a range; samples of both modes (measure.h). */
 #include <stdio.h>
 #include <string.h>
 

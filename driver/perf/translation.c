@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time of address translation (measure.h). Puts of eight bytes are posted behind a doorbell
- * that is rung once for all of a batch, and timed from there to the last one's arrival: the calls
- * that post them do not count. A batch has either
+ * The time of address translation (measure.h). A batch of puts of eight bytes is posted, then the
+ * doorbell is rung once. The time counts from there to the arrival of the last put, so it excludes the
+ * calls that post them. A batch is one of
  *
- *   hit   one page all the time
- *   walk  a page after the other of more pages than any TLB holds
- *   miss  an offset that is in no table, until the event that says so
+ *   hit   always the same page
+ *   walk  one page after the other, of more pages than any TLB holds
+ *   miss  an offset that is in no table, until the event that reports it
  *
- * and the board's own counters have to bear that out.
+ * and the board's own counters have to confirm it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -71,7 +71,7 @@ static int post(struct translation *t, enum kind kind, uint64_t *ret_begin)
 						  : 0;
 		int err;
 
-		*ret_begin = perf_now_ns();
+		*ret_begin = nanet3_now_ns();
 		err = loopback_put(&t->l, 0, to, PUT_BYTES, flags);
 		if (err < 0) {
 			return err == -EAGAIN && i > 0 ? (int)i : err;
@@ -96,7 +96,7 @@ static int batch(struct translation *t, enum kind kind, enum perf_mode mode)
 		return posted;
 	}
 	err = loopback_settle(&t->l, mode, kind == KIND_MISS);
-	end = perf_now_ns();
+	end = nanet3_now_ns();
 	if (err < 0) {
 		return err;
 	}
@@ -128,7 +128,7 @@ static void check_evidence(struct results *r, enum kind kind, const struct evide
 	}
 }
 
-static int tell(struct results *r, enum kind kind, enum perf_mode mode, struct translation *t)
+static int report(struct results *r, enum kind kind, enum perf_mode mode, struct translation *t)
 {
 	const struct evidence *e = &t->evidence[kind][mode];
 	struct summary s = samples_summary(&t->samples[kind][mode]);
@@ -167,7 +167,7 @@ static int measure(const struct perf_options *o, struct translation *t, struct r
 	}
 	for (int k = 0; k < KINDS; k++) {
 		for_each_mode (o, m) {
-			err = err == 0 ? tell(r, (enum kind)k, m, t) : err;
+			err = err == 0 ? report(r, (enum kind)k, m, t) : err;
 		}
 	}
 	return err;

@@ -6,6 +6,7 @@
 #include "tests/bench/sea_frames.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "driver/emu/floor/floor.h"
@@ -128,8 +129,8 @@ static int fill(struct sea_frames *s, double mbps, uint64_t seed)
 	}
 	s->hit_khz = (double)hits / TDM_MODULES / seconds / 1e3;
 	s->fill_mbps = ((double)bytes / seconds + FIXED_BYTES * TDM_FRAMES_PER_SECOND) * 8 / 1e6;
-	hydrophone_tables_destroy(sound);
-	pulse_tables_destroy(pulses);
+	free(sound);
+	free(pulses);
 	return r;
 }
 

@@ -15,7 +15,7 @@ RULES = [
     (r"driver/nanet3_socket\.h", BSD),
     (r"schemas/.*|tdm/[^/]*\.h|driver/emu/common/truth\.h", BSD),
     (r"tdm/.*", LGPL),
-    (r"driver/lib/.*|daemon/consumer/.*|slowctl/access/.*|slowctl/param/error\.h", LGPL),
+    (r"driver/lib/.*|driver/now\.h|daemon/consumer/.*|slowctl/access/.*|slowctl/param/error\.h", LGPL),
     (r".*", GPL),
 ]
 # Not *.md, *.json and data of the tests: COPYING covers them.

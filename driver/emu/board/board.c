@@ -4,8 +4,7 @@
  *
  *   count (PPS) -> transceivers, phase, status -> downstream frames out -> upstream cells in
  *
- * Everything is a function of registers and world; no clock, no thread. See private.h for the
- * other parts.
+ * It depends on the registers and the world only: no clock, no thread. README.md lists the other files.
  */
 #include <math.h>
 #include <stddef.h>
@@ -142,8 +141,8 @@ void board_realign(struct board *b, struct board_link *l, bool reset)
 	world_realign(b->world, l->index, reset);
 }
 
-/* Lock gained and lost, and the event that tells of it (again at the next step if there is no room:
- * the state is told late, never lost). */
+/* Lock gained and lost, and its event. Without room for the event it is tried again at the next step: the
+ * state is reported late, never lost. */
 static void status_step(struct board *b, struct board_link *l, bool signal, bool locked)
 {
 	uint32_t bits = (signal ? NANET3_LSTAT_SIGNAL : 0) | (locked ? NANET3_LSTAT_LOCKED : 0);

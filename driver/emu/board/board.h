@@ -8,7 +8,7 @@
  *
  * It knows no processes, sockets, clocks or threads: one thread calls board_step() once per frame
  * period of model time, and everything happens inside. Host and world are reached through the two
- * interfaces only, so that a second host can be added without touching this file.
+ * interfaces only, so both hosts use the same model.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * The board's event queue and its way into host memory.
  *
  * An event is written body first, sequence number last, so that a process which polls the queue reads
- * a sound event when it finds the number it waits for. Before a place is written again its number is
+ * a complete event when it finds the number it waits for. Before a place is written again, its number is
  * invalidated, so that a reader that is a whole queue late notices.
  */
 #include <string.h>
@@ -99,14 +99,14 @@ void event_control(struct board *b, struct nanet3_event *ev)
 	uint32_t lost = REG(b, NANET3_REG_EVQ_LOST);
 
 	ev->frame_count = b->count;
-	if (lost != b->lost_told) {
+	if (lost != b->lost_reported) {
 		struct nanet3_event full = {.type = NANET3_EVENT_ERROR,
 					    .link = 0xff,
 					    .reason = NANET3_ERROR_EVQ_FULL,
 					    .value = lost};
 
 		if (event_post(b, &full, true)) {
-			b->lost_told = lost;
+			b->lost_reported = lost;
 		}
 	}
 	/* A stall has an event of its own; what it swallows is not counted as lost. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Faults that a test injects through NANET3_REG_MODEL_FAULT: see model_fault.h for what they are.
- * Times are model time, in frame periods from the write on. One of them ends with a power-up.
+ * Times are model time, in frame periods from the write on. MODEL_FAULT_GONE ends with a power-up.
  */
 #include <stddef.h>
 #include <string.h>

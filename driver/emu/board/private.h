@@ -109,7 +109,7 @@ struct board {
 	uint64_t pps_step;
 	uint32_t pps_number;
 	bool stalled;
-	uint32_t lost_told; /* EVQ_LOST at the last EVQ_FULL event */
+	uint32_t lost_reported; /* EVQ_LOST at the last EVQ_FULL event */
 	struct world_roof roof;
 	struct nanet3_tx words[BOARD_TX_WORDS];
 	unsigned word_count;
@@ -195,8 +195,7 @@ void tx_reset(struct board *b);
 /* put.c */
 /* CONTROL of a registered buffer was written. */
 void buffer_control(struct board *b, unsigned buffer, uint32_t value);
-void buffers_reset(struct board *b);
-/* Do a packet of a put. False when the event queue has no room for what it may have to tell: nothing
+/* Execute a packet of a put. False when the event queue has no room for the events it may cause: nothing
  * was done, it is to be tried again. */
 bool put_packet(struct board *b, const struct nanet3_tx *tx);
 

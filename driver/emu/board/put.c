@@ -6,9 +6,10 @@
  *   (buffer, offset) -> page of the buffer -> TLB -------------hit-> bus address
  *                                               \-> walk: table[page], in host memory
  *
- * The TLB is direct-mapped and shared by all buffers. An offset outside of its buffer, or a table that
- * is nowhere, is a miss: the rest of the packet is dropped and its put's events say so. A hit takes 0.2 us; a walk the
- * 1.6 us that the papers' firmware takes for a packet, search and translation (SOURCES.md).
+ * The TLB is direct-mapped and shared by all buffers. An offset outside its buffer, or a table outside
+ * mapped memory, is a miss: the rest of the packet is dropped, and the put's events report it. A hit takes
+ * 0.2 us; a walk takes the 1.6 us that the papers' firmware needs for a packet, search and translation
+ * (SOURCES.md).
  */
 #include <string.h>
 
@@ -46,13 +47,6 @@ void buffer_control(struct board *b, unsigned buffer, uint32_t value)
 	u->length = length;
 	u->offset = offset;
 	BREG(u, NANET3_BREG_CONTROL) = u->valid ? NANET3_BUFFER_VALID : 0;
-}
-
-void buffers_reset(struct board *b)
-{
-	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
-		buffer_control(b, i, 0);
-	}
 }
 
 /* ------------------------------------------------------------------------ translation */
@@ -155,7 +149,7 @@ static void put_fault(struct board *b, const struct nanet3_tx *tx, const struct 
 	b->put_faulted = true;
 }
 
-static void put_told(struct board *b, const struct nanet3_tx *tx, const struct nanet3_tx_put *put)
+static void put_report(struct board *b, const struct nanet3_tx *tx, const struct nanet3_tx_put *put)
 {
 	uint8_t reason = b->put_faulted ? NANET3_TX_FAULT : 0;
 	struct nanet3_event ev = {
@@ -189,7 +183,7 @@ bool put_packet(struct board *b, const struct nanet3_tx *tx)
 		put_fault(b, tx, &put);
 	}
 	if (put.flags & NANET3_PUT_LAST) {
-		put_told(b, tx, &put);
+		put_report(b, tx, &put);
 	}
 	return true;
 }

@@ -17,11 +17,13 @@ static void board_reset(struct board *b)
 	}
 	fault_reset(b);
 	tx_reset(b);
-	buffers_reset(b);
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		buffer_control(b, i, 0);
+	}
 	REG(b, NANET3_REG_EVQ_WRITE) = 0;
 	REG(b, NANET3_REG_EVQ_READ) = 0;
 	REG(b, NANET3_REG_EVQ_LOST) = 0;
-	b->lost_told = 0;
+	b->lost_reported = 0;
 	REG(b, NANET3_REG_IRQ_STATUS) = 0;
 }
 

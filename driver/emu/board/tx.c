@@ -5,11 +5,11 @@
  *   TX ring --fetch--> words[] (wait for at_frame and for room) --place--> link's frame --> fibre
  *                                                               \--> TX event: left in frame N
  *
- * Packets of puts are no words: they are done when they are taken off the ring (put.c). One that
+ * Packets of puts are not words: they are executed when they are taken off the ring (put.c). One that
  * finds no room for its events stays on the ring with all behind it, until the driver has taken events.
  *
- * A word is placed only when its completion event fits on the queue, so that none leaves untold.
- * Words that are due leave in the order posted; one that waits for a later frame holds up no other.
+ * A word is placed only when its completion event fits on the queue, so every word sent is reported.
+ * Words that are due leave in the order posted; one that waits for a later frame does not delay others.
  */
 #include <string.h>
 

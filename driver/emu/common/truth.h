@@ -24,7 +24,7 @@ struct truth_head {
 };
 
 /* flags */
-#define TRUTH_CORRUPTED 0x1u /* bytes were damaged on the fibre: CRC will tell */
+#define TRUTH_CORRUPTED 0x1u /* bytes were damaged on the fibre: the CRC will be wrong */
 #define TRUTH_UNALIGNED 0x2u /* alignment was destroyed here */
 #define TRUTH_TIME	0x4u /* the frame's number was falsified */
 #define TRUTH_FIFO_FULL 0x8u /* whole hits were lost in the FCM's FIFO in this frame */

@@ -2,8 +2,8 @@
 /*
  * Slow control in the FCM: words in, registers changed, replies out, by the rules at the head of
  * tdm/registers.h. A reply never leaves in the frame that is being sent while its request arrives:
- * with the fibre both ways an answer takes eight to nine frames. And the silence timer, which counts
- * the time without words.
+ * with the fibre both ways an answer takes eight to nine frames. The silence timer is here, too: after
+ * too long a time without a valid word it ramps the high voltages down.
  */
 #include <string.h>
 

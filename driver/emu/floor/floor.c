@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A floor's frames, sensors, counters and boots: see floor.h. The order inside a frame period is:
- * what waits in the FIFOs goes into the frame, then this period's hits are born, then what came from
- * the shore is obeyed; so nothing leaves in the period it was made in.
+ * A floor's frames, sensors, counters and boots: see floor.h. In a frame period it sends what waits in
+ * the FIFOs, generates this period's hits, and then executes what came from the shore. So nothing is
+ * sent in the period in which it was made.
  */
 #include "driver/emu/floor/floor.h"
 

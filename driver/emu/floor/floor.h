@@ -6,8 +6,8 @@
  *   downstream frame --> time word, slow-control words --> control (control.c)
  *   modules' FIFOs, samples, replies, telemetry --> upstream frame, sealed
  *
- * It lives on the downstream clock: one floor_frame() per frame period of its own, and its frame
- * number is the one it receives; in the dark it counts on.
+ * It runs on the downstream clock: one floor_frame() per frame period of its own. Its frame number is
+ * the one it receives; without light it continues to count by itself.
  */
 #pragma once
 

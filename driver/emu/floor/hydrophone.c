@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hydrophone: see hydrophone.h. Sound is made from tables; one random number a frame says where in
- * the noise table it goes on. */
+/* A hydrophone: see hydrophone.h. Sound is made from tables; one random number per frame selects the
+ * place in the noise table. */
 #include "driver/emu/floor/hydrophone.h"
 
 #include <math.h>
@@ -45,11 +45,6 @@ struct hydrophone_tables *hydrophone_tables_create(void)
 		t->noise[i] = (int16_t)lround(4096 * rng_normal(&rng));
 	}
 	return t;
-}
-
-void hydrophone_tables_destroy(struct hydrophone_tables *t)
-{
-	free(t);
 }
 
 static void set_gain(struct hydrophone *h, int32_t gain)
@@ -169,23 +164,18 @@ void hydrophone_slow(struct hydrophone *h)
 
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value)
 {
-	switch (reg) {
-	case REG_HYDRO_POWER:
-		*ret_value = h->powered;
-		break;
-	case REG_HYDRO_GAIN:
-		*ret_value = h->gain;
-		break;
-	case REG_HYDRO_TEMPERATURE:
-		*ret_value = water_mc + (h->powered ? 800 : 0) +
-			     (int32_t)lround(15 * rng_normal(&h->slow_rng));
-		break;
-	case REG_HYDRO_RMS:
-		*ret_value = h->rms;
-		break;
-	default:
+	const int32_t noise = (int32_t)lround(15 * rng_normal(&h->slow_rng));
+	const int32_t values[] = {
+		[REG_HYDRO_POWER] = h->powered,
+		[REG_HYDRO_GAIN] = h->gain,
+		[REG_HYDRO_TEMPERATURE] = water_mc + (h->powered ? 800 : 0) + noise,
+		[REG_HYDRO_RMS] = h->rms,
+	};
+
+	if (reg < REG_HYDRO_POWER || reg >= sizeof(values) / sizeof(values[0])) {
 		return WORD_BAD_REG;
 	}
+	*ret_value = values[reg];
 	return WORD_OK;
 }
 
@@ -208,11 +198,9 @@ int hydrophone_write(struct hydrophone *h, unsigned reg, int32_t *value)
 		}
 		set_gain(h, *value);
 		return WORD_OK;
-	case REG_HYDRO_TEMPERATURE:
-	case REG_HYDRO_RMS:
-		return WORD_READ_ONLY;
 	default:
-		return WORD_BAD_REG;
+		return reg == REG_HYDRO_TEMPERATURE || reg == REG_HYDRO_RMS ? WORD_READ_ONLY
+									    : WORD_BAD_REG;
 	}
 }
 

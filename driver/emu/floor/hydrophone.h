@@ -12,9 +12,8 @@
 #include "driver/emu/common/rng.h"
 
 struct hydrophone_tables;
-/* Sine and noise, shared by all. NULL when out of memory. */
+/* Sine and noise, shared by all; free() them. NULL when out of memory. */
 struct hydrophone_tables *hydrophone_tables_create(void);
-void hydrophone_tables_destroy(struct hydrophone_tables *t);
 
 struct hydrophone {
 	const struct hydrophone_tables *tables;

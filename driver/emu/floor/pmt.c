@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An optical module: see pmt.h. Gain goes as the 7.5th power of the HV; the share of light pulses
- * above threshold follows from gain and spectrum, and with the sea's light it makes the rate. The
- * model is OURS; the figures are plausible ones.
+ * above threshold follows from gain and spectrum; times the sea's light it is the rate. The model is
+ * OURS; the figures are plausible ones.
  */
 #include "driver/emu/floor/pmt.h"
 

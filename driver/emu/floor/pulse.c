@@ -176,11 +176,6 @@ struct pulse_tables *pulse_tables_create(void)
 	return t;
 }
 
-void pulse_tables_destroy(struct pulse_tables *t)
-{
-	free(t);
-}
-
 uint32_t pulse_first_quantile(const struct pulse_tables *t, double gain, double threshold_mv)
 {
 	uint32_t low = 0;

@@ -31,8 +31,8 @@ struct pulse {
 
 struct pulse_tables;
 
+/* free() them. NULL when out of memory. */
 struct pulse_tables *pulse_tables_create(void);
-void pulse_tables_destroy(struct pulse_tables *t);
 
 /* The first quantile (0..PULSE_QUANTILES) whose amplitude passes `threshold_mv` at `gain` (1 =
  * nominal): the share of light pulses that become hits is 1 - q / PULSE_QUANTILES. */

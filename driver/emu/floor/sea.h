@@ -2,7 +2,7 @@
 /*
  * The sea around one floor: how bright it is (1 = quiet: 40K and dark counts), and how warm. The
  * quiet light wanders by some per cent; animals flash now and then, seen by some modules more than
- * by others; a scenario may order a storm of them.
+ * by others; a scenario may add a storm of them.
  */
 #pragma once
 

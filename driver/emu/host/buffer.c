@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Registered buffers of the user-space host. The memory stays in the client's process: nothing is
- * mapped or pinned here, a packet is read and written with process_vm_readv(2) and its sister. To the
- * board it has bus addresses and a list of pages like any other, so that translation is the real thing.
+ * mapped or pinned here, a packet is copied with process_vm_readv(2) and process_vm_writev(2). For the
+ * board it has bus addresses and a list of pages, so address translation works as with the kernel driver.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A client of the user-space host: its event queue and its rights. The queue's read index is only
- * ever compared.
+ * A client of the user-space host: its event queue and its rights. The client can write anything into the
+ * queue's read index, so the index is only compared.
  */
 #include <inttypes.h>
 #include <linux/capability.h>
@@ -24,7 +24,7 @@ void client_post(struct host *h, struct client *c, const struct nanet3_event *ev
 	if (c->queue_write - __atomic_load_n(&q->read, __ATOMIC_ACQUIRE) >= size) {
 		if (ev->type != NANET3_EVENT_RX) {
 			__atomic_fetch_add(&q->lost, 1, __ATOMIC_RELAXED);
-			h->stats.events_dropped++;
+			h->counts.queue_lost++;
 		}
 		c->wake = true;
 		return;

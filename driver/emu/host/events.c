@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The board's event queue: into the ring state, to the clients. */
+/* Takes events off the board's event queue: data events update the ring state, others go to the clients. */
 #include "driver/emu/host/private.h"
 
 static void rx_event(struct host *h, const struct nanet3_event *ev)
@@ -68,17 +68,17 @@ static void take_event(struct host *h, struct nanet3_event *ev)
 void host_drain(struct host *h)
 {
 	uint32_t write = board_reg_read(h->board, NANET3_REG_EVQ_WRITE);
-	bool told = h->irq;
+	bool raised = h->irq;
 	uint64_t now;
 
 	h->irq = false;
 	if (h->gone || write == h->evq_read) {
-		h->counts.spurious += told;
+		h->counts.spurious += raised;
 		return;
 	}
 	h->counts.events += write - h->evq_read;
-	h->counts.rescued += told ? 0 : write - h->evq_read;
-	now = emu_now_ns();
+	h->counts.rescued += raised ? 0 : write - h->evq_read;
+	now = nanet3_now_ns();
 	for (; h->evq_read != write; h->evq_read++) {
 		struct nanet3_event ev = h->evq[h->evq_read & (h->evq_size - 1)];
 

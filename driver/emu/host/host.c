@@ -22,7 +22,7 @@
  * not again by themselves, so the owner starts over. */
 static void links_check(struct host *h)
 {
-	uint64_t now = emu_now_ns();
+	uint64_t now = nanet3_now_ns();
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct host_link *l = &h->links[i];
@@ -50,23 +50,23 @@ static void host_irq(void *context, unsigned vector)
 	}
 }
 
-/* Tell owners of data: one event a link, however many buffers there are. The next time is counted from when there was
- * something to tell. */
+/* Announce data to owners: one event per link, however many buffers there are. The time to the next announcement
+ * counts from one that had something to announce. */
 static void announce(struct host *h)
 {
-	bool told = false;
+	bool announced = false;
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		struct host_link *l = &h->links[i];
 
 		if (l->latest.type != NANET3_EVENT_NONE && l->owner != NULL && !l->owner->polling) {
 			client_post(h, l->owner, &l->latest);
-			told = true;
+			announced = true;
 		}
 		l->latest.type = NANET3_EVENT_NONE;
 	}
-	if (told) {
-		h->announced_ns = emu_now_ns();
+	if (announced) {
+		h->announced_ns = nanet3_now_ns();
 	}
 }
 
@@ -152,7 +152,7 @@ int host_poll(struct host *h, int timeout_ms)
 	struct epoll_event events[16];
 	int n;
 
-	if (emu_now_ns() - h->announced_ns >= HOST_TICK_NS) {
+	if (nanet3_now_ns() - h->announced_ns >= HOST_TICK_NS) {
 		announce(h);
 	}
 	clients_wake(h);

@@ -60,8 +60,6 @@ struct host_stats {
 	uint64_t steps;
 	uint64_t worst_lag_ns; /* real time: how far model time fell behind, at worst */
 	bool too_slow; /* that was more than the rings' depth: losses are not the daemon's */
-	unsigned clients;
-	uint64_t events_dropped; /* control events that found a client's queue full, all clients */
 };
 
 /* -EINVAL geometry makes no sense, -EADDRINUSE, -EEXIST, -ENAMETOOLONG, -ENOMEM, or what the socket said.

@@ -3,7 +3,7 @@
  * The owners of links: claim, stop, polling, and what remains when a client disconnects.
  *
  * An owner that polls reads the board's queue and rings the doorbell by itself, in memory that it shares
- * with us. The ring state is kept as ever, so that observers and the next owner find it.
+ * with us. The ring state is still kept up to date, for observers and the next owner.
  *
  *   board --events--> queue --mapped read-only--> owner --doorbell page--> here, at every step --> board
  *                       \--every few ms--> ring state
@@ -132,7 +132,7 @@ static void link_linger(struct host *h, unsigned link)
 	l->ring->owner_pid = 0;
 	h->counts.links[link].lingers++;
 	l->ring->status = NANET3_RING_LINGERING;
-	l->linger_until_ns = emu_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
+	l->linger_until_ns = nanet3_now_ns() + (uint64_t)h->config.linger_ms * 1000000u;
 	l->latest.type = NANET3_EVENT_NONE;
 }
 
@@ -147,12 +147,12 @@ void client_drop(struct host *h, struct client *c)
 		}
 	}
 	buffers_drop(h, c);
-	host_tx_flush(h);
+	tx_ring_bell(h); /* for what it has held back */
 	close(c->fd);
 	close(c->event_fd);
 	shared_destroy(&c->queue);
 	*c = (struct client){.fd = -1, .event_fd = -1};
-	h->stats.clients--;
+	h->counts.clients--;
 	polling_follow(h);
 }
 

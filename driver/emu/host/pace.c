@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The pace of the user-space host, which is that of the world or of a recording (play.h).
+ * The pace of the user-space host: when board_step() is called. There are three:
  *
- * By the clock, at `factor` seconds of model time in one of the wall's (1: real time): a timer wakes the
- * loop once a millisecond; as many turns of 8 steps are made as are due, whole ones, also when a client's request
- * has woken it in between: a ring begins with a turn, and its buffers are complete when the timer looks, not up to
- * a turn before. A late loop catches up in bursts and serves clients in between, so that they can release what
- * the burst brings. No step is ever skipped: model time is part of the data's meaning.
+ * Real time: `factor` seconds of model time per second of wall time. A timer wakes the loop once a millisecond
+ * (a turn). As many whole turns of 8 steps are made as are due, also when a client's request has ended the wait
+ * early: a ring starts with a turn, so its buffers are complete when the timer fires, not up to a turn earlier.
+ * A late loop catches up in bursts and serves clients in between, so that they can release what a burst brings.
+ * No step is ever skipped: model time is part of the data's meaning.
  *
- * Max speed: a step is made only while every running ring can take it, so nothing is ever dropped
- * for want of room; while no ring runs at all, model time stops.
+ * Max speed: a step is made only while every running ring can take it, so nothing is dropped for want of room;
+ * while no ring runs at all, model time stops.
  *
- * A recording: who takes it is awaited, then it comes at the pace it was recorded at, a factor of that, or as
- * fast as rings are released; what was played is taken before the act ends. No step is made before the links of
- * the act have owners and these know what time it is: a client who has read the board's time of day a few times
- * since the last claim has had the time to stamp by it. Clients that never ask for it, and links that are never
- * claimed, are not waited for. Where the recording was relabelled it waits in the same way again.
+ * A recording (play.h): at the pace it was recorded at, a factor of that, or as fast as rings are released. An act
+ * starts when its links have owners and these know the time: a client that has read the board's time of day a few
+ * times since the last claim can label by it. Clients that never read it, and links that are never claimed, are
+ * waited for only so long. Where the recording was relabelled it waits in the same way again. What was played is
+ * released before the act ends.
  */
 #include <errno.h>
 #include <sys/epoll.h>
@@ -37,24 +37,29 @@
 
 struct pace {
 	struct host *h;
+	struct play *play; /* NULL: the world is modelled */
 	volatile sig_atomic_t *stop;
 	int timer_fd;	   /* readable once a turn */
 	uint64_t start_ns; /* when step `start_step` was due */
 	uint64_t start_step;
 	uint64_t last_step; /* of the duration; ~0: endless */
+	/* A recording: */
+	enum play_state state; /* of the last turn */
+	uint64_t since_ns;     /* in this state */
+	/* WAIT */
+	unsigned owned; /* links that had an owner, a mask */
+	uint64_t claimed_ns;
+	unsigned time_reads;	       /* when that last changed */
+	uint64_t run_ns;	       /* RUN: when the act's first step was due */
+	uint64_t steps;		       /* DRAIN, OVER: made since since_ns */
+	uint64_t behind[NANET3_LINKS]; /* positions below hold what was played */
 };
 
-/* Stopped by the caller, or the duration has passed. */
+/* Stopped by the caller, or the duration or the recording is over. */
 static bool finished(const struct pace *p)
 {
-	return *p->stop || p->h->stats.steps >= p->last_step;
-}
-
-static int turn(struct pace *p, int timeout_ms)
-{
-	int r = host_poll(p->h, timeout_ms);
-
-	return r == -EINTR ? 0 : r;
+	return *p->stop || p->h->stats.steps >= p->last_step ||
+	       (p->play != NULL && p->h->config.play_once && play_state(p->play) == PLAY_OVER);
 }
 
 /* Serve clients; wait for the next turn at most, if `idle`. Negative errno. */
@@ -62,17 +67,17 @@ static int pace_turn(struct pace *p, bool idle)
 {
 	uint64_t ticks;
 	/* The timer is a client, so to say: it ends the wait. */
-	int r = turn(p, idle ? 100 : 0);
+	int r = host_poll(p->h, idle ? 100 : 0);
 
 	(void)!read(p->timer_fd, &ticks, sizeof(ticks));
-	return r;
+	return r == -EINTR ? 0 : r;
 }
 
 /* ------------------------------------------------------------------------ real time */
 
 static uint64_t steps_due(const struct pace *p)
 {
-	double passed = (double)(emu_now_ns() - p->start_ns) * p->h->config.factor;
+	double passed = (double)(nanet3_now_ns() - p->start_ns) * p->h->config.factor;
 	uint64_t due = p->start_step + (uint64_t)(passed / NANET3_FRAME_NS);
 
 	due -= (due - p->start_step) % TURN_STEPS;
@@ -88,65 +93,35 @@ static void note_lag(struct pace *p, uint64_t lag_ns)
 	s->too_slow = s->too_slow || lag_ns > p->h->config.depth_ms * 1000000ull;
 }
 
-static int real_time(struct pace *p)
+static int real_time_turn(struct pace *p)
 {
-	int r = 0;
+	uint64_t due = steps_due(p);
 
-	while (r == 0 && !finished(p)) {
-		uint64_t due = steps_due(p);
-
-		note_lag(p, due * NANET3_FRAME_NS);
-		for (uint64_t i = 0; i < due && i < BURST_STEPS && !finished(p); i++) {
-			host_step(p->h);
-		}
-		/* With more than a turn to catch up, look at the clients, but do not wait. */
-		r = pace_turn(p, steps_due(p) <= TURN_STEPS);
+	note_lag(p, due * NANET3_FRAME_NS);
+	for (uint64_t i = 0; i < due && i < BURST_STEPS && !finished(p); i++) {
+		host_step(p->h);
 	}
-	return r;
+	/* With more than a turn to catch up, look at the clients, but do not wait. */
+	return pace_turn(p, steps_due(p) <= TURN_STEPS);
 }
 
 /* ------------------------------------------------------------------------ max speed */
 
 /* The steps of a turn at most, as rings have room and, with a recording, while it runs; waits for room where
  * there is none. */
-static int unhurried_turn(struct pace *p, const struct play *play)
+static int max_speed_turn(struct pace *p)
 {
 	unsigned made = 0;
 
 	while (made < TURN_STEPS && !finished(p) && (p->h->gone || board_rings_take(p->h->board)) &&
-	       (play == NULL || play_state(play) == PLAY_RUN)) {
+	       (p->play == NULL || play_state(p->play) == PLAY_RUN)) {
 		host_step(p->h);
 		made++;
 	}
-	return turn(p, made > 0 ? 0 : 1);
-}
-
-static int max_speed(struct pace *p)
-{
-	int r = 0;
-
-	while (r == 0 && !finished(p)) {
-		r = unhurried_turn(p, NULL);
-	}
-	return r;
+	return pace_turn(p, made == 0);
 }
 
 /* ------------------------------------------------------------------------ a recording */
-
-struct player {
-	struct pace *pace;
-	struct host *h;
-	struct play *play;
-	enum play_state state; /* of the last turn */
-	uint64_t since_ns;     /* in this state */
-	/* WAIT */
-	unsigned owned; /* links that had an owner, a mask */
-	uint64_t claimed_ns;
-	unsigned time_reads;	       /* when that last changed */
-	uint64_t run_ns;	       /* RUN: when the act's first step was due */
-	uint64_t steps;		       /* DRAIN, OVER: made since since_ns */
-	uint64_t behind[NANET3_LINKS]; /* positions below hold what was played */
-};
 
 static unsigned owned_links(const struct host *h)
 {
@@ -158,144 +133,132 @@ static unsigned owned_links(const struct host *h)
 	return owned;
 }
 
-static bool audience_is_there(struct player *l)
+static bool readers_ready(struct pace *p)
 {
-	const unsigned owned = owned_links(l->h), wanted = play_links(l->play);
-	const uint64_t now = emu_now_ns();
+	const unsigned owned = owned_links(p->h), wanted = play_links(p->play);
+	const uint64_t now = nanet3_now_ns();
 
-	if (owned != l->owned) {
-		l->owned = owned;
-		l->claimed_ns = now;
-		l->time_reads = l->h->time_reads;
+	if (owned != p->owned) {
+		p->owned = owned;
+		p->claimed_ns = now;
+		p->time_reads = p->h->time_reads;
 	}
-	if ((owned & wanted) == 0 || now - l->claimed_ns < SETTLED_NS) {
+	if ((owned & wanted) == 0 || now - p->claimed_ns < SETTLED_NS) {
 		return false;
 	}
-	return ((owned & wanted) == wanted && l->h->time_reads - l->time_reads >= SETTLED_READS) ||
-	       now - l->claimed_ns >= IMPATIENT_NS;
+	return ((owned & wanted) == wanted && p->h->time_reads - p->time_reads >= SETTLED_READS) ||
+	       now - p->claimed_ns >= IMPATIENT_NS;
 }
 
-static int await(struct player *l)
+static int await(struct pace *p)
 {
-	if (audience_is_there(l)) {
-		play_go(l->play);
+	if (readers_ready(p)) {
+		play_go(p->play);
 		return 0;
 	}
-	return pace_turn(l->pace, true);
+	return pace_turn(p, true);
 }
 
 /* The recorded pace. */
-static int run_by_the_clock(struct player *l)
+static int run_by_the_clock(struct pace *p)
 {
-	const double passed = (double)(emu_now_ns() - l->run_ns) * l->h->config.factor;
+	const double passed = (double)(nanet3_now_ns() - p->run_ns) * p->h->config.factor;
 	unsigned made = 0;
 
-	while (play_state(l->play) == PLAY_RUN && !finished(l->pace) && made < BURST_STEPS &&
-	       (double)play_due_ns(l->play) <= passed) {
+	while (play_state(p->play) == PLAY_RUN && !finished(p) && made < BURST_STEPS &&
+	       (double)play_due_ns(p->play) <= passed) {
 		if (made++ == 0) {
-			note_lag(l->pace, (uint64_t)passed - play_due_ns(l->play));
+			note_lag(p, (uint64_t)passed - play_due_ns(p->play));
 		}
-		host_step(l->h);
+		host_step(p->h);
 	}
-	return pace_turn(l->pace, made < BURST_STEPS);
+	return pace_turn(p, made < BURST_STEPS);
 }
 
 /* Without light, 8000 steps a second at any speed: there is no hurry after the end. */
-static int run_dark(struct player *l)
+static int run_dark(struct pace *p)
 {
-	const uint64_t due = (emu_now_ns() - l->since_ns) / NANET3_FRAME_NS;
-	const enum play_state state = play_state(l->play);
+	const uint64_t due = (nanet3_now_ns() - p->since_ns) / NANET3_FRAME_NS;
+	const enum play_state state = play_state(p->play);
 	unsigned made = 0;
 
-	while (l->steps < due && made < BURST_STEPS && !finished(l->pace) &&
-	       play_state(l->play) == state) {
-		host_step(l->h);
-		l->steps++;
+	while (p->steps < due && made < BURST_STEPS && !finished(p) &&
+	       play_state(p->play) == state) {
+		host_step(p->h);
+		p->steps++;
 		made++;
 	}
-	return pace_turn(l->pace, made < BURST_STEPS);
+	return pace_turn(p, made < BURST_STEPS);
 }
 
-static bool taken(const struct player *l)
+static bool taken(const struct pace *p)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct nanet3_ring *ring = l->h->links[i].ring;
+		const struct nanet3_ring *ring = p->h->links[i].ring;
 
-		if (ring->status != NANET3_RING_STOPPED && ring->release_position < l->behind[i]) {
+		if (ring->status != NANET3_RING_STOPPED && ring->release_position < p->behind[i]) {
 			return false;
 		}
 	}
 	return true;
 }
 
-static int drain(struct player *l)
+static int drain(struct pace *p)
 {
-	const bool whole = taken(l);
+	const bool whole = taken(p);
 
-	if (!whole && emu_now_ns() - l->since_ns < DRAIN_NS) {
-		return run_dark(l);
+	if (!whole && nanet3_now_ns() - p->since_ns < DRAIN_NS) {
+		return run_dark(p);
 	}
-	play_next(l->play);
-	if (play_state(l->play) == PLAY_OVER && l->h->config.played != NULL) {
-		l->h->config.played(l->h->config.played_context, whole);
+	play_next(p->play);
+	if (play_state(p->play) == PLAY_OVER && p->h->config.played != NULL) {
+		p->h->config.played(p->h->config.played_context, whole);
 	}
 	return 0;
 }
 
-static void follow_state(struct player *l)
+static void follow_state(struct pace *p)
 {
-	const enum play_state state = play_state(l->play);
+	const enum play_state state = play_state(p->play);
 
-	if (state == l->state && l->since_ns != 0) {
+	if (state == p->state && p->since_ns != 0) {
 		return;
 	}
-	l->state = state;
-	l->since_ns = emu_now_ns();
-	l->steps = 0;
+	p->state = state;
+	p->since_ns = nanet3_now_ns();
+	p->steps = 0;
 	if (state == PLAY_WAIT) {
-		l->owned = 0;
-		l->claimed_ns = l->since_ns;
+		p->owned = 0;
+		p->claimed_ns = p->since_ns;
 	} else if (state == PLAY_RUN) {
-		l->run_ns = l->since_ns -
-			    (uint64_t)((double)play_due_ns(l->play) / l->h->config.factor);
+		p->run_ns = p->since_ns -
+			    (uint64_t)((double)play_due_ns(p->play) / p->h->config.factor);
 	} else if (state == PLAY_DRAIN) {
 		/* What was played lies below the next position: the first dark cell ends the buffer
 		 * under way. */
 		for (unsigned i = 0; i < NANET3_LINKS; i++) {
-			l->behind[i] = l->h->links[i].ring->write_position + 1;
+			p->behind[i] = p->h->links[i].ring->write_position + 1;
 		}
 	}
 }
 
-static int play_turn(struct player *l)
+static int play_turn(struct pace *p)
 {
-	follow_state(l);
-	switch (l->state) {
+	follow_state(p);
+	switch (p->state) {
 	case PLAY_WAIT:
-		return await(l);
+		return await(p);
 	case PLAY_RUN:
-		return l->h->config.speed == HOST_SPEED_MAX ? unhurried_turn(l->pace, l->play)
-							    : run_by_the_clock(l);
+		return p->h->config.speed == HOST_SPEED_MAX ? max_speed_turn(p)
+							    : run_by_the_clock(p);
 	case PLAY_DRAIN:
-		return drain(l);
+		return drain(p);
 	case PLAY_OVER:
-		return run_dark(l);
+		return run_dark(p);
 	default: /* LEAD, GONE */
-		host_step(l->h);
-		return pace_turn(l->pace, false);
+		host_step(p->h);
+		return pace_turn(p, false);
 	}
-}
-
-static int pace_play(struct pace *p, struct play *play)
-{
-	struct player l = {.pace = p, .h = p->h, .play = play};
-	int r = 0;
-
-	while (r == 0 && !finished(p) &&
-	       !(p->h->config.play_once && play_state(play) == PLAY_OVER)) {
-		r = play_turn(&l);
-	}
-	return r;
 }
 
 /* ------------------------------------------------------------------------ run */
@@ -322,12 +285,11 @@ static int timer_create_turns(struct host *h, int *ret_fd)
 
 int host_run(struct host *h, volatile sig_atomic_t *stop)
 {
-	struct play *play = world_play(h->world);
 	struct pace p = {
 		.h = h,
+		.play = world_play(h->world),
 		.stop = stop,
-		.timer_fd = -1,
-		.start_ns = emu_now_ns(),
+		.start_ns = nanet3_now_ns(),
 		.start_step = h->stats.steps,
 		.last_step = UINT64_MAX,
 	};
@@ -337,14 +299,15 @@ int host_run(struct host *h, volatile sig_atomic_t *stop)
 		p.last_step = p.start_step +
 			      (uint64_t)(h->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
 	}
-	if (h->config.speed == HOST_SPEED_MAX && play == NULL) {
-		return max_speed(&p);
-	}
 	r = timer_create_turns(h, &p.timer_fd);
 	if (r < 0) {
 		return r;
 	}
-	r = play != NULL ? pace_play(&p, play) : real_time(&p);
+	while (r == 0 && !finished(&p)) {
+		r = p.play != NULL			? play_turn(&p)
+		    : h->config.speed == HOST_SPEED_MAX ? max_speed_turn(&p)
+							: real_time_turn(&p);
+	}
 	close(p.timer_fd);
 	return r;
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "driver/emu/board/board.h"
-#include "driver/emu/common/now.h"
+#include "driver/emu/common/spin.h"
 #include "driver/emu/host/host.h"
 #include "driver/nanet3.h"
 #include "driver/nanet3_rules.h"
@@ -111,7 +111,7 @@ struct host {
 	struct nanet3_event *evq;
 	uint32_t evq_size, evq_read;
 	uint8_t *tx_ring;
-	uint32_t tx_write, tx_rung; /* descriptors posted; announced to the board */
+	uint32_t tx_write; /* descriptors posted */
 	struct tx_slot tx[HOST_TX_SLOTS];
 	unsigned tx_next, tx_puts; /* where to look for a free slot; puts on their way */
 	struct host_buffer buffers[NANET3_BUFFERS];
@@ -192,9 +192,8 @@ uint64_t tx_slot_cookie(const struct host *h, const struct tx_slot *slot);
 struct nanet3_tx *tx_descriptor(struct host *h, uint32_t index);
 /* Number of descriptors that the board has not taken. */
 uint32_t tx_pending(struct host *h);
+/* Announce the descriptors posted to the board. */
 void tx_ring_bell(struct host *h);
-/* Ring for what has been held back. */
-void host_tx_flush(struct host *h);
 /* A TX or PUT event: give it its own cookie and its client. */
 void host_tx_event(struct host *h, struct nanet3_event *ev);
 /* As after a reset of the board. */

@@ -16,7 +16,7 @@ static int info(struct host *h, struct client *c, void *arg)
 	if (i->version != NANET3_VERSION) {
 		return -EPROTO;
 	}
-	if (c->read_only && !c->greeted && h->stats.clients > NANET3_READ_HANDLES) {
+	if (c->read_only && !c->greeted && h->counts.clients > NANET3_READ_HANDLES) {
 		return -EMFILE;
 	}
 	*i = (struct nanet3_info){
@@ -102,8 +102,6 @@ static int stats(struct host *h, struct client *c, void *arg)
 	struct nanet3_stats *s = arg;
 
 	*s = h->counts;
-	s->clients = h->stats.clients;
-	s->queue_lost = h->stats.events_dropped;
 	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
 		if (h->buffers[i].client != NULL) {
 			s->buffers++;

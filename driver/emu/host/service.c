@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Serving the clients of the user-space host: the listening socket, their packets, coming and going.
+ * Serves the clients of the user-space host: the listening socket, connections, packets.
  *
- * A client is trusted with nothing: packets are checked for size, memory given away cannot be shrunk, and one that does
- * not take its answers is dropped. Clients are named by an id that is never reused, so that a stale readiness event finds
- * none.
+ * Clients are not trusted: packets are checked for size, shared memory cannot be shrunk, and a client that does
+ * not take its answers is dropped. Clients are named by an id that is never reused, so that a stale readiness
+ * event finds none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +118,7 @@ static int client_init(struct host *h, struct client *c, int fd)
 	c->pid = peer.pid;
 	c->uid = peer.uid;
 	c->privileged = peer.uid == 0 || peer.uid == geteuid();
-	h->stats.clients++;
+	h->counts.clients++;
 	return 0;
 
 fail:
@@ -212,7 +212,7 @@ int clients_create(struct host *h)
 		return -errno;
 	}
 	/* Above those of an earlier emulator: a grant to one of its clients names none of ours. */
-	h->client_ids = (uint32_t)(emu_now_ns() / 1000000);
+	h->client_ids = (uint32_t)(nanet3_now_ns() / 1000000);
 	r = listen_at(h, h->config.socket_path);
 	if (r < 0) {
 		return r;
@@ -230,7 +230,7 @@ static void close_if_open(int fd)
 void client_gone(struct host *h, struct client *c)
 {
 	struct nanet3_event gone = {
-		.type = NANET3_EVENT_GONE, .link = 0xff, .time_ns = emu_now_ns()};
+		.type = NANET3_EVENT_GONE, .link = 0xff, .time_ns = nanet3_now_ns()};
 
 	client_post(h, c, &gone);
 	clients_wake(h);

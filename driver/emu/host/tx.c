@@ -5,7 +5,7 @@
  *   request -> descriptor on the ring -> doorbell -> board -> TX (and PUT) event -> its client
  *
  * On the ring a descriptor carries a cookie of ours, which names the slot where the client and its own
- * cookie are kept; the generation tells a late event from the slot's next use.
+ * cookie are kept; the generation distinguishes a late event from the slot's next use.
  */
 #include <errno.h>
 #include <string.h>
@@ -76,7 +76,6 @@ uint32_t tx_pending(struct host *h)
 
 void tx_ring_bell(struct host *h)
 {
-	h->tx_rung = h->tx_write;
 	board_reg_write(h->board, NANET3_REG_TX_WRITE, h->tx_write);
 }
 
@@ -110,7 +109,6 @@ void host_tx_reset(struct host *h)
 	}
 	h->tx_puts = 0;
 	h->tx_write = 0;
-	h->tx_rung = 0;
 }
 
 /* ------------------------------------------------------------------------ words */
@@ -163,11 +161,4 @@ int host_tx_send(struct host *h, struct client *c, void *arg)
 		tx_ring_bell(h);
 	}
 	return r;
-}
-
-void host_tx_flush(struct host *h)
-{
-	if (h->tx_rung != h->tx_write) {
-		tx_ring_bell(h);
-	}
 }

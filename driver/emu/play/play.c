@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording being played: see play.h. Each link reads its segments one behind the other; a step asks all
- * links for the same count. One record a link is in memory.
+ * A recording being played: see play.h. Each link reads its segments one after the other; a step asks all
+ * links for the same count. One record per link is in memory.
  */
 #include "driver/emu/play/play.h"
 
@@ -48,7 +48,7 @@ struct play_link {
 	struct fcm_record_header record; /* being played; frames 0: none yet */
 	bool started;			 /* has had a cell in this act */
 	bool over;			 /* has no more of this act, or no part in it */
-	uint64_t told_hole;		 /* count below which holes have been reported */
+	uint64_t reported_until;	 /* count below which holes have been reported */
 	bool labelled;
 	struct fcm_record_label label; /* the last one read */
 	uint64_t label_count;	       /* it holds from here on */
@@ -259,7 +259,7 @@ static bool begin_act(struct play *p)
 
 		l->over = l->over || !together(&l->file.walk.segment, &leader->file.walk.segment);
 		l->started = false;
-		l->told_hole = 0;
+		l->reported_until = 0;
 		if (!l->over) {
 			p->members |= 1u << i;
 			take_label(p, l);
@@ -351,16 +351,17 @@ static void look_ahead(struct play *p)
 /* ------------------------------------------------------------------------ a step */
 
 /* Say once which cells are lost as board-fifo, and why; `end`: the count behind them. */
-static void tell_lost(struct play *p, unsigned link, uint64_t count, uint64_t end, const char *why)
+static void report_lost(struct play *p, unsigned link, uint64_t count, uint64_t end,
+			const char *why)
 {
 	struct play_link *l = &p->links[link];
 
-	if (count >= l->told_hole) {
+	if (count >= l->reported_until) {
 		remark(p,
 		       "link %u: %" PRIu64 " cells from count %" PRIu64
 		       " on %s: lost as board-fifo",
 		       link, end - count, count, why);
-		l->told_hole = end;
+		l->reported_until = end;
 	}
 }
 
@@ -379,8 +380,8 @@ static struct place covered_place(struct play *p, unsigned link, uint64_t count)
 				      tdm_record_loss(&l->record), NULL};
 	default:
 		p->stats.let_go++;
-		tell_lost(p, link, count, l->record.count + l->record.frames,
-			  "were let go by the recorder");
+		report_lost(p, link, count, l->record.count + l->record.frames,
+			    "were let go by the recorder");
 		return (struct place){true, TDM_LOSS_BOARD_FIFO, NULL};
 	}
 }
@@ -394,7 +395,7 @@ static struct place place_of(struct play *p, unsigned link, uint64_t count)
 	}
 	if (l->record.count > count) {
 		p->stats.absent++;
-		tell_lost(p, link, count, l->record.count, "are not in the recording");
+		report_lost(p, link, count, l->record.count, "are not in the recording");
 		return (struct place){true, TDM_LOSS_BOARD_FIFO, NULL};
 	}
 	return covered_place(p, link, count);
@@ -429,7 +430,7 @@ static void step_act(struct play *p)
 	}
 	p->step_of_act++;
 	p->ahead = false;
-	if (p->relabelled) { /* this step's registers tell it: nothing more comes before it is known */
+	if (p->relabelled) { /* this step's registers have it: wait until the owners have read them */
 		p->state = PLAY_WAIT;
 	}
 }

@@ -14,7 +14,7 @@
  *                                                                             \--> OVER
  *
  *   LEAD    one step without light, at the border of the second before the first cell: from then on the
- *           board's registers tell count and time
+ *           board's registers have count and time
  *   WAIT    no steps: the links' owners are awaited, and that they have read the time; also where the
  *           recording was relabelled
  *   RUN     a count a step; what was recorded, gaps too

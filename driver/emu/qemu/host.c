@@ -258,11 +258,6 @@ int qemu_wait(struct qemu_host *q, uint64_t timeout_ns)
 	return qemu_serve_now(q);
 }
 
-int qemu_serve(struct qemu_host *q, int timeout_ms)
-{
-	return qemu_wait(q, (uint64_t)timeout_ms * 1000000u);
-}
-
 void qemu_step(struct qemu_host *q)
 {
 	board_step(q->board);
@@ -295,8 +290,8 @@ int qemu_attach(const struct qemu_config *config, struct world *world,
 	q->msix.context = q;
 	pci_reset(&q->pci);
 	msix_reset(&q->msix);
-	proxy_init(&q->proxy, child->proxy_fd);
-	qtest_init(&q->qtest, child->qtest_fd);
+	q->proxy.fd = child->proxy_fd;
+	q->qtest.fd = child->qtest_fd;
 	*ret_host = q;
 	return 0;
 }
@@ -324,7 +319,7 @@ int qemu_destroy(struct qemu_host *q)
 		return 0;
 	}
 	status = qemu_finish(&q->child);
-	proxy_fini(&q->proxy);
+	proxy_close_fds(&q->proxy.message);
 	board_destroy(q->board);
 	guest_memory_clear(&q->memory);
 	free(q);

@@ -36,8 +36,8 @@ static int step(struct pace *p)
 
 static uint64_t steps_due(const struct pace *p)
 {
-	uint64_t due =
-		p->start_step + (uint64_t)((double)(emu_now_ns() - p->start_ns) * p->steps_per_ns);
+	uint64_t due = p->start_step +
+		       (uint64_t)((double)(nanet3_now_ns() - p->start_ns) * p->steps_per_ns);
 
 	return due > p->q->stats.steps ? due - p->q->stats.steps : 0;
 }
@@ -48,47 +48,35 @@ static uint64_t wait_ns(const struct pace *p)
 	const double turn = TURN_NS * p->steps_per_ns;
 	const double next = (double)(p->q->stats.steps - p->start_step) + (turn > 1 ? turn : 1);
 	const uint64_t at = p->start_ns + (uint64_t)(next / p->steps_per_ns);
-	const uint64_t now = emu_now_ns();
+	const uint64_t now = nanet3_now_ns();
 
 	return at > now ? at - now : 0;
 }
 
-static int by_the_clock(struct pace *p)
+static int turn_by_the_clock(struct pace *p)
 {
-	uint64_t *worst_ns = &p->q->stats.worst_lag_ns;
+	uint64_t due = steps_due(p), lag_ns = (uint64_t)((double)due / p->steps_per_ns);
+	struct qemu_stats *s = &p->q->stats;
 	int r = 0;
 
-	while (r == 0 && !finished(p)) {
-		uint64_t due = steps_due(p), lag_ns = (uint64_t)((double)due / p->steps_per_ns);
-
-		*worst_ns = lag_ns > *worst_ns ? lag_ns : *worst_ns;
-		for (; due > 0 && r == 0 && !finished(p); due--) {
-			r = step(p);
-		}
-		if (r == 0) {
-			r = qemu_wait(p->q, wait_ns(p));
-		}
+	s->worst_lag_ns = lag_ns > s->worst_lag_ns ? lag_ns : s->worst_lag_ns;
+	for (; due > 0 && r == 0 && !finished(p); due--) {
+		r = step(p);
 	}
-	return r;
+	return r == 0 ? qemu_wait(p->q, wait_ns(p)) : r;
 }
 
 /* ------------------------------------------------------------------------ by the reader */
 
-static int by_the_reader(struct pace *p)
+static int turn_by_the_reader(struct pace *p)
 {
 	int r = 0;
 
-	while (r == 0 && !finished(p)) {
-		for (unsigned i = 0;
-		     r == 0 && i < TURN_STEPS && !finished(p) && board_rings_take(p->q->board);
-		     i++) {
-			r = step(p);
-		}
-		if (r == 0) {
-			r = qemu_wait(p->q, board_rings_take(p->q->board) ? 0 : TURN_NS);
-		}
+	for (unsigned i = 0;
+	     r == 0 && i < TURN_STEPS && !finished(p) && board_rings_take(p->q->board); i++) {
+		r = step(p);
 	}
-	return r;
+	return r == 0 ? qemu_wait(p->q, board_rings_take(p->q->board) ? 0 : TURN_NS) : r;
 }
 
 /* ------------------------------------------------------------------------ run */
@@ -99,16 +87,19 @@ int qemu_run(struct qemu_host *q, volatile sig_atomic_t *stop)
 		.q = q,
 		.stop = stop,
 		.steps_per_ns = q->config.factor / NANET3_FRAME_NS,
-		.start_ns = emu_now_ns(),
+		.start_ns = nanet3_now_ns(),
 		.start_step = q->stats.steps,
 		.last_step = UINT64_MAX,
 	};
-	int r;
+	int r = 0;
 
 	if (q->config.duration_s > 0) {
 		p.last_step = p.start_step +
 			      (uint64_t)(q->config.duration_s * NANET3_FRAMES_PER_SECOND + 0.5);
 	}
-	r = q->config.speed == HOST_SPEED_MAX ? by_the_reader(&p) : by_the_clock(&p);
+	while (r == 0 && !finished(&p)) {
+		r = q->config.speed == HOST_SPEED_MAX ? turn_by_the_reader(&p)
+						      : turn_by_the_clock(&p);
+	}
 	return r == -ECHILD ? 0 : r;
 }

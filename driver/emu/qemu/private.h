@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "driver/emu/board/board.h"
-#include "driver/emu/common/now.h"
+#include "driver/emu/common/spin.h"
 #include "driver/emu/qemu/qemu.h"
 #include "driver/emu/qemu/memory.h"
 #include "driver/emu/qemu/msix.h"
@@ -35,5 +35,3 @@ int qemu_attach(const struct qemu_config *config, struct world *world,
 void qemu_step(struct qemu_host *q);
 /* Handle what has come, without waiting: 0, or -errno. */
 int qemu_serve_now(struct qemu_host *q);
-/* Wait for something to come, at most timeout_ns, and handle it. -ECHILD: QEMU has ended. */
-int qemu_wait(struct qemu_host *q, uint64_t timeout_ns);

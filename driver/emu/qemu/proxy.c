@@ -26,23 +26,12 @@ static const struct {
 	[PROXY_DEVICE_RESET] = {0, 0},
 };
 
-void proxy_init(struct proxy *p, int fd)
-{
-	memset(p, 0, sizeof(*p));
-	p->fd = fd;
-}
-
 void proxy_close_fds(struct proxy_message *m)
 {
 	for (unsigned i = 0; i < m->fd_count; i++) {
 		close(m->fds[i]);
 	}
 	m->fd_count = 0;
-}
-
-void proxy_fini(struct proxy *p)
-{
-	proxy_close_fds(&p->message);
 }
 
 /* ------------------------------------------------------------------------ receiving */

@@ -65,7 +65,7 @@ struct proxy_header {
 	uint64_t bytes;
 };
 
-/* One end of the wire. */
+/* One end of the wire: zero but for the descriptor at first; proxy_close_fds() of its message at the end. */
 struct proxy {
 	int fd; /* the caller's */
 	struct proxy_header header;
@@ -73,9 +73,6 @@ struct proxy {
 	size_t got;		      /* bytes of header and message */
 };
 
-void proxy_init(struct proxy *p, int fd);
-/* Closes what a half-received message brought along. */
-void proxy_fini(struct proxy *p);
 /*
  * The next message, without waiting: 1 with one, 0 when there is no whole one yet, -EPIPE when the
  * other end is closed, -EPROTO on nonsense, else -errno. After an error the wire is of no more use.

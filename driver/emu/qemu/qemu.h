@@ -43,8 +43,9 @@ int qemu_create(const struct qemu_config *config, struct world *world, struct qe
 /* Ends QEMU; returns its exit status, or negative errno. NULL is fine: 0. */
 int qemu_destroy(struct qemu_host *q);
 
-/* Serve QEMU for at most timeout_ms, without a step. 0, or -errno; -ECHILD when it has ended. */
-int qemu_serve(struct qemu_host *q, int timeout_ms);
+/* Wait for QEMU to want something, at most timeout_ns, and serve it, without a step. 0, or -errno; -ECHILD when
+ * it has ended. */
+int qemu_wait(struct qemu_host *q, uint64_t timeout_ns);
 /* Step and serve at the configured speed until QEMU ends, *stop, or the duration has passed. */
 int qemu_run(struct qemu_host *q, volatile sig_atomic_t *stop);
 

@@ -11,12 +11,6 @@
 static const char ok[] = "OK\n";
 #define OK_BYTES (sizeof(ok) - 1)
 
-void qtest_init(struct qtest *q, int fd)
-{
-	memset(q, 0, sizeof(*q));
-	q->fd = fd;
-}
-
 bool qtest_send(struct qtest *q, unsigned vector, uint64_t address, uint32_t data)
 {
 	char line[64];

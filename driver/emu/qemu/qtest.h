@@ -12,13 +12,13 @@
 
 #include "driver/nanet3.h"
 
+/* Zero but for the descriptor at first. */
 struct qtest {
 	int fd;				 /* the caller's */
 	uint8_t waiting[NANET3_VECTORS]; /* vectors under way, oldest first */
 	unsigned count;
 };
 
-void qtest_init(struct qtest *q, int fd);
 /* False: one is under way already, or the socket takes nothing now. */
 bool qtest_send(struct qtest *q, unsigned vector, uint64_t address, uint32_t data);
 /* Take what answers there are, without waiting: their number, or -errno; -EPIPE closed, -EPROTO an

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A fibre: see fibre.h. Drift per temperature and jitter are those of facts.md's sources; water at
+/* A fibre: see fibre.h. Sources of the figures: SOURCES.md. The temperature of water at
  * depth moves by millikelvins, so a quiet link stays within some tens of ps. */
 #include "driver/emu/world/fibre.h"
 

@@ -15,11 +15,6 @@
 #define DEFAULT_S    37
 #define DAY_S	     86400
 
-void leap_default(struct leap_table *ret_table)
-{
-	*ret_table = (struct leap_table){.count = 1, .entries = {{.offset = DEFAULT_S}}};
-}
-
 static bool add_line(struct leap_table *table, const char *line)
 {
 	int64_t ntp_s;
@@ -63,7 +58,7 @@ int leap_load(const char *path, struct leap_table *ret_table)
 void leap_load_or_default(const char *path, struct leap_table *ret_table)
 {
 	if (leap_load(path != NULL ? path : LEAP_FILE, ret_table) < 0) {
-		leap_default(ret_table);
+		*ret_table = (struct leap_table){.count = 1, .entries = {{.offset = DEFAULT_S}}};
 	}
 }
 

@@ -28,9 +28,7 @@ struct leap_utc {
 
 /* -EINVAL when the file is no such table, or what opening it said; ret untouched. */
 int leap_load(const char *path, struct leap_table *ret_table);
-/* 37 s, always. */
-void leap_default(struct leap_table *ret_table);
-/* `path`, or the system's when that is NULL; without a good one the default. */
+/* `path`, or the system's when that is NULL; without a good one 37 s, always. */
 void leap_load_or_default(const char *path, struct leap_table *ret_table);
 
 void leap_to_utc(const struct leap_table *table, int64_t tai_s, struct leap_utc *ret_utc);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The receiving end: see receiver.h. */
+/* The receiving end of a link: see receiver.h. */
 #include "driver/emu/world/receiver.h"
 
 #include <string.h>

@@ -172,24 +172,13 @@ static int add(struct parser *p, const struct scenario_event *event)
 	return 0;
 }
 
-/* The action's second word if its first is `first`: "" when it has none, NULL when it is another action. */
-static const char *second_word(const struct action *a, const char *first)
-{
-	const size_t n = strcspn(a->name, " ");
-
-	if (strncmp(a->name, first, n) != 0 || first[n] != '\0') {
-		return NULL;
-	}
-	return a->name + n + (a->name[n] == ' ');
-}
-
 static const struct action *find_action(const char *first, const char *second)
 {
-	for (size_t i = 0; i < ACTIONS; i++) {
-		const char *wanted = second_word(&actions[i], first);
+	char both[64];
 
-		if (wanted != NULL &&
-		    (*wanted == '\0' || (second && strcmp(wanted, second) == 0))) {
+	snprintf(both, sizeof(both), "%s %s", first, second ? second : "");
+	for (size_t i = 0; i < ACTIONS; i++) {
+		if (strcmp(actions[i].name, first) == 0 || strcmp(actions[i].name, both) == 0) {
 			return &actions[i];
 		}
 	}
@@ -199,14 +188,16 @@ static const struct action *find_action(const char *first, const char *second)
 /* Say what may follow the first word of an action that has two. */
 static int fail_second(struct parser *p, const char *first)
 {
+	const size_t length = strlen(first);
 	char list[64] = "";
 
 	for (size_t i = 0; i < ACTIONS; i++) {
-		const char *wanted = second_word(&actions[i], first);
+		const char *name = actions[i].name;
 		const size_t n = strlen(list);
 
-		if (wanted != NULL) {
-			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "", wanted);
+		if (strncmp(name, first, length) == 0 && name[length] == ' ') {
+			snprintf(list + n, sizeof(list) - n, "%s%s", n ? ", " : "",
+				 name + length + 1);
 		}
 	}
 	return list[0] == '\0' ? fail(p, "unknown action '%s'", first)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The truth file's writer: see truth_file.h. 4 MB a second at full pace, so it is written in large pieces. */
+/* The truth file's writer: see truth_file.h. At full pace it takes 4 MB/s, so it is written in large pieces. */
 #include "driver/emu/world/truth_file.h"
 
 #include <errno.h>

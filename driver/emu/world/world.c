@@ -6,7 +6,7 @@
  *
  * A floor is run at the step at which its frame *arrives* on shore: in board step s it builds the
  * frame whose number it received by the downstream frame of step s - delay, delay being the round
- * trip rounded up to the receiver's grid (7 or 8 frames). The floor cannot tell the difference, and
+ * trip rounded up to the receiver's grid (7 or 8 frames). The floor sees no difference, and
  * no upstream store is needed.
  */
 #include "driver/emu/world/world.h"
@@ -332,8 +332,8 @@ int world_destroy(struct world *w)
 	}
 	gps_destroy(w->gps);
 	scenario_fini(&w->scenario);
-	pulse_tables_destroy(w->pulses);
-	hydrophone_tables_destroy(w->sound);
+	free(w->pulses);
+	free(w->sound);
 	free(w);
 	return err;
 }

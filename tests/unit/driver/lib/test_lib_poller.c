@@ -80,7 +80,7 @@ static int setup(void **state)
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
-	libnanet3_poller_init(&r->poller, r->queue, SIZE, 1);
+	r->poller = (struct poller){.events = r->queue, .size = SIZE, .next = 1};
 	for (unsigned i = 0; i < 2; i++) {
 		ring(r, i)->dma_epoch = EPOCH;
 		assert_int_equal(libnanet3_poller_add(&r->poller, i, ring(r, i), DEPTH, EPOCH,

@@ -162,7 +162,7 @@ static void options_understood(void **state)
 		if (parse(cases[i].line, &o, error, sizeof(error)) != 0) {
 			fail_msg("%s: %s", cases[i].line, error);
 		}
-		assert_string_equal(o.command, cases[i].command);
+		assert_string_equal(o.command->name, cases[i].command);
 		assert_string_equal(o.where, cases[i].where);
 		assert_int_equal(o.modes[PERF_INTERRUPT], cases[i].interrupt);
 		assert_int_equal(o.modes[PERF_POLLING], cases[i].polling);
@@ -436,7 +436,8 @@ static void results_in_each_form(void **state)
 {
 	struct results r = {.figures = {.name = "bandwidth",
 					.columns = {{"size_bytes", 0}, {"mode", -1}, {"x", 2}}}};
-	struct perf_options o = {.command = "bandwidth", .where = "unix:/x", .modes = {true, true}};
+	const struct perf_command bandwidth = {.name = "bandwidth"};
+	struct perf_options o = {.command = &bandwidth, .where = "unix:/x", .modes = {true, true}};
 	char *text;
 
 	for (unsigned i = 0; i < 5; i++) {

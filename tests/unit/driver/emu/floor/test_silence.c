@@ -50,8 +50,8 @@ static int tear_down(void **state)
 	struct shore *s = *state;
 
 	floor_destroy(s->floor);
-	pulse_tables_destroy(s->pulses);
-	hydrophone_tables_destroy(s->sound);
+	free(s->pulses);
+	free(s->sound);
 	free(s);
 	return 0;
 }

@@ -398,7 +398,7 @@ static int run(char *const *command, unsigned wait_ms, bool *ret_ended)
 	fake_world_init(world);
 	assert_int_equal(qemu_create(&c, world, &q), 0);
 	do {
-		r = qemu_serve(q, (int)wait_ms);
+		r = qemu_wait(q, wait_ms * 1000000ull);
 	} while (r == 0 && wait_ms > 100);
 	*ret_ended = r == -ECHILD;
 	r = qemu_destroy(q);

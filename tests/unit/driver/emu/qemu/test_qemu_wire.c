@@ -35,7 +35,7 @@ static int set_up(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	w->qemu = pair[1];
 	w->file = memfd_create("test", 0);
-	proxy_init(&w->p, pair[0]);
+	w->p.fd = pair[0];
 	return 0;
 }
 
@@ -43,7 +43,7 @@ static int tear_down(void **state)
 {
 	struct wire *w = *state;
 
-	proxy_fini(&w->p);
+	proxy_close_fds(&w->p.message);
 	close(w->p.fd);
 	close(w->qemu);
 	close(w->file);
@@ -173,7 +173,7 @@ static void closed_half_way(void **state)
 	close(w->qemu);
 	w->qemu = -1;
 	assert_int_equal(proxy_receive(&w->p, &m), -EPIPE);
-	proxy_fini(&w->p);
+	proxy_close_fds(&w->p.message);
 	assert_int_equal(open_fds(), before - 1);
 }
 
@@ -406,9 +406,8 @@ static void take_line(int fd, const char *expected)
 static void interrupts(void **state)
 {
 	struct wire *w = *state;
-	struct qtest q;
+	struct qtest q = {.fd = w->p.fd};
 
-	qtest_init(&q, w->p.fd);
 	assert_int_equal(qtest_receive(&q), 0);
 	assert_true(qtest_send(&q, 3, 0xfee01000, 0x4041));
 	take_line(w->qemu, "writel 0xfee01000 0x4041\n");
@@ -429,12 +428,11 @@ static void interrupts(void **state)
 static void interrupts_refused(void **state)
 {
 	struct wire *w = *state;
-	struct qtest q;
+	struct qtest q = {.fd = w->p.fd};
 
-	qtest_init(&q, w->p.fd);
 	put_fds(w, "OK\n", 3, 0); /* to nothing */
 	assert_int_equal(qtest_receive(&q), -EPROTO);
-	qtest_init(&q, w->p.fd);
+	q = (struct qtest){.fd = w->p.fd};
 	assert_true(qtest_send(&q, 1, 1, 1));
 	assert_int_equal(qtest_receive(&q), 1);
 	assert_true(qtest_send(&q, 1, 1, 1));
