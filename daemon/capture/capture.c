@@ -84,40 +84,32 @@ static bool links_ready(const struct capture *c)
 	return true;
 }
 
-/* The links as runs see them. */
-static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
+/* The links as runs see them. Reports that belong to no link are the first one's. */
+static struct run_links look_at_runs(struct capture *c)
 {
-	memset(links, 0, NANET3_LINKS * sizeof(*links));
+	struct link *first = next_claimed(c, NULL);
+	struct run_links links = {
+		.report = report_run,
+		.context = first ? first : &c->links[0],
+	};
+
 	for (struct link *l = NULL; (l = next_claimed(c, l));) {
-		links[l->number] = (struct run_link){
+		links.link[links.n++] = (struct run_link){
 			.account = ack_tracker_change(l->settle),
 			.front = link_front(l),
 			.read = link_is_read(l),
 			.kept = l->kept,
+			.dirty = &l->dirty,
 		};
 	}
-}
-
-/* For reports that belong to no link. */
-static struct link *a_link(struct capture *c)
-{
-	struct link *first = next_claimed(c, NULL);
-
-	return first ? first : &c->links[0];
-}
-
-static void runs_changed(struct capture *c, const struct run_link links[NANET3_LINKS])
-{
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		c->links[i].dirty |= links[i].changed;
-	}
+	return links;
 }
 
 /* Open it and claim all links, or none. */
 static int open_board(struct capture *c)
 {
-	struct run_link links[NANET3_LINKS];
 	const struct nanet3_info *info;
+	struct run_links links;
 	int r;
 
 	if (!links_ready(c)) {
@@ -144,9 +136,8 @@ static int open_board(struct capture *c)
 		close_board(c);
 		return r;
 	}
-	look_at_runs(c, links);
-	run_border_agree(&c->runs, links, report_run, a_link(c));
-	runs_changed(c, links);
+	links = look_at_runs(c);
+	run_border_agree(&c->runs, &links);
 	return 0;
 }
 
@@ -260,21 +251,19 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 /* Commands about runs; NULL: try a change again that found no room. */
 static void take_run(struct capture *c, const struct capture_command *command)
 {
-	struct run_link links[NANET3_LINKS];
+	struct run_links links = look_at_runs(c);
 
-	look_at_runs(c, links);
 	if (!command) {
-		run_border_retry(&c->runs, links, report_run, a_link(c));
+		run_border_retry(&c->runs, &links);
 	} else if (command->type == CAPTURE_RUN) {
-		run_border_change(&c->runs, links, command->run, report_run, a_link(c));
+		run_border_change(&c->runs, &links, command->run);
 	} else if (command->type == CAPTURE_RUN_JOURNAL) {
-		run_border_journal(&c->runs, links, command->run, report_run, a_link(c));
+		run_border_journal(&c->runs, &links, command->run);
 	} else if (command->type == CAPTURE_RUN_ENDING) {
-		run_border_ending(&c->runs, links, command->run, report_run, a_link(c));
+		run_border_ending(&c->runs, &links, command->run);
 	} else {
-		run_border_saved(&c->runs, links, (uint32_t)command->number);
+		run_border_saved(&c->runs, &links, (uint32_t)command->number);
 	}
-	runs_changed(c, links);
 }
 
 static void take_commands(struct capture *c)

@@ -341,7 +341,7 @@ void link_end(struct link *l)
 		out_spans(l);
 	}
 	l->capture->dropping = dropping;
-	run_border_tell(&l->capture->runs, ack_tracker_account(l->settle), RUN_BORDER_NEVER,
+	run_border_report(&l->capture->runs, ack_tracker_account(l->settle), RUN_BORDER_NEVER,
 			report_run, l);
 	losses_tick(&l->losses, l->head, false);
 	l->capture->last_head = l->head;

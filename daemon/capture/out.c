@@ -236,7 +236,7 @@ static bool span_begin(struct link *l, const struct assembled *span)
 		ledger_offer(&l->live, s, span->first_frame, span->frames);
 	}
 	if (span->frames > 0) {
-		run_border_tell(&l->capture->runs, ack_tracker_account(l->settle),
+		run_border_report(&l->capture->runs, ack_tracker_account(l->settle),
 				span->first_frame, report_run, l);
 		tell_run_time(l, span->first_frame);
 		downlink_block(&l->downlink, span->tower, span->floor, span->in, span->frames);
