@@ -210,7 +210,7 @@ static void board_retry(struct capture *c)
 	c->status.board_error = r;
 }
 
-/* Events are wake-ups only, but they tell when the board goes. */
+/* Events are wake-ups only, but one of them says that the board has gone. */
 static void take_events(struct capture *c)
 {
 	struct nanet3_event e;
@@ -243,7 +243,7 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 {
 	const struct link *l = &c->links[command->link % NANET3_LINKS];
 
-	if (l->claimed && l->begun == command->begun) {
+	if (l->claimed && l->generation == command->generation) {
 		owner_saved(l->page, command->second);
 	}
 }
@@ -446,7 +446,7 @@ static bool rings_have_room(struct capture *c)
 }
 
 /*
- * Told to stop: no new data; what is out may still come back. It is waited for as long as some does, and the
+ * A stop was requested: no new data; what is out may still come back. It is waited for as long as some does, and the
  * rings have room: a group without members that holds back its half of a ring would have us wait for
  * nothing until all links lose frames. What has not come back lingers in the rings with all the rest, and is sent
  * again.

@@ -47,19 +47,26 @@ struct outbox {
 struct retired {
 	struct ack_tracker *settle;
 	struct losses losses;
-	uint32_t begun;
+	uint32_t generation;
 	uint64_t number_base;
+};
+
+/* A backlog is read as fast as consumers acknowledge, while that helps. */
+struct catch_up {
+	bool on, given_up;
+	uint64_t unread, used; /* completions, at the last look: to be read; of the ring */
+	uint64_t look_ns;      /* the next one */
 };
 
 struct link {
 	struct capture *capture;
 	uint8_t number;
 	uint8_t tower, floor;
-	/* Its beginnings so far, and the one whose rows and losses are being reported: numbers of
-	 * DMA epochs repeat. */
-	uint32_t begun, telling;
+	/* How often it has begun, and the generation whose rows and losses are being reported: numbers
+	 * of DMA epochs repeat. */
+	uint32_t generation, reporting;
 	struct retired retired[CAPTURE_RETIRED];
-	uint64_t next_number; /* of the spans of all epochs, to tell their blocks apart */
+	uint64_t next_number; /* of the spans of all epochs, to distinguish their blocks */
 	uint64_t loss_number; /* of the last loss to report when saved */
 	struct downlink downlink;
 	struct capture_link_status status;
@@ -93,17 +100,13 @@ struct link {
 	/* the span on its way out */
 	bool pushed;
 	uint64_t span_number;
-	unsigned stream; /* next to be built */
-	bool reading;	 /* a completion has been read */
-	bool renew;	 /* the count has become another one */
-	bool unbegun;	 /* ours, and there was no memory to begin: again at the next tick */
-	bool blocked;	 /* waits for memory, for the publisher, or for something to settle */
-	bool dirty;	 /* the account has changed since the last commit */
-	struct {
-		bool on, given_up;
-		uint64_t unread, used; /* completions, at the last look: to be read; of the ring */
-		uint64_t look_ns;      /* the next one */
-	} catch_up;
+	unsigned stream;   /* next to be built */
+	bool reading;	   /* a completion has been read */
+	bool renew;	   /* the count has become another one */
+	bool begin_failed; /* ours, and there was no memory to begin: again at the next tick */
+	bool blocked;	   /* waits for memory, for the publisher, or for something to settle */
+	bool dirty;	   /* the account has changed since the last commit */
+	struct catch_up catch_up;
 	uint64_t moved_ns; /* when the cursor moved last */
 	uint64_t sent;	   /* frames below may have been handed over */
 	uint64_t resent_below;
@@ -112,7 +115,7 @@ struct link {
 	/* what was reported */
 	uint64_t locks, unlocks;
 	bool identity_known;
-	uint64_t told_second;
+	uint64_t reported_second;
 	uint64_t loss_of_place[OWNER_LOSSES]; /* UINT64_MAX: more is there than was reported */
 	uint64_t next_verdict;
 };
@@ -182,7 +185,7 @@ void link_change_length(struct link *l);
 uint32_t link_gap_frames(const struct link *l, uint32_t block);
 
 /* link.c */
-int link_init(struct link *l, struct capture *c, unsigned number);
+void link_init(struct link *l, struct capture *c, unsigned number);
 void link_fini(struct link *l);
 /* Whether it could be ended after another beginning: few epochs may wait to be settled. */
 bool link_can_begin(const struct link *l);

@@ -71,7 +71,7 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 	r.tower = l->tower;
 	r.floor = l->floor;
 	r.dma_epoch = l->dma_epoch;
-	r.begun = l->telling;
+	r.generation = l->reporting;
 	r.count = count;
 	return r;
 }
@@ -80,7 +80,7 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 static int64_t tai_of_second(const struct link *l, uint64_t second)
 {
 	uint64_t frame = second * TDM_FRAMES_PER_SECOND;
-	bool goes_on = l->settle && l->telling == l->begun;
+	bool goes_on = l->settle && l->reporting == l->generation;
 	const struct label *label = goes_on ? ack_tracker_label(l->settle, frame) : NULL;
 
 	return label && label->anchor_tai_ns != FCM_NO_TAI ? label_tai_ns(label, frame)
@@ -118,7 +118,7 @@ struct ledger_sink report_sink(struct link *l)
 /* Whether it lies in the link's page: that speaks of one DMA epoch. An open run of cells is the account's. */
 static bool is_kept(const struct link *l, const struct ledger_loss *loss)
 {
-	return l->claimed && l->telling == l->begun && (loss->kind == 1 || !loss->open);
+	return l->claimed && l->reporting == l->generation && (loss->kind == 1 || !loss->open);
 }
 
 unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss)
@@ -199,23 +199,11 @@ void report_takeover(struct link *l)
 	outbox_send(&l->capture->outbox, &r, true);
 }
 
-/* As block_build() has it, rounded: the anchor may be off the border. 0: no time. */
-static uint64_t slice_of_frame(const struct label *label, uint64_t frame)
-{
-	uint64_t start = frame - frame % ASSEMBLE_SLICE;
-	int leap;
-
-	return label && label->anchor_tai_ns != FCM_NO_TAI
-		       ? slice_of_utc_ns(
-				 label_utc_ns(label, label_tai_ns(label, start) + 100000000, &leap))
-		       : 0;
-}
-
 void report_run(void *link, const struct run_change *change)
 {
 	struct link *l = link;
 	struct capture_report r = report_of(
-		l, change->planned ? CAPTURE_RUN_PLANNED : CAPTURE_RUN_BEGUN, change->frame);
+		l, change->planned ? CAPTURE_RUN_PLANNED : CAPTURE_RUN_CHANGED, change->frame);
 
 	r.run.run = change->run;
 	r.run.ended = change->ended;

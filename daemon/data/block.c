@@ -45,8 +45,17 @@ const char *outcome_name(enum outcome outcome)
 	return (unsigned)outcome < OUTCOMES ? outcome_names[outcome] : "unknown";
 }
 
-uint64_t slice_of_utc_ns(int64_t utc_ns)
+uint64_t slice_of_frame(const struct label *label, uint64_t frame)
 {
+	uint64_t start = frame - frame % FCM_SLICE_FRAMES;
+	int64_t utc_ns;
+	int leap;
+
+	if (label->anchor_tai_ns == FCM_NO_TAI) {
+		return 0;
+	}
+	/* Rounded: the anchor may be off the border. */
+	utc_ns = label_utc_ns(label, label_tai_ns(label, start) + SLICE_NS / 2, &leap);
 	return utc_ns < Y2000_UTC_NS ? 0 : (uint64_t)((utc_ns - Y2000_UTC_NS) / SLICE_NS);
 }
 
@@ -96,17 +105,6 @@ static struct second second_of(const struct block_plan *plan)
 			      &s.leap[1]);
 	s.utc_s = utc_second(&plan->label, s.start, &s.leap[0]);
 	return s;
-}
-
-/* The slice that the label puts the block's frames in. Rounded: the anchor may be off the border. */
-static uint64_t slice_id(const struct block_plan *plan)
-{
-	uint64_t start = plan->first_frame - plan->first_frame % FCM_SLICE_FRAMES;
-	int leap;
-	int64_t utc_ns =
-		label_utc_ns(&plan->label, label_tai_ns(&plan->label, start) + SLICE_NS / 2, &leap);
-
-	return slice_of_utc_ns(utc_ns);
 }
 
 /* Whether the time word of a frame says another second than the label does. */
@@ -668,7 +666,7 @@ static void fill_time(struct builder *x)
 	}
 	h->tai_ns = label_tai_ns(&plan->label, plan->first_frame) + plan->cable_delay_ns;
 	h->cable_delay_ns = plan->cable_delay_ns;
-	h->slice_id = slice_id(plan);
+	h->slice_id = slice_of_frame(&plan->label, plan->first_frame);
 	if (x->items > 0) {
 		h->first_item_tai_ns = item_tai_ns(x, x->earliest);
 		h->last_item_tai_ns = item_tai_ns(x, x->latest);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_tell_fn tell,
+void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_report_fn report,
 		 void *context)
 {
 	memset(l, 0, sizeof(*l));
@@ -12,7 +12,7 @@ void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_tell
 	l->dma_epoch = dma_epoch;
 	l->tower = 0xff;
 	l->floor = 0xff;
-	l->tell = tell;
+	l->report = report;
 	l->context = context;
 	for (unsigned s = 0; s < FCM_STREAMS; s++) {
 		for (unsigned g = 0; g < GROUPS_MAX; g++) {
@@ -60,7 +60,7 @@ static void end(const struct losses *l, struct losses_run *r)
 {
 	if (r->loss.open) {
 		r->loss.open = false;
-		l->tell(l->context, &r->loss);
+		l->report(l->context, &r->loss);
 	}
 }
 
@@ -127,7 +127,7 @@ static void tick_run(const struct losses *l, struct losses_run *r, bool all)
 {
 	if (r->loss.open && (all || !r->reported)) {
 		r->reported = true;
-		l->tell(l->context, &r->loss);
+		l->report(l->context, &r->loss);
 	}
 }
 

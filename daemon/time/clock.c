@@ -8,8 +8,8 @@
  *   a source as good as the label's own, confirmed      agrees: confirm it; else relabel, new epoch
  *   a worse source                                      confirm an adopted one; label when there is none
  *   a PPS that moved the count                          carry the second over it, new epoch
- *   the board counting anew; uncertainty over the limit void it
- * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag tells. gpsd
+ *   a restart of the board's counter; uncertainty over the limit   void it
+ * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag says so. gpsd
  * overrules a label that it gave itself (to a predecessor, too) only when it keeps to the new one for long,
  * and none at all that the synchronised system clock sides with, nor while its own count of leap seconds
  * is not the table's. Without a label, the synchronised system clock's veto keeps gpsd from giving one.
@@ -167,7 +167,7 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 
 	c->source_good = source != LABEL_FLOORS || c->word_quality >= TDM_TIME_LOCKED;
 	if (clock_has_label(c) && line->offset == clock_label_offset(c)) {
-		/* A floor without receiver repeats what it was told: that confirms nothing. */
+		/* A floor without receiver repeats what it was sent: that confirms nothing. */
 		if (c->source_good) {
 			confirm_label(c, source, line->seen_ns, uncertainty);
 		}

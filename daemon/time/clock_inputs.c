@@ -186,7 +186,7 @@ void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns)
 /* ------------------------------------------------------------------ the board */
 
 /* Which TAI second began at the PPS of `count`, by the label before the count was moved. False when that
- * cannot be told from too far or too much between two seconds. */
+ * is unknown: too long ago, or too much between two seconds. */
 static bool carry_second(const struct clock *c, uint64_t count, uint64_t pps_ns,
 			 int64_t *ret_tai_ns)
 {
@@ -207,7 +207,7 @@ static bool carry_second(const struct clock *c, uint64_t count, uint64_t pps_ns,
 }
 
 /* Whether the count was moved between two PPS: seconds counted are neither the PPS seen nor the time
- * that went by. (PPS seen decide first: a host that is late by seconds delays what it tells.) */
+ * that went by. (PPS seen decide first: a host that is late by seconds delays what it reports.) */
 static bool count_moved(const struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns)
 {
 	uint64_t seconds = (count - c->pps_count) / FRAMES;
@@ -219,9 +219,9 @@ static bool count_moved(const struct clock *c, uint64_t count, uint64_t number, 
 	return llabs(elapsed - (int64_t)seconds * CLOCK_SECOND_NS) > PPS_SLACK_NS;
 }
 
-static void board_anew(struct clock *c)
+static void board_restarted(struct clock *c)
 {
-	clock_void(c, "the board counts anew");
+	clock_void(c, "the board's counter restarted");
 	clock_reset_tracks(c);
 	c->pps_seen = false;
 	c->board_seen = false;
@@ -257,7 +257,7 @@ void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns
 		return;
 	}
 	if (c->pps_seen && count < c->pps_count) {
-		board_anew(c);
+		board_restarted(c);
 	} else if (c->pps_seen && !c->emulated && count_moved(c, count, number, now_ns)) {
 		count_was_moved(c, count, now_ns);
 	}
@@ -269,7 +269,7 @@ void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns
 }
 
 /* The second of UTC that the system clock gives to the board's second: with a PPS the nearest, if it is
- * near; without, the one the label has, unless that is clearly another. False: cannot be told. */
+ * near; without, the one the label has, unless that is clearly another. False: unknown. */
 static bool second_by_system(const struct clock *c, uint64_t base_count, int64_t utc_ns,
 			     int64_t *ret_utc_s)
 {
@@ -335,7 +335,7 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 		return; /* a board that is gone reads all ones */
 	}
 	if (c->board_seen && count < c->board_count) {
-		board_anew(c);
+		board_restarted(c);
 	}
 	c->board_seen = true;
 	c->board_count = count;

@@ -287,7 +287,7 @@ static void tell(void *context, const struct run_change *c)
 {
 	struct runs_rig *r = context;
 	struct capture_report report_of_it = {.type = c->planned ? CAPTURE_RUN_PLANNED
-								 : CAPTURE_RUN_BEGUN};
+								 : CAPTURE_RUN_CHANGED};
 
 	report_of_it.run.run = c->run;
 	report_of_it.run.ended = c->ended;
@@ -502,7 +502,7 @@ static void take_report(struct runs_rig *r)
 	struct capture_report c = r->reports[0];
 
 	memmove(&r->reports[0], &r->reports[1], sizeof(c) * --r->report_count);
-	if (c.type == CAPTURE_RUN_BEGUN) {
+	if (c.type == CAPTURE_RUN_CHANGED) {
 		run_state_effect(&r->state, &c, r->now_ns);
 	} else if (c.type == CAPTURE_RUN_PLANNED) {
 		run_state_plan(&r->state, &c);
@@ -666,7 +666,7 @@ static bool at_rest(const struct runs_rig *r)
 	bool rest = r->restored && !r->waits && r->state.step == RUN_AT_REST &&
 		    r->command_count + r->report_count + r->stored_count + r->done_count == 0 &&
 		    r->board_back + r->data_back + r->store_back == 0 && r->link[0].claimed &&
-		    !r->border.waits && !r->state.untold && r->trouble == TROUBLE_NONE;
+		    !r->border.waits && !r->state.journal_unsent && r->trouble == TROUBLE_NONE;
 
 	for (unsigned i = 0; i < RUN_OWED; i++) {
 		rest &= r->state.owed[i].step == OWED_NONE;
