@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "driver/nanet3.h"
 #include "tdm/frame.h"
@@ -455,7 +456,7 @@ void owner_saved(void *page, uint64_t second)
 	}
 }
 
-static void report_streams(const struct page *p, uint32_t second, uint32_t dma_epoch, uint8_t link,
+static void report_streams(const struct page *p, uint64_t second, uint32_t dma_epoch, uint8_t link,
 			   const struct ledger_sink *sink)
 {
 	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
@@ -471,7 +472,7 @@ static void report_streams(const struct page *p, uint32_t second, uint32_t dma_e
 	}
 }
 
-static void report_links(const struct page *p, uint32_t second, uint32_t dma_epoch, uint8_t link,
+static void report_links(const struct page *p, uint64_t second, uint32_t dma_epoch, uint8_t link,
 			 const struct ledger_sink *sink)
 {
 	for (unsigned i = 0; i < KEEP_LINKS; i++) {
@@ -486,42 +487,32 @@ static void report_links(const struct page *p, uint32_t second, uint32_t dma_epo
 	}
 }
 
-/* The smallest second at or above `from` of any row kept; false: none. */
-static bool next_kept(const struct page *p, uint64_t from, uint32_t *ret_second)
+/* The smallest second at or above `from` of any row kept; UINT64_MAX: none. */
+static uint64_t next_kept(const struct page *p, uint64_t from)
 {
-	uint64_t best = UINT64_MAX;
+	uint64_t next = UINT64_MAX;
 
 	for (unsigned i = 0; i < KEEP_LINKS; i++) {
-		uint64_t second = p->links[i].row.second;
-
-		if (p->links[i].crc != 0 && second >= from && second < best) {
-			best = second;
+		if (p->links[i].crc != 0 && p->links[i].row.second >= from) {
+			next = MIN(next, p->links[i].row.second);
 		}
 	}
 	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
-		uint64_t second = p->streams[i].row.second;
-
-		if (p->streams[i].crc != 0 && second >= from && second < best) {
-			best = second;
+		if (p->streams[i].crc != 0 && p->streams[i].row.second >= from) {
+			next = MIN(next, p->streams[i].row.second);
 		}
 	}
-	if (best == UINT64_MAX) {
-		return false;
-	}
-	*ret_second = (uint32_t)best;
-	return true;
+	return next;
 }
 
 void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link, uint64_t below,
 		     const struct ledger_sink *sink)
 {
 	const struct page *p = page;
-	uint32_t second;
 
-	for (uint64_t from = 0; next_kept(p, from, &second) && second < below;
-	     from = (uint64_t)second + 1) {
-		report_streams(p, second, dma_epoch, link, sink);
-		report_links(p, second, dma_epoch, link, sink);
+	for (uint64_t s = next_kept(p, 0); s < below; s = next_kept(p, s + 1)) {
+		report_streams(p, s, dma_epoch, link, sink);
+		report_links(p, s, dma_epoch, link, sink);
 	}
 }
 
