@@ -31,15 +31,6 @@
 
 /* -------------------------------------------------------------------------------- the board */
 
-/* Claim and begin one link; -EBUSY: another daemon has it. */
-static int claim(struct capture *c, unsigned number)
-{
-	bool taken_over = false;
-	int r = nanet3_claim(c->board, number, 0, &taken_over);
-
-	return r < 0 ? r : link_begin(&c->links[number], taken_over);
-}
-
 static void close_board(struct capture *c)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -128,8 +119,11 @@ static int open_board(struct capture *c)
 	c->boot_count = info->boot_count;
 	c->granted = 0;
 	for (unsigned i = 0; r == 0 && i < NANET3_LINKS; i++) {
+		bool taken_over = false;
+
 		if (c->config.links & 1u << i) {
-			r = claim(c, i);
+			r = nanet3_claim(c->board, i, 0, &taken_over);
+			r = r < 0 ? r : link_begin(&c->links[i], taken_over);
 		}
 	}
 	if (r < 0) {
@@ -496,7 +490,6 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 		   struct queue *commands, struct queue *reports, struct capture **ret_capture)
 {
 	struct capture *c;
-	int r;
 
 	if (config->block_frames == 0 || ASSEMBLE_SLICE % config->block_frames != 0 ||
 	    config->groups > GROUPS_MAX || config->tick_us < 1000) {
@@ -511,14 +504,14 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 	c->blocks = blocks;
 	c->settled = settled;
 	c->commands = commands;
+	c->outbox.queue = reports;
 	pthread_mutex_init(&c->lock, NULL);
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		link_init(&c->links[i], c, i);
 	}
 	c->board_where = strdup(config->board_where);
 	c->pool = block_pool_create(config->pool_bytes);
-	r = outbox_init(&c->outbox, reports);
-	if (r < 0 || !c->pool || !c->board_where) {
+	if (!c->pool || !c->board_where) {
 		capture_destroy(c);
 		return -ENOMEM;
 	}
@@ -588,7 +581,6 @@ void capture_destroy(struct capture *c)
 		link_fini(&c->links[i]);
 	}
 	block_pool_destroy(c->pool);
-	outbox_fini(&c->outbox);
 	pthread_mutex_destroy(&c->lock);
 	free(c->board_where);
 	free(c);

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside capture: a link, and the functions that its files share. The capture thread owns
- * everything here, unless a comment says otherwise.
- *
- *   report.c   the way to the main thread
- *   lengths.c  another length of blocks
- *   out.c      verdicts -> spans -> blocks -> publisher; settled -> cursor -> page -> release
- *   link.c     a link's beginning and end; completions -> deframer -> verdicts
- *   capture.c  the thread: board, tick, commands, status
- *
- * No file calls one below it in this list.
+ * everything here, unless a comment says otherwise. README.md says what each file is for.
  *
  * What a link keeps, from the ring to the publisher:
  *
@@ -34,11 +26,14 @@
 #define CAPTURE_RETIRED 4u /* DMA epochs of a link that have ended but are not settled */
 #define CAPTURE_RECENT	8u /* completions whose time is remembered */
 
-/* Reports to the main thread. What must arrive waits here when the queue is full. */
+#define OUTBOX_REPORTS 8192u
+
+/* Reports to the main thread. What must arrive waits here when the queue is full. All 0 but `queue`
+ * to begin with. */
 struct outbox {
 	struct queue *queue;
-	struct capture_report *waiting; /* a ring of `size` */
-	size_t first, count, size;
+	struct capture_report waiting[OUTBOX_REPORTS]; /* a ring */
+	size_t first, count;
 	uint64_t lost;
 	bool rang; /* something was queued since the last wake */
 };
@@ -156,8 +151,6 @@ struct capture {
 };
 
 /* report.c */
-int outbox_init(struct outbox *o, struct queue *queue);
-void outbox_fini(struct outbox *o);
 /* `must`: kept when the queue is full, else counted as lost. */
 void outbox_send(struct outbox *o, const struct capture_report *report, bool must);
 void outbox_flush(struct outbox *o); /* what waits, and the bell; once a tick and more */

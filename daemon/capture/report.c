@@ -6,26 +6,9 @@
  * while the queue is full. Open rows, telemetry and time words come again anyway: then they are lost
  * and counted.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/capture/private.h"
-
-#define WAITING 8192u
-
-int outbox_init(struct outbox *o, struct queue *queue)
-{
-	*o = (struct outbox){.queue = queue, .size = WAITING};
-	o->waiting = calloc(o->size, sizeof(*o->waiting));
-	return o->waiting ? 0 : -ENOMEM;
-}
-
-void outbox_fini(struct outbox *o)
-{
-	free(o->waiting);
-	o->waiting = NULL;
-}
 
 static bool put(struct outbox *o, const struct capture_report *report)
 {
@@ -41,17 +24,17 @@ void outbox_send(struct outbox *o, const struct capture_report *report, bool mus
 	if (o->count == 0 && put(o, report)) {
 		return;
 	}
-	if (!must || o->count == o->size) {
+	if (!must || o->count == OUTBOX_REPORTS) {
 		o->lost++;
 		return;
 	}
-	o->waiting[(o->first + o->count++) % o->size] = *report;
+	o->waiting[(o->first + o->count++) % OUTBOX_REPORTS] = *report;
 }
 
 void outbox_flush(struct outbox *o)
 {
 	while (o->count > 0 && put(o, &o->waiting[o->first])) {
-		o->first = (o->first + 1) % o->size;
+		o->first = (o->first + 1) % OUTBOX_REPORTS;
 		o->count--;
 	}
 	if (o->rang) {
@@ -115,12 +98,6 @@ struct ledger_sink report_sink(struct link *l)
 	return (struct ledger_sink){send_stream_row, send_link_row, l};
 }
 
-/* Whether it lies in the link's page: that speaks of one DMA epoch. An open run of cells is the account's. */
-static bool is_kept(const struct link *l, const struct ledger_loss *loss)
-{
-	return l->claimed && l->reporting == l->generation && (loss->kind == 1 || !loss->open);
-}
-
 unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss)
 {
 	bool gave_way;
@@ -156,12 +133,12 @@ void report_loss(void *link, const struct ledger_loss *loss)
 	struct link *l = link;
 	struct capture_report r = report_of(l, CAPTURE_LOSS, loss->first);
 
-	if (is_kept(l, loss)) {
+	/* Into the link's page, which is of one DMA epoch. An open run of cells is in the account. */
+	if (l->claimed && l->reporting == l->generation && (loss->kind == 1 || !loss->open)) {
 		r.number = ++l->loss_number;
 		l->loss_of_place[report_keep_loss(l, loss)] = r.number;
 		r.urgent = losses_kept(l) > OWNER_LOSSES / 2;
 	}
-
 	r.dma_epoch = loss->dma_epoch;
 	r.tower = loss->tower;
 	r.floor = loss->floor;

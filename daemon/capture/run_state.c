@@ -3,13 +3,10 @@
 #include "daemon/capture/run_state.h"
 
 #include <errno.h>
-#include <string.h>
 
 void run_state_init(struct run_state *s, const struct run_ops *ops, void *context)
 {
-	memset(s, 0, sizeof(*s));
-	s->ops = ops;
-	s->context = context;
+	*s = (struct run_state){.ops = ops, .context = context};
 }
 
 /* ------------------------------------------------------------------------------------ the client */
