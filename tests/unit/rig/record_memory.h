@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A recorded segment in memory as the source of tdm_walk_begin(). */
 #pragma once
 
