@@ -658,7 +658,7 @@ static int check(const struct options *o)
 	struct config_report *report = NULL;
 	struct sc_error error = {0};
 	struct control_groups groups;
-	struct clock_config leaps;
+	struct leap_table leaps;
 	int r = config_check(o->config, o->board, o->overrides, stdout, stderr);
 
 	if (r != 0 || config_load(o->config, o->board, o->overrides, &s.config, &report) < 0) {
@@ -678,8 +678,7 @@ static int check(const struct options *o)
 	if (keys_check(&s.config, stderr) < 0) {
 		r = CONFIG_EX_CONFIG;
 	}
-	if (leap_table_read(s.config.clock.leap_file, now_utc_ns() / 1000000000, &leaps.tai_utc_s,
-			    &leaps.leap_tai_ns, &leaps.leap_expires_utc_s) < 0) {
+	if (leap_table_read(s.config.clock.leap_file, now_utc_ns() / 1000000000, &leaps) < 0) {
 		fprintf(stderr,
 			"%s: [clock] leap_file = %s cannot be read. Install tzdata or name "
 			"another\n",

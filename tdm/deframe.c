@@ -46,7 +46,7 @@ struct tdm_deframe {
 	tdm_emit_fn emit; /* of the call under way */
 	void *context;
 
-	bool begun;
+	bool started;
 	uint64_t end;  /* count behind the last cell pushed or lost */
 	uint64_t next; /* first cell without a verdict */
 	uint64_t pos;
@@ -475,7 +475,7 @@ void tdm_deframe_destroy(struct tdm_deframe *d)
 void tdm_deframe_reset(struct tdm_deframe *d)
 {
 	unlock(d);
-	d->begun = false;
+	d->started = false;
 	d->held = 0;
 	d->numbered = false;
 	d->moved = false;
@@ -522,13 +522,13 @@ static void go_on_at(struct tdm_deframe *d, uint64_t count, tdm_emit_fn emit, vo
 {
 	d->emit = emit;
 	d->context = context;
-	if (d->begun && d->end == count) {
+	if (d->started && d->end == count) {
 		return;
 	}
-	if (d->begun) {
+	if (d->started) {
 		charge_until(d, d->end, TDM_LOSS_ALIGNMENT);
 	}
-	d->begun = true;
+	d->started = true;
 	skip_to(d, count);
 }
 

@@ -114,16 +114,6 @@ int tdm_record_check_data(const struct fcm_record_header *header, const void *da
 
 /* ------------------------------------------------------------------------------------ walking */
 
-ssize_t record_read_memory(void *context, uint64_t offset, void *to, size_t length)
-{
-	const struct record_memory *m = context;
-	size_t left = offset < m->length ? m->length - (size_t)offset : 0;
-	size_t n = length < left ? length : left;
-
-	memcpy(to, (const uint8_t *)m->bytes + (n ? offset : 0), n);
-	return (ssize_t)n;
-}
-
 const char *record_end_name(enum record_end end)
 {
 	static const char *const names[] = {"more", "whole", "open", "cut", "damaged"};

@@ -42,13 +42,6 @@ int tdm_record_check_data(const struct fcm_record_header *header, const void *da
 /* Like pread(): up to `length` bytes at `offset`; how many there were, fewer at the end; negative errno. */
 typedef ssize_t record_read_fn(void *context, uint64_t offset, void *to, size_t length);
 
-/* A segment in memory as a source: context of record_read_memory(). */
-struct record_memory {
-	const void *bytes;
-	size_t length;
-};
-record_read_fn record_read_memory;
-
 /* How a segment ends. Everything before walk.offset is good in each case. */
 enum record_end {
 	RECORD_MORE = 0,    /* not at the end yet */

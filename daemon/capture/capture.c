@@ -31,15 +31,6 @@
 
 /* -------------------------------------------------------------------------------- the board */
 
-/* Claim and begin one link; -EBUSY: another daemon has it. */
-static int claim(struct capture *c, unsigned number)
-{
-	bool taken_over = false;
-	int r = nanet3_claim(c->board, number, 0, &taken_over);
-
-	return r < 0 ? r : link_begin(&c->links[number], taken_over);
-}
-
 static void close_board(struct capture *c)
 {
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
@@ -84,40 +75,32 @@ static bool links_ready(const struct capture *c)
 	return true;
 }
 
-/* The links as runs see them. */
-static void look_at_runs(struct capture *c, struct run_link links[NANET3_LINKS])
+/* The links as runs see them. Reports that belong to no link are the first one's. */
+static struct run_links look_at_runs(struct capture *c)
 {
-	memset(links, 0, NANET3_LINKS * sizeof(*links));
+	struct link *first = next_claimed(c, NULL);
+	struct run_links links = {
+		.report = report_run,
+		.context = first ? first : &c->links[0],
+	};
+
 	for (struct link *l = NULL; (l = next_claimed(c, l));) {
-		links[l->number] = (struct run_link){
+		links.link[links.n++] = (struct run_link){
 			.account = ack_tracker_change(l->settle),
 			.front = link_front(l),
 			.read = link_is_read(l),
 			.kept = l->kept,
+			.dirty = &l->dirty,
 		};
 	}
-}
-
-/* For reports that belong to no link. */
-static struct link *a_link(struct capture *c)
-{
-	struct link *first = next_claimed(c, NULL);
-
-	return first ? first : &c->links[0];
-}
-
-static void runs_changed(struct capture *c, const struct run_link links[NANET3_LINKS])
-{
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		c->links[i].dirty |= links[i].changed;
-	}
+	return links;
 }
 
 /* Open it and claim all links, or none. */
 static int open_board(struct capture *c)
 {
-	struct run_link links[NANET3_LINKS];
 	const struct nanet3_info *info;
+	struct run_links links;
 	int r;
 
 	if (!links_ready(c)) {
@@ -136,17 +119,19 @@ static int open_board(struct capture *c)
 	c->boot_count = info->boot_count;
 	c->granted = 0;
 	for (unsigned i = 0; r == 0 && i < NANET3_LINKS; i++) {
+		bool taken_over = false;
+
 		if (c->config.links & 1u << i) {
-			r = claim(c, i);
+			r = nanet3_claim(c->board, i, 0, &taken_over);
+			r = r < 0 ? r : link_begin(&c->links[i], taken_over);
 		}
 	}
 	if (r < 0) {
 		close_board(c);
 		return r;
 	}
-	look_at_runs(c, links);
-	run_border_agree(&c->runs, links, report_run, a_link(c));
-	runs_changed(c, links);
+	links = look_at_runs(c);
+	run_border_agree(&c->runs, &links);
 	return 0;
 }
 
@@ -219,7 +204,7 @@ static void board_retry(struct capture *c)
 	c->status.board_error = r;
 }
 
-/* Events are wake-ups only, but they tell when the board goes. */
+/* Events are wake-ups only, but one of them says that the board has gone. */
 static void take_events(struct capture *c)
 {
 	struct nanet3_event e;
@@ -252,7 +237,7 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 {
 	const struct link *l = &c->links[command->link % NANET3_LINKS];
 
-	if (l->claimed && l->begun == command->begun) {
+	if (l->claimed && l->generation == command->generation) {
 		owner_saved(l->page, command->second);
 	}
 }
@@ -260,21 +245,19 @@ static void rows_saved(struct capture *c, const struct capture_command *command)
 /* Commands about runs; NULL: try a change again that found no room. */
 static void take_run(struct capture *c, const struct capture_command *command)
 {
-	struct run_link links[NANET3_LINKS];
+	struct run_links links = look_at_runs(c);
 
-	look_at_runs(c, links);
 	if (!command) {
-		run_border_retry(&c->runs, links, report_run, a_link(c));
+		run_border_retry(&c->runs, &links);
 	} else if (command->type == CAPTURE_RUN) {
-		run_border_change(&c->runs, links, command->run, report_run, a_link(c));
+		run_border_change(&c->runs, &links, command->run);
 	} else if (command->type == CAPTURE_RUN_JOURNAL) {
-		run_border_journal(&c->runs, links, command->run, report_run, a_link(c));
+		run_border_journal(&c->runs, &links, command->run);
 	} else if (command->type == CAPTURE_RUN_ENDING) {
-		run_border_ending(&c->runs, links, command->run, report_run, a_link(c));
+		run_border_ending(&c->runs, &links, command->run);
 	} else {
-		run_border_saved(&c->runs, links, (uint32_t)command->number);
+		run_border_saved(&c->runs, &links, (uint32_t)command->number);
 	}
-	runs_changed(c, links);
 }
 
 static void take_commands(struct capture *c)
@@ -457,7 +440,7 @@ static bool rings_have_room(struct capture *c)
 }
 
 /*
- * Told to stop: no new data; what is out may still come back. It is waited for as long as some does, and the
+ * A stop was requested: no new data; what is out may still come back. It is waited for as long as some does, and the
  * rings have room: a group without members that holds back its half of a ring would have us wait for
  * nothing until all links lose frames. What has not come back lingers in the rings with all the rest, and is sent
  * again.
@@ -507,7 +490,6 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 		   struct queue *commands, struct queue *reports, struct capture **ret_capture)
 {
 	struct capture *c;
-	int r;
 
 	if (config->block_frames == 0 || ASSEMBLE_SLICE % config->block_frames != 0 ||
 	    config->groups > GROUPS_MAX || config->tick_us < 1000) {
@@ -522,14 +504,14 @@ int capture_create(const struct capture_config *config, struct queue *blocks, st
 	c->blocks = blocks;
 	c->settled = settled;
 	c->commands = commands;
+	c->outbox.queue = reports;
 	pthread_mutex_init(&c->lock, NULL);
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		link_init(&c->links[i], c, i);
 	}
 	c->board_where = strdup(config->board_where);
 	c->pool = block_pool_create(config->pool_bytes);
-	r = outbox_init(&c->outbox, reports);
-	if (r < 0 || !c->pool || !c->board_where) {
+	if (!c->pool || !c->board_where) {
 		capture_destroy(c);
 		return -ENOMEM;
 	}
@@ -599,7 +581,6 @@ void capture_destroy(struct capture *c)
 		link_fini(&c->links[i]);
 	}
 	block_pool_destroy(c->pool);
-	outbox_fini(&c->outbox);
 	pthread_mutex_destroy(&c->lock);
 	free(c->board_where);
 	free(c);

@@ -59,12 +59,12 @@ enum capture_command_type {
 };
 struct capture_command {
 	uint8_t type;
-	uint8_t link;	    /* SAVED */
-	uint32_t run;	    /* RUN: from the next slice border on; 0 ends the run */
-			    /* RUN_JOURNAL: the run open there; RUN_ENDING: the run with a planned
+	uint8_t link;	     /* SAVED */
+	uint32_t run;	     /* RUN: from the next slice border on; 0 ends the run */
+			     /* RUN_JOURNAL: the run open there; RUN_ENDING: the run with a planned
 			     * end */
-	uint32_t begun;	    /* SAVED: closed rows of this beginning of the link up to and ... */
-	uint64_t second;    /* ... including this second are in the database */
+	uint32_t generation; /* SAVED: closed rows of this generation of the link up to and ... */
+	uint64_t second;     /* ... including this second are in the database */
 	uint64_t number;    /* LOSS_SAVED: losses of this link up to and including this number do */
 			    /* RUN_SAVED: the run change of this number does */
 	struct label label; /* LABEL */
@@ -89,7 +89,7 @@ enum capture_report_type {
 	CAPTURE_LOSS = 5,     /* loss: when it begins (open) and when it has ended */
 	CAPTURE_ALIGN = 6,    /* aligned or lost, slip offset */
 	CAPTURE_IDENTITY = 7, /* the link's floor sent its identity again */
-	CAPTURE_RUN_BEGUN =
+	CAPTURE_RUN_CHANGED =
 		8, /* a run change took effect; again by the next daemon, until RUN_SAVED */
 	CAPTURE_TAKEOVER = 9,	  /* after start, a link: taken over or fresh, label and run kept */
 	CAPTURE_TIME_WORD = 10,	  /* once a second and link: the floors' own label */
@@ -99,11 +99,11 @@ enum capture_report_type {
 struct capture_report {
 	uint8_t type, link, tower, floor;
 	uint32_t dma_epoch;
-	uint32_t begun;	 /* which beginning of the link it is of, 1, 2, ...; given by TAKEOVER */
-	uint64_t count;	 /* board count */
-	int64_t tai_ns;	 /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
-	uint64_t number; /* LOSS: say so when it is saved; 0: no need to */
-	bool urgent;	 /* LOSS: save it soon, the owner page is filling up */
+	uint32_t generation; /* of the link: 1, 2, ... Another begins with each TAKEOVER */
+	uint64_t count;	     /* board count */
+	int64_t tai_ns;	     /* LINK_ROW: of the second's first frame by its label; FCM_NO_TAI */
+	uint64_t number;     /* LOSS: say so when it is saved; 0: no need to */
+	bool urgent;	     /* LOSS: save it soon, the owner page is filling up */
 	union {
 		uint8_t word[TDM_WORD_BYTES];
 		struct tdm_telemetry telemetry;

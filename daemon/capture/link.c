@@ -8,7 +8,7 @@
  *   cursor alone    the deframer reads from the release position; verdicts below the cursor are history
  *   no cursor yet   from the release position, as the predecessor began
  *   other groups': the same, without what depends on them (owner_adopt())
- *   no use          from the release position, with a new page; the second begun there is partial
+ *   no use          from the release position, with a new page; the second that starts there is partial
  */
 #include <errno.h>
 #include <string.h>
@@ -27,10 +27,9 @@ _Static_assert(NANET3_CHUNK_MAX / NANET3_FRAME_BYTES + 2 <= ASSEMBLE_PUSH, "a bu
 
 /* ------------------------------------------------------------------------------ begin and end */
 
-int link_init(struct link *l, struct capture *c, unsigned number)
+void link_init(struct link *l, struct capture *c, unsigned number)
 {
 	*l = (struct link){.capture = c, .number = (uint8_t)number, .tower = 0xff, .floor = 0xff};
-	return 0;
 }
 
 static void drop_machines(struct link *l)
@@ -131,7 +130,7 @@ static void reset_state(struct link *l)
 	memset(&l->claimed, 0, sizeof(*l) - offsetof(struct link, claimed));
 	l->lost_ns = l->capture->now_ns;
 	l->moved_ns = l->capture->now_ns;
-	l->told_second = UINT64_MAX;
+	l->reported_second = UINT64_MAX;
 	l->downlink.known = false;
 	l->number_base = l->next_number;
 }
@@ -146,7 +145,7 @@ static bool label_holds(const struct link *l)
 	       start < c->last_head + cells + TDM_FRAMES_PER_SECOND;
 }
 
-/* What blocks carry from now on, where no page tells. */
+/* What blocks carry from now on, without a page. */
 static void fresh_account(struct link *l, struct owner_account *a)
 {
 	const struct capture *c = l->capture;
@@ -223,7 +222,7 @@ static void report_kept(struct link *l)
 	owner_each_kept(l->page, l->dma_epoch, l->number, ack_tracker_second(l->settle), &sink);
 	owner_each_loss(l->page, l->dma_epoch, l->number, kept_loss, l);
 	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
-		if (l->loss_of_place[i] == 0) { /* not told: beyond the cursor */
+		if (l->loss_of_place[i] == 0) { /* not reported: beyond the cursor */
 			owner_loss_saved(l->page, i);
 		}
 	}
@@ -279,7 +278,7 @@ int link_begin(struct link *l, bool taken_over)
 	if (r < 0) {
 		return r;
 	}
-	l->telling = ++l->begun;
+	l->reporting = ++l->generation;
 	losses_init(&l->losses, l->number, l->dma_epoch, report_loss, l);
 	losses_identity(&l->losses, l->capture->config.expected[l->number].tower,
 			l->capture->config.expected[l->number].floor); /* until it names itself */
@@ -318,7 +317,8 @@ static void retire(struct link *l)
 	unsigned i = free_place(l);
 
 	if (i < CAPTURE_RETIRED) {
-		l->retired[i] = (struct retired){l->settle, l->losses, l->begun, l->number_base};
+		l->retired[i] =
+			(struct retired){l->settle, l->losses, l->generation, l->number_base};
 		l->settle = NULL;
 	}
 }
@@ -327,7 +327,7 @@ void link_end(struct link *l)
 {
 	bool dropping = l->capture->dropping;
 
-	l->unbegun = false;
+	l->begin_failed = false;
 	if (!l->claimed) {
 		return;
 	}
@@ -341,8 +341,8 @@ void link_end(struct link *l)
 		out_spans(l);
 	}
 	l->capture->dropping = dropping;
-	run_border_tell(&l->capture->runs, ack_tracker_account(l->settle), RUN_BORDER_NEVER,
-			report_run, l);
+	run_border_report(&l->capture->runs, ack_tracker_account(l->settle), RUN_BORDER_NEVER,
+			  report_run, l);
 	losses_tick(&l->losses, l->head, false);
 	l->capture->last_head = l->head;
 	l->capture->last_head_ns = l->capture->now_ns;
@@ -384,8 +384,8 @@ static void good_frame(struct link *l, const struct tdm_verdict *v)
 			report_reply(l, words + i * (int)TDM_WORD_BYTES, v->count);
 		}
 	}
-	if (v->count / TDM_FRAMES_PER_SECOND != l->told_second) {
-		l->told_second = v->count / TDM_FRAMES_PER_SECOND;
+	if (v->count / TDM_FRAMES_PER_SECOND != l->reported_second) {
+		l->reported_second = v->count / TDM_FRAMES_PER_SECOND;
 		report_frame(l, v);
 	}
 }
@@ -470,7 +470,7 @@ static bool seconds_fit(const struct link *l, uint64_t first, uint64_t last)
 	}
 	first = first > l->skip_below ? first : l->skip_below;
 	return ledger_room(&l->live, last / TDM_FRAMES_PER_SECOND) &&
-	       (l->live.begun || ledger_room(&l->live, first / TDM_FRAMES_PER_SECOND));
+	       (l->live.started || ledger_room(&l->live, first / TDM_FRAMES_PER_SECOND));
 }
 
 /* Give the deframer cells [from, from + n) of a completion. */
@@ -544,25 +544,22 @@ static bool catches_up(struct link *l)
 	uint64_t write = nanet3_write_position(c->board, l->number);
 	uint64_t unread = backlog(l, write), used = write - l->release_position;
 	uint64_t almost_full = l->depth - l->depth / 8; /* the rest is for what is read then */
+	struct catch_up *u = &l->catch_up;
+	struct catch_up look = {true, false, unread, used, c->now_ns + CATCH_UP_LOOK_NS};
 
 	if (unread <= l->depth / 16) {
-		l->catch_up.on = l->catch_up.given_up = false;
-	} else if (!l->catch_up.on && !l->catch_up.given_up && unread > l->depth / 8) {
-		l->catch_up.on = true;
-		l->catch_up.unread = unread;
-		l->catch_up.used = used;
-		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
-	} else if (l->catch_up.on && used > almost_full && l->catch_up.used <= almost_full) {
-		l->catch_up.on = false;
-		l->catch_up.given_up = true;
-	} else if (l->catch_up.on && c->now_ns >= l->catch_up.look_ns) {
-		l->catch_up.on = unread < l->catch_up.unread;
-		l->catch_up.given_up = !l->catch_up.on;
-		l->catch_up.unread = unread;
-		l->catch_up.used = used;
-		l->catch_up.look_ns = c->now_ns + CATCH_UP_LOOK_NS;
+		u->on = u->given_up = false;
+	} else if (!u->on && !u->given_up && unread > l->depth / 8) {
+		*u = look;
+	} else if (u->on && used > almost_full && u->used <= almost_full) {
+		u->on = false;
+		u->given_up = true;
+	} else if (u->on && c->now_ns >= u->look_ns) {
+		look.on = unread < u->unread;
+		look.given_up = !look.on;
+		*u = look;
 	}
-	return l->catch_up.on;
+	return u->on;
 }
 
 /* If more were read now, groups would drop blocks though no consumer is slow: the next tick looks again. A ring that
@@ -616,9 +613,9 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 
 /* Behind what a closed account has read. Without memory for it the next tick tries again: until
  * then the data stay in the ring. (A board that is gone is noticed by the tick.) */
-static void begin_anew(struct link *l)
+static void begin_again(struct link *l)
 {
-	l->unbegun = link_begin(l, false) < 0;
+	l->begin_failed = link_begin(l, false) < 0;
 }
 
 /* The count has become another one inside an epoch, which the contract excludes: end the account and
@@ -632,7 +629,7 @@ static void renew(struct link *l)
 	}
 	link_end(l);
 	if (nanet3_release(l->capture->board, l->number, l->read_position) == 0) {
-		begin_anew(l);
+		begin_again(l);
 	}
 }
 
@@ -697,8 +694,8 @@ bool link_drain(struct link *l)
 {
 	uint64_t write, until;
 
-	if (l->unbegun) {
-		begin_anew(l);
+	if (l->begin_failed) {
+		begin_again(l);
 	}
 	if (!l->claimed || !out_spans(l) || held_back(l)) {
 		return false;

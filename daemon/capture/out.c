@@ -210,7 +210,7 @@ static bool block_out(struct link *l, const struct assembled *span, unsigned str
 }
 
 /* Of a run that began without a time, and once of one that a predecessor began. */
-static void tell_run_time(struct link *l, uint64_t frame)
+static void report_run_time(struct link *l, uint64_t frame)
 {
 	const struct capture *c = l->capture;
 
@@ -236,9 +236,9 @@ static bool span_begin(struct link *l, const struct assembled *span)
 		ledger_offer(&l->live, s, span->first_frame, span->frames);
 	}
 	if (span->frames > 0) {
-		run_border_tell(&l->capture->runs, ack_tracker_account(l->settle),
-				span->first_frame, report_run, l);
-		tell_run_time(l, span->first_frame);
+		run_border_report(&l->capture->runs, ack_tracker_account(l->settle),
+				  span->first_frame, report_run, l);
+		report_run_time(l, span->first_frame);
 		downlink_block(&l->downlink, span->tower, span->floor, span->in, span->frames);
 		l->status.downlink_errors = l->downlink.errors;
 	}
@@ -419,7 +419,7 @@ bool out_retired(struct link *l)
 		if (!r->settle) {
 			continue;
 		}
-		l->telling = r->begun;
+		l->reporting = r->generation;
 		ack_tracker_advance(r->settle, on_outcome, &r->losses);
 		if (ack_tracker_out(r->settle) > 0) {
 			none = false;
@@ -430,7 +430,7 @@ bool out_retired(struct link *l)
 		ack_tracker_destroy(r->settle);
 		r->settle = NULL;
 	}
-	l->telling = l->begun;
+	l->reporting = l->generation;
 	return none;
 }
 

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside capture: a link, and the functions that its files share. The capture thread owns
- * everything here, unless a comment says otherwise.
- *
- *   report.c   the way to the main thread
- *   lengths.c  another length of blocks
- *   out.c      verdicts -> spans -> blocks -> publisher; settled -> cursor -> page -> release
- *   link.c     a link's beginning and end; completions -> deframer -> verdicts
- *   capture.c  the thread: board, tick, commands, status
- *
- * No file calls one below it in this list.
+ * everything here, unless a comment says otherwise. README.md says what each file is for.
  *
  * What a link keeps, from the ring to the publisher:
  *
@@ -34,11 +26,14 @@
 #define CAPTURE_RETIRED 4u /* DMA epochs of a link that have ended but are not settled */
 #define CAPTURE_RECENT	8u /* completions whose time is remembered */
 
-/* Reports to the main thread. What must arrive waits here when the queue is full. */
+#define OUTBOX_REPORTS 8192u
+
+/* Reports to the main thread. What must arrive waits here when the queue is full. All 0 but `queue`
+ * to begin with. */
 struct outbox {
 	struct queue *queue;
-	struct capture_report *waiting; /* a ring of `size` */
-	size_t first, count, size;
+	struct capture_report waiting[OUTBOX_REPORTS]; /* a ring */
+	size_t first, count;
 	uint64_t lost;
 	bool rang; /* something was queued since the last wake */
 };
@@ -47,19 +42,26 @@ struct outbox {
 struct retired {
 	struct ack_tracker *settle;
 	struct losses losses;
-	uint32_t begun;
+	uint32_t generation;
 	uint64_t number_base;
+};
+
+/* A backlog is read as fast as consumers acknowledge, while that helps. */
+struct catch_up {
+	bool on, given_up;
+	uint64_t unread, used; /* completions, at the last look: to be read; of the ring */
+	uint64_t look_ns;      /* the next one */
 };
 
 struct link {
 	struct capture *capture;
 	uint8_t number;
 	uint8_t tower, floor;
-	/* Its beginnings so far, and the one whose rows and losses are being reported: numbers of
-	 * DMA epochs repeat. */
-	uint32_t begun, telling;
+	/* How often it has begun, and the generation whose rows and losses are being reported: numbers
+	 * of DMA epochs repeat. */
+	uint32_t generation, reporting;
 	struct retired retired[CAPTURE_RETIRED];
-	uint64_t next_number; /* of the spans of all epochs, to tell their blocks apart */
+	uint64_t next_number; /* of the spans of all epochs, to distinguish their blocks */
 	uint64_t loss_number; /* of the last loss to report when saved */
 	struct downlink downlink;
 	struct capture_link_status status;
@@ -93,17 +95,13 @@ struct link {
 	/* the span on its way out */
 	bool pushed;
 	uint64_t span_number;
-	unsigned stream; /* next to be built */
-	bool reading;	 /* a completion has been read */
-	bool renew;	 /* the count has become another one */
-	bool unbegun;	 /* ours, and there was no memory to begin: again at the next tick */
-	bool blocked;	 /* waits for memory, for the publisher, or for something to settle */
-	bool dirty;	 /* the account has changed since the last commit */
-	struct {
-		bool on, given_up;
-		uint64_t unread, used; /* completions, at the last look: to be read; of the ring */
-		uint64_t look_ns;      /* the next one */
-	} catch_up;
+	unsigned stream;   /* next to be built */
+	bool reading;	   /* a completion has been read */
+	bool renew;	   /* the count has become another one */
+	bool begin_failed; /* ours, and there was no memory to begin: again at the next tick */
+	bool blocked;	   /* waits for memory, for the publisher, or for something to settle */
+	bool dirty;	   /* the account has changed since the last commit */
+	struct catch_up catch_up;
 	uint64_t moved_ns; /* when the cursor moved last */
 	uint64_t sent;	   /* frames below may have been handed over */
 	uint64_t resent_below;
@@ -112,7 +110,7 @@ struct link {
 	/* what was reported */
 	uint64_t locks, unlocks;
 	bool identity_known;
-	uint64_t told_second;
+	uint64_t reported_second;
 	uint64_t loss_of_place[OWNER_LOSSES]; /* UINT64_MAX: more is there than was reported */
 	uint64_t next_verdict;
 };
@@ -153,8 +151,6 @@ struct capture {
 };
 
 /* report.c */
-int outbox_init(struct outbox *o, struct queue *queue);
-void outbox_fini(struct outbox *o);
 /* `must`: kept when the queue is full, else counted as lost. */
 void outbox_send(struct outbox *o, const struct capture_report *report, bool must);
 void outbox_flush(struct outbox *o); /* what waits, and the bell; once a tick and more */
@@ -182,7 +178,7 @@ void link_change_length(struct link *l);
 uint32_t link_gap_frames(const struct link *l, uint32_t block);
 
 /* link.c */
-int link_init(struct link *l, struct capture *c, unsigned number);
+void link_init(struct link *l, struct capture *c, unsigned number);
 void link_fini(struct link *l);
 /* Whether it could be ended after another beginning: few epochs may wait to be settled. */
 bool link_can_begin(const struct link *l);

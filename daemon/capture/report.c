@@ -6,26 +6,9 @@
  * while the queue is full. Open rows, telemetry and time words come again anyway: then they are lost
  * and counted.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/capture/private.h"
-
-#define WAITING 8192u
-
-int outbox_init(struct outbox *o, struct queue *queue)
-{
-	*o = (struct outbox){.queue = queue, .size = WAITING};
-	o->waiting = calloc(o->size, sizeof(*o->waiting));
-	return o->waiting ? 0 : -ENOMEM;
-}
-
-void outbox_fini(struct outbox *o)
-{
-	free(o->waiting);
-	o->waiting = NULL;
-}
 
 static bool put(struct outbox *o, const struct capture_report *report)
 {
@@ -41,17 +24,17 @@ void outbox_send(struct outbox *o, const struct capture_report *report, bool mus
 	if (o->count == 0 && put(o, report)) {
 		return;
 	}
-	if (!must || o->count == o->size) {
+	if (!must || o->count == OUTBOX_REPORTS) {
 		o->lost++;
 		return;
 	}
-	o->waiting[(o->first + o->count++) % o->size] = *report;
+	o->waiting[(o->first + o->count++) % OUTBOX_REPORTS] = *report;
 }
 
 void outbox_flush(struct outbox *o)
 {
 	while (o->count > 0 && put(o, &o->waiting[o->first])) {
-		o->first = (o->first + 1) % o->size;
+		o->first = (o->first + 1) % OUTBOX_REPORTS;
 		o->count--;
 	}
 	if (o->rang) {
@@ -71,7 +54,7 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 	r.tower = l->tower;
 	r.floor = l->floor;
 	r.dma_epoch = l->dma_epoch;
-	r.begun = l->telling;
+	r.generation = l->reporting;
 	r.count = count;
 	return r;
 }
@@ -80,7 +63,7 @@ static struct capture_report report_of(const struct link *l, enum capture_report
 static int64_t tai_of_second(const struct link *l, uint64_t second)
 {
 	uint64_t frame = second * TDM_FRAMES_PER_SECOND;
-	bool goes_on = l->settle && l->telling == l->begun;
+	bool goes_on = l->settle && l->reporting == l->generation;
 	const struct label *label = goes_on ? ack_tracker_label(l->settle, frame) : NULL;
 
 	return label && label->anchor_tai_ns != FCM_NO_TAI ? label_tai_ns(label, frame)
@@ -113,12 +96,6 @@ static void send_stream_row(void *context, const struct ledger_stream_row *row)
 struct ledger_sink report_sink(struct link *l)
 {
 	return (struct ledger_sink){send_stream_row, send_link_row, l};
-}
-
-/* Whether it lies in the link's page: that speaks of one DMA epoch. An open run of cells is the account's. */
-static bool is_kept(const struct link *l, const struct ledger_loss *loss)
-{
-	return l->claimed && l->telling == l->begun && (loss->kind == 1 || !loss->open);
 }
 
 unsigned report_keep_loss(struct link *l, const struct ledger_loss *loss)
@@ -156,12 +133,12 @@ void report_loss(void *link, const struct ledger_loss *loss)
 	struct link *l = link;
 	struct capture_report r = report_of(l, CAPTURE_LOSS, loss->first);
 
-	if (is_kept(l, loss)) {
+	/* Into the link's page, which is of one DMA epoch. An open run of cells is in the account. */
+	if (l->claimed && l->reporting == l->generation && (loss->kind == 1 || !loss->open)) {
 		r.number = ++l->loss_number;
 		l->loss_of_place[report_keep_loss(l, loss)] = r.number;
 		r.urgent = losses_kept(l) > OWNER_LOSSES / 2;
 	}
-
 	r.dma_epoch = loss->dma_epoch;
 	r.tower = loss->tower;
 	r.floor = loss->floor;
@@ -199,23 +176,11 @@ void report_takeover(struct link *l)
 	outbox_send(&l->capture->outbox, &r, true);
 }
 
-/* As block_build() has it, rounded: the anchor may be off the border. 0: no time. */
-static uint64_t slice_of_frame(const struct label *label, uint64_t frame)
-{
-	uint64_t start = frame - frame % ASSEMBLE_SLICE;
-	int leap;
-
-	return label && label->anchor_tai_ns != FCM_NO_TAI
-		       ? slice_of_utc_ns(
-				 label_utc_ns(label, label_tai_ns(label, start) + 100000000, &leap))
-		       : 0;
-}
-
 void report_run(void *link, const struct run_change *change)
 {
 	struct link *l = link;
 	struct capture_report r = report_of(
-		l, change->planned ? CAPTURE_RUN_PLANNED : CAPTURE_RUN_BEGUN, change->frame);
+		l, change->planned ? CAPTURE_RUN_PLANNED : CAPTURE_RUN_CHANGED, change->frame);
 
 	r.run.run = change->run;
 	r.run.ended = change->ended;

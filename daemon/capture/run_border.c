@@ -3,6 +3,7 @@
 #include "daemon/capture/run_border.h"
 
 #include <string.h>
+#include <sys/param.h>
 
 #include "daemon/data/ack_tracker.h"
 
@@ -14,28 +15,26 @@ static uint64_t last_border(const struct owner_account *a)
 }
 
 /* Ahead of all links, and of the last change. */
-static uint64_t next_border(const struct run_link links[NANET3_LINKS])
+static uint64_t next_border(const struct run_links *links)
 {
 	uint64_t border = 0;
 
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		uint64_t ahead = (links[i].front / ASSEMBLE_SLICE + AHEAD_SLICES) * ASSEMBLE_SLICE;
+	for (unsigned i = 0; i < links->n; i++) {
+		const struct run_link *l = &links->link[i];
+		uint64_t ahead = (l->front / ASSEMBLE_SLICE + AHEAD_SLICES) * ASSEMBLE_SLICE;
 
-		if (!links[i].account) {
-			continue;
-		}
-		border = ahead > border ? ahead : border;
-		if (last_border(links[i].account) >= border) {
-			border = last_border(links[i].account) + ASSEMBLE_SLICE;
+		border = MAX(border, ahead);
+		if (last_border(l->account) >= border) {
+			border = last_border(l->account) + ASSEMBLE_SLICE;
 		}
 	}
 	return border;
 }
 
-static bool have_room(const struct run_link links[NANET3_LINKS])
+static bool have_room(const struct run_links *links)
 {
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (links[i].account && links[i].account->runs == OWNER_RUNS) {
+	for (unsigned i = 0; i < links->n; i++) {
+		if (links->link[i].account->runs == OWNER_RUNS) {
 			return false;
 		}
 	}
@@ -43,10 +42,10 @@ static bool have_room(const struct run_link links[NANET3_LINKS])
 }
 
 /* No link has read anything: no block carries the run before. */
-static bool untouched(const struct run_link links[NANET3_LINKS])
+static bool untouched(const struct run_links *links)
 {
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (links[i].account && links[i].read) {
+	for (unsigned i = 0; i < links->n; i++) {
+		if (links->link[i].read) {
 			return false;
 		}
 	}
@@ -62,16 +61,14 @@ void run_border_fresh(const struct run_border *r, struct owner_account *account)
 	account_add_run(account, 0, r->run, r->unsaved);
 }
 
-static void begin_with(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run)
+static void begin_with(struct run_border *r, struct run_links *links, uint32_t run)
 {
 	r->before = r->run;
 	r->ended = r->run ? r->run : r->ended;
 	r->run = run;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (links[i].account) {
-			run_border_fresh(r, links[i].account);
-			links[i].changed = true;
-		}
+	for (unsigned i = 0; i < links->n; i++) {
+		run_border_fresh(r, links->link[i].account);
+		*links->link[i].dirty = true;
 	}
 }
 
@@ -89,8 +86,8 @@ static struct run_change change_of(const struct run_border *r, const struct owne
 	};
 }
 
-void run_border_tell(struct run_border *r, const struct owner_account *a, uint64_t frame,
-		     run_border_tell_fn tell, void *context)
+void run_border_report(struct run_border *r, const struct owner_account *a, uint64_t frame,
+		       run_report_fn *report, void *context)
 {
 	for (unsigned i = 0; i < a->runs && a->run[i].from_frame <= frame; i++) {
 		struct run_change change = change_of(r, a, i);
@@ -100,23 +97,23 @@ void run_border_tell(struct run_border *r, const struct owner_account *a, uint64
 			r->unsaved = change.number;
 			r->before = change.ended;
 		}
-		if (change.number > r->told) {
-			r->told = change.number;
-			tell(context, &change);
+		if (change.number > r->reported) {
+			r->reported = change.number;
+			report(context, &change);
 		}
 	}
 }
 
-void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number)
+void run_border_saved(struct run_border *r, struct run_links *links, uint32_t number)
 {
 	r->unsaved = r->unsaved == number ? 0 : r->unsaved;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		struct owner_account *a = links[i].account;
+	for (unsigned i = 0; i < links->n; i++) {
+		struct owner_account *a = links->link[i].account;
 
-		for (unsigned n = 0; a && n < a->runs; n++) {
+		for (unsigned n = 0; n < a->runs; n++) {
 			if (a->run[n].change == number) {
 				a->run[n].change = 0;
-				links[i].changed = true;
+				*links->link[i].dirty = true;
 			}
 		}
 	}
@@ -126,8 +123,7 @@ void run_border_saved(struct run_border *r, struct run_link links[NANET3_LINKS],
 
 /* Report a planned change before any block carries it, so that the journal has the border even if
  * the pages are lost. */
-static void enter(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
-		  bool news, run_border_tell_fn tell, void *context)
+static void enter(struct run_border *r, struct run_links *links, uint32_t run, bool requested)
 {
 	struct run_change change = {
 		.number = ++r->change,
@@ -138,21 +134,19 @@ static void enter(struct run_border *r, struct run_link links[NANET3_LINKS], uin
 		.bordered = true,
 	};
 
-	r->resumed = news ? r->resumed : change.number;
+	r->resumed = requested ? r->resumed : change.number;
 	r->ended = r->run ? r->run : r->ended;
 	r->run = run;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (links[i].account) {
-			account_add_run(links[i].account, change.frame, run, change.number);
-			links[i].changed = true;
-		}
+	for (unsigned i = 0; i < links->n; i++) {
+		account_add_run(links->link[i].account, change.frame, run, change.number);
+		*links->link[i].dirty = true;
 	}
-	tell(context, &change);
+	links->report(links->context, &change);
 }
 
 /* Report a change without a border; those in the accounts are reported at their own border. */
-static void tell_now(struct run_border *r, uint32_t run, uint32_t ended, run_border_tell_fn tell,
-		     void *context)
+static void report_now(struct run_border *r, const struct run_links *links, uint32_t run,
+		       uint32_t ended)
 {
 	const struct run_change change = {
 		.number = ++r->change,
@@ -160,12 +154,11 @@ static void tell_now(struct run_border *r, uint32_t run, uint32_t ended, run_bor
 		.ended = ended,
 	};
 
-	tell(context, &change);
+	links->report(links->context, &change);
 }
 
-/* `news`: it was requested. */
-static void go_to(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
-		  bool news, run_border_tell_fn tell, void *context)
+/* `requested`: by an operator. */
+static void go_to(struct run_border *r, struct run_links *links, uint32_t run, bool requested)
 {
 	uint32_t before = r->run;
 
@@ -174,70 +167,66 @@ static void go_to(struct run_border *r, struct run_link links[NANET3_LINKS], uin
 		return; /* it has been reported, or will be */
 	}
 	if (untouched(links)) {
-		r->unsaved = news ? r->change + 1 : 0;
+		r->unsaved = requested ? r->change + 1 : 0;
 		begin_with(r, links, run);
-		if (news) {
-			r->told = r->unsaved;
-			tell_now(r, run, before, tell, context);
+		if (requested) {
+			r->reported = r->unsaved;
+			report_now(r, links, run, before);
 		}
 	} else if (have_room(links)) {
-		enter(r, links, run, news, tell, context);
+		enter(r, links, run, requested);
 	} else {
 		r->waits = true;
 		r->waiting = run;
-		r->news = news;
+		r->requested = requested;
 	}
 }
 
-void run_border_change(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
-		       run_border_tell_fn tell, void *context)
+void run_border_change(struct run_border *r, struct run_links *links, uint32_t run)
 {
 	if (r->waits && r->waiting && run == 0) { /* it never began */
-		tell_now(r, 0, r->waiting, tell, context);
-		go_to(r, links, 0, false, tell, context);
+		report_now(r, links, 0, r->waiting);
+		go_to(r, links, 0, false);
 	} else {
-		go_to(r, links, run, true, tell, context);
+		go_to(r, links, run, true);
 	}
 }
 
-void run_border_retry(struct run_border *r, struct run_link links[NANET3_LINKS],
-		      run_border_tell_fn tell, void *context)
+void run_border_retry(struct run_border *r, struct run_links *links)
 {
 	if (r->waits) {
-		go_to(r, links, r->waiting, r->news, tell, context);
+		go_to(r, links, r->waiting, r->requested);
 	}
 }
 
-void run_border_journal(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
-			run_border_tell_fn tell, void *context)
+void run_border_journal(struct run_border *r, struct run_links *links, uint32_t run)
 {
 	r->known = true;
 	if (run == 0 || run != r->ended) {
-		go_to(r, links, run, false, tell, context);
+		go_to(r, links, run, false);
 	}
 }
 
-void run_border_ending(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t run,
-		       run_border_tell_fn tell, void *context)
+void run_border_ending(struct run_border *r, struct run_links *links, uint32_t run)
 {
 	r->known = true;
 	if (run == r->run) {
-		go_to(r, links, 0, true, tell, context);
+		go_to(r, links, 0, true);
 	} else if (run != r->ended) { /* its pages are gone */
 		r->ended = run;
-		tell_now(r, 0, run, tell, context);
+		report_now(r, links, 0, run);
 	}
 }
 
 /* ------------------------------------------------------------------------------------ a takeover */
 
 /* Of two with the same last change the first: links are committed in order. */
-static const struct owner_account *newest_of(const struct run_link links[NANET3_LINKS])
+static const struct owner_account *newest_of(const struct run_links *links)
 {
 	const struct owner_account *newest = NULL;
 
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		const struct owner_account *a = links[i].kept ? links[i].account : NULL;
+	for (unsigned i = 0; i < links->n; i++) {
+		const struct owner_account *a = links->link[i].kept ? links->link[i].account : NULL;
 
 		if (a && a->runs > 0 && (!newest || last_border(a) > last_border(newest))) {
 			newest = a;
@@ -265,7 +254,7 @@ static void catch_up(struct run_link *l, const struct owner_account *newest)
 			memmove(&a->run[0], &a->run[1], sizeof(a->run[0]) * --a->runs);
 		}
 		account_add_run(a, run->from_frame, run->run, run->change);
-		l->changed = true;
+		*l->dirty = true;
 	}
 }
 
@@ -280,10 +269,10 @@ static bool has_number(const struct owner_account *a, uint32_t number)
 }
 
 /* The predecessor knew that the journal has it, but had not committed all pages. */
-static void share_saved(struct run_border *r, struct run_link links[NANET3_LINKS], uint32_t number)
+static void share_saved(struct run_border *r, struct run_links *links, uint32_t number)
 {
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (number && links[i].account && !has_number(links[i].account, number)) {
+	for (unsigned i = 0; i < links->n; i++) {
+		if (number && !has_number(links->link[i].account, number)) {
 			run_border_saved(r, links, number);
 			return;
 		}
@@ -299,16 +288,15 @@ static void take_numbers(struct run_border *r, const struct owner_account *a)
 		if (number == 0) {
 			continue;
 		}
-		r->change = number > r->change ? number : r->change;
-		r->told = number <= r->told ? number - 1 : r->told;
+		r->change = MAX(r->change, number);
+		r->reported = MIN(r->reported, number - 1);
 		if (i > 0 && a->run[i - 1].run) {
 			r->ended = a->run[i - 1].run;
 		}
 	}
 }
 
-void run_border_agree(struct run_border *r, struct run_link links[NANET3_LINKS],
-		      run_border_tell_fn tell, void *context)
+void run_border_agree(struct run_border *r, struct run_links *links)
 {
 	const struct owner_account *newest = newest_of(links);
 	uint32_t wanted = r->run;
@@ -316,24 +304,24 @@ void run_border_agree(struct run_border *r, struct run_link links[NANET3_LINKS],
 	if (!newest) {
 		return;
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (links[i].account && links[i].account != newest) {
-			catch_up(&links[i], newest);
+	for (unsigned i = 0; i < links->n; i++) {
+		if (links->link[i].account != newest) {
+			catch_up(&links->link[i], newest);
 		}
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		for (unsigned n = 0; links[i].account && n < links[i].account->runs; n++) {
-			share_saved(r, links, links[i].account->run[n].change);
+	for (unsigned i = 0; i < links->n; i++) {
+		const struct owner_account *a = links->link[i].account;
+
+		for (unsigned n = 0; n < a->runs; n++) {
+			share_saved(r, links, a->run[n].change);
 		}
 	}
-	r->told = r->change;
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
-		if (links[i].account) {
-			take_numbers(r, links[i].account);
-		}
+	r->reported = r->change;
+	for (unsigned i = 0; i < links->n; i++) {
+		take_numbers(r, links->link[i].account);
 	}
 	r->run = account_run(newest, UINT64_MAX);
 	if (r->known) {
-		go_to(r, links, wanted, false, tell, context);
+		go_to(r, links, wanted, false);
 	}
 }

@@ -3,13 +3,10 @@
 #include "daemon/capture/run_state.h"
 
 #include <errno.h>
-#include <string.h>
 
 void run_state_init(struct run_state *s, const struct run_ops *ops, void *context)
 {
-	memset(s, 0, sizeof(*s));
-	s->ops = ops;
-	s->context = context;
+	*s = (struct run_state){.ops = ops, .context = context};
 }
 
 /* ------------------------------------------------------------------------------------ the client */
@@ -74,10 +71,10 @@ static void pay(struct run_state *s)
 			saved(s, &s->owed[i]);
 		}
 	}
-	if (s->untold &&
+	if (s->journal_unsent &&
 	    s->ops->command(s->context, s->ending ? CAPTURE_RUN_ENDING : CAPTURE_RUN_JOURNAL,
 			    s->open) == 0) {
-		s->untold = false;
+		s->journal_unsent = false;
 	}
 }
 
@@ -138,7 +135,7 @@ void run_state_written(struct run_state *s, uint64_t cookie, int result)
 static bool may_command(struct run_state *s)
 {
 	pay(s);
-	return !s->untold;
+	return !s->journal_unsent;
 }
 
 /* A begin row is not tried again: it would overtake an end that waits for the disk. */
@@ -235,7 +232,7 @@ static bool is_past(const struct run_state *s, uint32_t run)
 /* A repeated report: of a ring that was taken over, or of a predecessor's earlier change. */
 static bool is_old(const struct run_state *s, const struct capture_run *e)
 {
-	return e->change <= s->told || is_past(s, e->run) ||
+	return e->change <= s->reported || is_past(s, e->run) ||
 	       (e->run == 0 && s->number && e->ended != s->number);
 }
 
@@ -251,7 +248,7 @@ void run_state_effect(struct run_state *s, const struct capture_report *r, uint6
 	uint32_t before = s->number;
 
 	if (!is_old(s, effect)) { /* else it is only for the journal */
-		s->told = effect->change;
+		s->reported = effect->change;
 		s->number = effect->run;
 		note_number(s, effect->run);
 		note_number(s, effect->ended);
@@ -267,7 +264,7 @@ void run_state_effect(struct run_state *s, const struct capture_report *r, uint6
 void run_state_carried(struct run_state *s, uint32_t run)
 {
 	note_number(s, run);
-	if (!s->restored && s->told == 0) {
+	if (!s->restored && s->reported == 0) {
 		s->number = run;
 	}
 }
@@ -289,10 +286,10 @@ void run_state_restore(struct run_state *s, uint32_t last, bool open, bool endin
 	s->open = open && last != s->ended ? last : 0; /* the row of its end may still be queued */
 	s->ending = s->open && ending;
 	s->past = last;
-	if (s->open || s->told == 0 || is_past(s, s->number)) {
+	if (s->open || s->reported == 0 || is_past(s, s->number)) {
 		s->number = s->open;
 	}
-	s->untold = true;
+	s->journal_unsent = true;
 	pay(s);
 }
 

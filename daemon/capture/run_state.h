@@ -22,8 +22,8 @@
 
 enum run_answer {
 	RUN_DONE,
-	RUN_NOT_JOURNALED, /* not begun: the journal refuses the row */
-	RUN_JOURNAL_SLOW,  /* not begun: the journal does not answer */
+	RUN_NOT_JOURNALED, /* not started: the journal refuses the row */
+	RUN_JOURNAL_SLOW,  /* not started: the journal does not answer */
 	RUN_BUSY,	   /* capture takes no command; nothing has changed */
 	RUN_NO_DATA,	   /* takes effect when data come */
 	RUN_END_UNSAVED,   /* ended, but neither the journal nor an owner page has it */
@@ -67,11 +67,11 @@ struct run_state {
 	uint64_t deadline_ns;
 	struct capture_run awaited; /* SAVING: the end that is being saved */
 	bool restored;		    /* the journal has been read */
-	bool untold;		    /* capture does not know yet which run is open there */
+	bool journal_unsent;	    /* capture does not know yet which run is open there */
 	uint32_t open;		    /* that */
 	bool ending;		    /* its end was planned */
 	uint32_t past;		    /* the last number that predecessors gave out */
-	uint32_t told;		    /* number of the newest change reported */
+	uint32_t reported;	    /* number of the newest change that was */
 	uint32_t ended;		    /* the last run whose end was reported */
 	uint64_t cookies;
 	struct run_owed owed[RUN_OWED];
@@ -87,7 +87,7 @@ bool run_state_ending(const struct run_state *s);
 void run_state_journaled(struct run_state *s, int result);
 /* A slice's or end's row. */
 void run_state_written(struct run_state *s, uint64_t cookie, int result);
-/* CAPTURE_RUN_BEGUN. */
+/* CAPTURE_RUN_CHANGED. */
 void run_state_effect(struct run_state *s, const struct capture_report *report, uint64_t now_ns);
 /* CAPTURE_TAKEOVER: until the journal is read, the run is that of a ring that was taken over. Its number is not given
  * out again. */

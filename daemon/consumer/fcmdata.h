@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * libfcmdata: blocks of FCM-Server's data for one consumer. Connects, receives, checks, acknowledges,
- * and says of each block whether it is a repeat and what is missing before it. fcm_data.h is the format.
+ * and reports for each block whether it is a repeat and what is missing before it. fcm_data.h is the format.
  *
- * A handle belongs to one thread, and so do its blocks. Nothing is logged, nothing exits, no thread is
- * started but ZeroMQ's own two a handle. Calls return 0 (or what they say) or a negative errno and leave
- * ret_ arguments untouched on failure.
+ * A handle belongs to one thread, and so do its blocks. The library does not log and never exits; its
+ * only threads are ZeroMQ's two per handle. Calls return 0 (or the value in their comment) or a negative
+ * errno, and leave ret_ arguments untouched on failure.
  *
  * Duty of a reserved consumer: call fcmdata_receive() or fcmdata_alive() at least once a second, or the
- * daemon takes it for dead (consumer_dead_ms, 3 s) and gives its blocks to other members of its group.
- * Both acknowledge, say ALIVE when it is time, and say HELLO again where the connection is new, or the
- * daemon is. What the daemon asks for is read by fcmdata_receive() alone.
+ * daemon considers it dead (consumer_dead_ms, 3 s) and gives its blocks to other members of its group.
+ * Both send acknowledgements and ALIVE when they are due, and HELLO again on a new connection or to a
+ * restarted daemon. Only fcmdata_receive() reads the daemon's answers.
  */
 #ifndef FCMDATA_H
 #define FCMDATA_H

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Inside libfcmdata: the handle, and the functions that its files share.
- *
- *   check.c    a message against its own header          } pure
- *   items.c    what is in a block                        }
- *   track.c    repeats and gaps                          }
- *   handle.c   a handle's life: sockets, descriptor, blocks in the caller's hands
- *   member.c   the words of a member: HELLO, WELCOME, ERROR, ACK, ALIVE, BYE
- *   receive.c  messages in
+ * Inside libfcmdata: the handle, and the functions that its files share. README.md says what each
+ * file is for.
  */
 #pragma once
 

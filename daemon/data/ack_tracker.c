@@ -126,16 +126,18 @@ static uint64_t blocks_before(const struct owner_account *a, uint64_t frame)
 	       FCM_SLICE_FRAMES;
 }
 
-/* The bit of a block, counted from the cursor; false when it lies beyond what is remembered. */
-static bool bit_of(const struct ack_tracker *s, uint64_t first_frame, unsigned stream,
+/* The bit of a block, counted from the cursor; false when it has no number of its own, or lies beyond what
+ * is remembered. */
+static bool bit_of(const struct ack_tracker *s, const struct assembled *span, unsigned stream,
 		   unsigned group, uint64_t *ret_bit)
 {
 	uint64_t cursor = s->account.cursor.frame, block;
 
-	if (s->pairs == 0 || first_frame < cursor || s->account.cursor.count == 0) {
+	if (span->frames == 0 || span->gap || span->split || s->pairs == 0 ||
+	    span->first_frame < cursor || s->account.cursor.count == 0) {
 		return false;
 	}
-	block = blocks_before(&s->account, first_frame) - blocks_before(&s->account, cursor);
+	block = blocks_before(&s->account, span->first_frame) - blocks_before(&s->account, cursor);
 	if (block >= ACKED_BITS / s->pairs) {
 		return false;
 	}
@@ -143,19 +145,12 @@ static bool bit_of(const struct ack_tracker *s, uint64_t first_frame, unsigned s
 	return true;
 }
 
-/* A block of its own number: its acknowledgements can be remembered. */
-static bool is_plain(const struct assembled *span)
-{
-	return span->frames > 0 && !span->gap && !span->split;
-}
-
 bool ack_tracker_acked(const struct ack_tracker *s, const struct assembled *span, unsigned stream,
 		       unsigned group)
 {
 	uint64_t bit;
 
-	return ledger_takes(&s->ledger, group, stream) && is_plain(span) &&
-	       bit_of(s, span->first_frame, stream, group, &bit) &&
+	return ledger_takes(&s->ledger, group, stream) && bit_of(s, span, stream, group, &bit) &&
 	       (s->account.acked[bit / 64] >> bit % 64 & 1u);
 }
 
@@ -164,7 +159,7 @@ static void remember(struct ack_tracker *s, const struct assembled *span, unsign
 {
 	uint64_t bit;
 
-	if (is_plain(span) && bit_of(s, span->first_frame, stream, group, &bit)) {
+	if (bit_of(s, span, stream, group, &bit)) {
 		s->account.acked[bit / 64] |= 1ull << bit % 64;
 	}
 }

@@ -78,7 +78,7 @@ uint32_t account_run(const struct owner_account *a, uint64_t frame);
 void account_add_label(struct owner_account *a, uint64_t frame, const struct label *label);
 /* `change`: its number until the journal has it, then 0. False: no room, try again later. */
 bool account_add_run(struct owner_account *a, uint64_t frame, uint32_t run, uint32_t change);
-/* Forget labels and runs before those of the cursor. Kept are: the label before it, which tells
+/* Forget labels and runs before those of the cursor. Kept are: the label before it, which says
  * whether the next block is the first of its time epoch; and, for each run change that is not in
  * the journal yet, the run before it and the label of its border. */
 void account_forget(struct owner_account *a);

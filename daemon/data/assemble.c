@@ -49,7 +49,7 @@ struct assembler {
 	struct lengths lengths[2]; /* of frames below change_at, and from it on */
 	uint64_t change_at;
 	struct assemble_point at; /* behind the last span taken */
-	bool begun;		  /* `at` holds, `next` holds */
+	bool started;		  /* `at` holds, `next` holds */
 	bool taken;		  /* a span has been taken: at.frame is final */
 	bool split;		  /* so far, at.frame's block has been given for another floor */
 	uint64_t begin;		  /* first frame ever: what is before it never existed */
@@ -128,7 +128,7 @@ void assemble_destroy(struct assembler *a)
 void assemble_resume(struct assembler *a, const struct assemble_point *point)
 {
 	a->at = *point;
-	a->begun = true;
+	a->started = true;
 	a->taken = true;
 	a->begin = point->frame;
 	a->low = point->frame;
@@ -197,8 +197,8 @@ static void place(struct assembler *a, uint64_t frame, const struct tdm_verdict 
 /* The first frame of all, or one of before it while nothing has been given out. */
 static void move_begin(struct assembler *a, uint64_t frame, uint64_t count)
 {
-	if (!a->begun) {
-		a->begun = true;
+	if (!a->started) {
+		a->started = true;
 		a->at.count = count;
 		a->next = count;
 		a->begin = frame;
@@ -244,7 +244,7 @@ enum tdm_loss assemble_cell(struct assembler *a, const struct tdm_verdict *v)
 {
 	enum tdm_loss loss = v->loss;
 
-	if (a->begun && v->count != a->next) {
+	if (a->started && v->count != a->next) {
 		cut(a, v->count);
 	}
 	move_begin(a,
@@ -270,7 +270,7 @@ void assemble_clock(struct assembler *a, uint64_t count)
 
 void assemble_end(struct assembler *a)
 {
-	if (a->begun) {
+	if (a->started) {
 		cut(a, a->next);
 	}
 }
@@ -513,7 +513,7 @@ const struct assembled *assemble_next(struct assembler *a)
 	if (a->current) {
 		return s;
 	}
-	if (!a->begun) {
+	if (!a->started) {
 		return NULL;
 	}
 	a->split_at = 0;
@@ -581,7 +581,7 @@ void assemble_take(struct assembler *a)
 
 uint64_t assemble_due(const struct assembler *a)
 {
-	return a->begun && a->delay_known
+	return a->started && a->delay_known
 		       ? a->at.frame + lengths_at(a, a->at.frame)->block + a->delay
 		       : 0;
 }

@@ -15,7 +15,7 @@
  * count). Spans follow each other without a hole in the *count* too: every cell belongs to exactly one,
  * so their sums are the ledger's.
  *
- * The last good frame tells where a lost cell belongs: delay = count - floor frame. While the
+ * The last good frame says where a lost cell belongs: delay = count - floor frame. While the
  * link is not aligned that is an estimate, which a good frame corrects.
  *
  * A block is closed when a frame behind it has been seen or is certainly lost (the first one behind

@@ -45,8 +45,17 @@ const char *outcome_name(enum outcome outcome)
 	return (unsigned)outcome < OUTCOMES ? outcome_names[outcome] : "unknown";
 }
 
-uint64_t slice_of_utc_ns(int64_t utc_ns)
+uint64_t slice_of_frame(const struct label *label, uint64_t frame)
 {
+	uint64_t start = frame - frame % FCM_SLICE_FRAMES;
+	int64_t utc_ns;
+	int leap;
+
+	if (label->anchor_tai_ns == FCM_NO_TAI) {
+		return 0;
+	}
+	/* Rounded: the anchor may be off the border. */
+	utc_ns = label_utc_ns(label, label_tai_ns(label, start) + SLICE_NS / 2, &leap);
 	return utc_ns < Y2000_UTC_NS ? 0 : (uint64_t)((utc_ns - Y2000_UTC_NS) / SLICE_NS);
 }
 
@@ -58,10 +67,11 @@ struct second {
 	bool leap[2];	   /* it is 23:59:60, which a hit cannot say */
 	bool known;
 	uint64_t start; /* frame on the count line that begins it */
-	int64_t utc_s;
+	int64_t utc_s;	/* as hits say it */
 };
 
-/* The UTC second that frame `start` begins. The anchor may be some ns off the border. */
+/* The UTC second that frame `start` begins. The anchor may be some ns off the border. 23:59:60 is the
+ * next midnight by number: it stays in the old day, in its last legal second. */
 static int64_t utc_second(const struct label *label, uint64_t start, bool *ret_leap)
 {
 	int64_t tai_s = (label_tai_ns(label, start) + SECOND_NS / 2) / SECOND_NS;
@@ -69,44 +79,31 @@ static int64_t utc_second(const struct label *label, uint64_t start, bool *ret_l
 	int64_t utc_ns = label_utc_ns(label, tai_s * SECOND_NS, &leap);
 
 	*ret_leap = leap != 0;
-	return utc_ns / SECOND_NS;
+	return utc_ns / SECOND_NS - *ret_leap;
 }
 
-static uint64_t stamp_of(const struct label *label, uint64_t start, enum hit_day_origin origin,
-			 bool *ret_leap)
+static uint64_t stamp_of(int64_t utc_s, enum hit_day_origin origin)
 {
 	struct hit_stamp stamp;
-	int64_t utc_s = utc_second(label, start, ret_leap);
 
-	/* 23:59:60 is the next midnight by number: stay in the old day, in its last legal second. */
-	hit_stamp_of(*ret_leap ? utc_s - 1 : utc_s, origin, &stamp);
+	hit_stamp_of(utc_s, origin, &stamp);
 	return hit_walk_stamp_bits(&stamp);
 }
 
 static struct second second_of(const struct block_plan *plan)
 {
 	struct second s = {.start = plan->first_frame - plan->first_frame % TDM_FRAMES_PER_SECOND};
+	int64_t before_s;
 
 	s.known = plan->label.anchor_tai_ns != FCM_NO_TAI;
 	if (!s.known) {
 		return s;
 	}
-	s.stamp[0] = stamp_of(&plan->label, s.start, plan->day_origin, &s.leap[0]);
-	s.stamp[1] = stamp_of(&plan->label, s.start - TDM_FRAMES_PER_SECOND, plan->day_origin,
-			      &s.leap[1]);
 	s.utc_s = utc_second(&plan->label, s.start, &s.leap[0]);
+	before_s = utc_second(&plan->label, s.start - TDM_FRAMES_PER_SECOND, &s.leap[1]);
+	s.stamp[0] = stamp_of(s.utc_s, plan->day_origin);
+	s.stamp[1] = stamp_of(before_s, plan->day_origin);
 	return s;
-}
-
-/* The slice that the label puts the block's frames in. Rounded: the anchor may be off the border. */
-static uint64_t slice_id(const struct block_plan *plan)
-{
-	uint64_t start = plan->first_frame - plan->first_frame % FCM_SLICE_FRAMES;
-	int leap;
-	int64_t utc_ns =
-		label_utc_ns(&plan->label, label_tai_ns(&plan->label, start) + SLICE_NS / 2, &leap);
-
-	return slice_of_utc_ns(utc_ns);
 }
 
 /* Whether the time word of a frame says another second than the label does. */
@@ -120,7 +117,7 @@ static bool word_disagrees(const struct second *s, const uint8_t *frame)
 	if (!s->known || time.quality == TDM_TIME_NONE) {
 		return false;
 	}
-	hit_stamp_of(s->leap[0] ? s->utc_s - 1 : s->utc_s, HIT_DAY_FROM_0, &stamp);
+	hit_stamp_of(s->utc_s, HIT_DAY_FROM_0, &stamp);
 	day = (stamp.day_bcd >> 8) * 100u + (stamp.day_bcd >> 4 & 0xfu) * 10u +
 	      (stamp.day_bcd & 0xfu);
 	return time.second != (s->leap[0] ? 86400u : stamp.second) || time.day != day ||
@@ -668,7 +665,7 @@ static void fill_time(struct builder *x)
 	}
 	h->tai_ns = label_tai_ns(&plan->label, plan->first_frame) + plan->cable_delay_ns;
 	h->cable_delay_ns = plan->cable_delay_ns;
-	h->slice_id = slice_id(plan);
+	h->slice_id = slice_of_frame(&plan->label, plan->first_frame);
 	if (x->items > 0) {
 		h->first_item_tai_ns = item_tai_ns(x, x->earliest);
 		h->last_item_tai_ns = item_tai_ns(x, x->latest);

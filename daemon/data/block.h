@@ -142,5 +142,6 @@ size_t block_capacity(const struct block_plan *plan);
 /* Fill header and payload. `b` has block_capacity() bytes. */
 void block_build(struct block *b, const struct block_plan *plan);
 
-/* The floor's slice of a UTC time: ms since 2000-01-01 00:00 / 200, leap seconds ignored. */
-uint64_t slice_of_utc_ns(int64_t utc_ns);
+/* The slice that a label puts a frame in: UTC ms since 2000-01-01 00:00 / 200, leap seconds ignored. 0:
+ * the label has no time. */
+uint64_t slice_of_frame(const struct label *label, uint64_t frame);

@@ -33,7 +33,7 @@ bool ledger_room(const struct ledger *l, uint64_t second)
 	if (second < l->closed_below) {
 		return false;
 	}
-	if (!l->begun) {
+	if (!l->started) {
 		return true;
 	}
 	return second < l->first ? l->end - second <= LEDGER_SECONDS
@@ -74,8 +74,8 @@ static void open_second(struct ledger *l, uint64_t second)
 static unsigned place_of(struct ledger *l, uint64_t second)
 {
 	assert(ledger_room(l, second));
-	if (!l->begun) {
-		l->begun = true;
+	if (!l->started) {
+		l->started = true;
 		l->first = second;
 		l->end = second;
 	}
@@ -165,8 +165,8 @@ void ledger_restore_stream(struct ledger *l, const struct ledger_stream_row *row
 	l->streams[place_of(l, row->second)][row->stream][row->group] = *row;
 }
 
-static void tell_second(const struct ledger *l, uint64_t second, bool closed,
-			const struct ledger_sink *sink)
+static void report_second(const struct ledger *l, uint64_t second, bool closed,
+			  const struct ledger_sink *sink)
 {
 	unsigned at = (unsigned)(second % LEDGER_SECONDS);
 	struct ledger_link_row link = l->links[at];
@@ -189,21 +189,21 @@ static void tell_second(const struct ledger *l, uint64_t second, bool closed,
 
 void ledger_each_open(const struct ledger *l, const struct ledger_sink *sink)
 {
-	for (uint64_t second = l->first; l->begun && second < l->end; second++) {
-		tell_second(l, second, false, sink);
+	for (uint64_t second = l->first; l->started && second < l->end; second++) {
+		report_second(l, second, false, sink);
 	}
 }
 
 void ledger_close(struct ledger *l, uint64_t second, const struct ledger_sink *sink)
 {
-	while (l->begun && l->first < l->end && l->first < second) {
+	while (l->started && l->first < l->end && l->first < second) {
 		if (sink) {
-			tell_second(l, l->first, true, sink);
+			report_second(l, l->first, true, sink);
 		}
 		l->first++;
 	}
-	if (l->begun && l->first == l->end) {
-		l->begun = false;
+	if (l->started && l->first == l->end) {
+		l->started = false;
 	}
 	l->closed_below = MAX(l->closed_below, second);
 }

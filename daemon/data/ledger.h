@@ -63,7 +63,7 @@ struct ledger {
 	uint8_t link, tower, floor, groups;
 	uint8_t group_streams[GROUPS_MAX];
 	uint32_t dma_epoch;
-	bool begun;
+	bool started;
 	uint64_t first, end;   /* open seconds [first, end) */
 	uint64_t closed_below; /* never open again */
 	struct ledger_link_row links[LEDGER_SECONDS];

@@ -2,23 +2,21 @@
 /* Runs of losses, see losses.h. */
 #include "daemon/data/losses.h"
 
-#include <string.h>
-
-void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_tell_fn tell,
+void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_report_fn report,
 		 void *context)
 {
-	memset(l, 0, sizeof(*l));
-	l->link = link;
-	l->dma_epoch = dma_epoch;
-	l->tower = 0xff;
-	l->floor = 0xff;
-	l->tell = tell;
-	l->context = context;
+	*l = (struct losses){
+		.link = link,
+		.tower = 0xff,
+		.floor = 0xff,
+		.dma_epoch = dma_epoch,
+		.report = report,
+		.context = context,
+	};
 	for (unsigned s = 0; s < FCM_STREAMS; s++) {
 		for (unsigned g = 0; g < GROUPS_MAX; g++) {
-			l->drops[s][g].loss.kind = 1;
-			l->drops[s][g].loss.stream = (uint8_t)s;
-			l->drops[s][g].loss.group = (uint8_t)g;
+			l->drops[s][g].loss = (struct ledger_loss){
+				.kind = 1, .stream = (uint8_t)s, .group = (uint8_t)g};
 		}
 	}
 }
@@ -60,7 +58,7 @@ static void end(const struct losses *l, struct losses_run *r)
 {
 	if (r->loss.open) {
 		r->loss.open = false;
-		l->tell(l->context, &r->loss);
+		l->report(l->context, &r->loss);
 	}
 }
 
@@ -127,7 +125,7 @@ static void tick_run(const struct losses *l, struct losses_run *r, bool all)
 {
 	if (r->loss.open && (all || !r->reported)) {
 		r->reported = true;
-		l->tell(l->context, &r->loss);
+		l->report(l->context, &r->loss);
 	}
 }
 

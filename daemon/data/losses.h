@@ -16,7 +16,7 @@
 
 #define LOSSES_PER_SECOND 64u
 
-typedef void (*losses_tell_fn)(void *context, const struct ledger_loss *loss);
+typedef void (*losses_report_fn)(void *context, const struct ledger_loss *loss);
 
 struct losses_run {
 	struct ledger_loss loss; /* as it is reported; `open`: there is a run */
@@ -30,11 +30,11 @@ struct losses {
 	struct losses_run drops[FCM_STREAMS][GROUPS_MAX];
 	uint64_t second; /* the second of `runs` */
 	unsigned runs;	 /* that began in `second` */
-	losses_tell_fn tell;
+	losses_report_fn report;
 	void *context;
 };
 
-void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_tell_fn tell,
+void losses_init(struct losses *l, uint8_t link, uint32_t dma_epoch, losses_report_fn report,
 		 void *context);
 void losses_identity(struct losses *l, uint8_t tower, uint8_t floor);
 /* A run that was open when the previous daemon was killed: `frames` cells up to below `next`. */

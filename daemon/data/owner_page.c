@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "driver/nanet3.h"
 #include "tdm/frame.h"
@@ -223,7 +224,7 @@ int owner_load(const void *page, const struct owner_config *config, uint32_t dma
 	return 0;
 }
 
-/* Whether it is, as far as the page can tell, the same group: its name is not there. */
+/* Whether it is, as far as the page can say, the same group: its name is not there. */
 static bool same_group(const struct page *p, const struct owner_config *config, unsigned group)
 {
 	return group < p->groups && group < config->groups && group < GROUPS_MAX &&
@@ -380,70 +381,63 @@ void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch,
 
 /* --------------------------------------------------------------------------------- closed rows */
 
+/* The place of a row: its own from before, else an empty one, else that of the oldest row. */
+struct choice {
+	unsigned at;
+	uint64_t age; /* of what is there; 0: empty */
+	bool own;
+};
+
+static void consider(struct choice *c, unsigned at, uint64_t age, bool same)
+{
+	bool own = same && age > 0;
+
+	if (!c->own && (own || age < c->age)) {
+		*c = (struct choice){at, age, own};
+	}
+}
+
 /* A place is empty before its row changes: that must not be moved up. */
-static void empty(_Atomic uint32_t *crc)
+static void replace(void *row, _Atomic uint32_t *crc, const void *from, size_t bytes)
 {
 	atomic_store_explicit(crc, 0, memory_order_release);
 	in_order();
+	memcpy(row, from, bytes);
+	atomic_store_explicit(crc, crc_of(from, bytes), memory_order_release);
 }
 
 bool owner_keep_link(void *page, const struct ledger_link_row *row)
 {
 	struct page *p = page;
-	struct kept_link *to = NULL;
+	struct choice c = {.age = UINT64_MAX};
 	struct owner_link_row packed;
-	bool gave_way;
 
 	owner_pack_link(row, &packed);
 	for (unsigned i = 0; i < KEEP_LINKS; i++) {
-		struct kept_link *k = &p->links[i];
-		bool empty = k->crc == 0;
+		const struct kept_link *k = &p->links[i];
 
-		if (!empty && k->row.second == packed.second) {
-			to = k;
-			break;
-		}
-		if (!to || (to->crc != 0 && (empty || k->row.second < to->row.second))) {
-			to = k;
-		}
+		consider(&c, i, k->crc ? 1ull + k->row.second : 0, k->row.second == packed.second);
 	}
-	gave_way = to->crc != 0 && to->row.second != packed.second;
-	empty(&to->crc);
-	to->row = packed;
-	atomic_store_explicit(&to->crc, crc_of(&packed, sizeof(packed)), memory_order_release);
-	return !gave_way;
-}
-
-static bool same_stream(const struct owner_stream_row *a, const struct owner_stream_row *b)
-{
-	return a->second == b->second && a->stream == b->stream && a->group == b->group;
+	replace(&p->links[c.at].row, &p->links[c.at].crc, &packed, sizeof(packed));
+	return c.own || c.age == 0;
 }
 
 bool owner_keep_stream(void *page, const struct ledger_stream_row *row)
 {
 	struct page *p = page;
-	struct kept_stream *to = NULL;
+	struct choice c = {.age = UINT64_MAX};
 	struct owner_stream_row packed;
-	bool gave_way;
 
 	owner_pack_stream(row, &packed);
 	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
-		struct kept_stream *k = &p->streams[i];
-		bool empty = k->crc == 0;
+		const struct kept_stream *k = &p->streams[i];
+		bool same = k->row.second == packed.second && k->row.stream == packed.stream &&
+			    k->row.group == packed.group;
 
-		if (!empty && same_stream(&k->row, &packed)) {
-			to = k;
-			break;
-		}
-		if (!to || (to->crc != 0 && (empty || k->row.second < to->row.second))) {
-			to = k;
-		}
+		consider(&c, i, k->crc ? 1ull + k->row.second : 0, same);
 	}
-	gave_way = to->crc != 0 && !same_stream(&to->row, &packed);
-	empty(&to->crc);
-	to->row = packed;
-	atomic_store_explicit(&to->crc, crc_of(&packed, sizeof(packed)), memory_order_release);
-	return !gave_way;
+	replace(&p->streams[c.at].row, &p->streams[c.at].crc, &packed, sizeof(packed));
+	return c.own || c.age == 0;
 }
 
 void owner_saved(void *page, uint64_t second)
@@ -462,8 +456,8 @@ void owner_saved(void *page, uint64_t second)
 	}
 }
 
-static void tell_streams(const struct page *p, uint32_t second, uint32_t dma_epoch, uint8_t link,
-			 const struct ledger_sink *sink)
+static void report_streams(const struct page *p, uint64_t second, uint32_t dma_epoch, uint8_t link,
+			   const struct ledger_sink *sink)
 {
 	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
 		const struct kept_stream *k = &p->streams[i];
@@ -478,8 +472,8 @@ static void tell_streams(const struct page *p, uint32_t second, uint32_t dma_epo
 	}
 }
 
-static void tell_links(const struct page *p, uint32_t second, uint32_t dma_epoch, uint8_t link,
-		       const struct ledger_sink *sink)
+static void report_links(const struct page *p, uint64_t second, uint32_t dma_epoch, uint8_t link,
+			 const struct ledger_sink *sink)
 {
 	for (unsigned i = 0; i < KEEP_LINKS; i++) {
 		const struct kept_link *k = &p->links[i];
@@ -493,42 +487,32 @@ static void tell_links(const struct page *p, uint32_t second, uint32_t dma_epoch
 	}
 }
 
-/* The smallest second at or above `from` of any row kept; false: none. */
-static bool next_kept(const struct page *p, uint64_t from, uint32_t *ret_second)
+/* The smallest second at or above `from` of any row kept; UINT64_MAX: none. */
+static uint64_t next_kept(const struct page *p, uint64_t from)
 {
-	uint64_t best = UINT64_MAX;
+	uint64_t next = UINT64_MAX;
 
 	for (unsigned i = 0; i < KEEP_LINKS; i++) {
-		uint64_t second = p->links[i].row.second;
-
-		if (p->links[i].crc != 0 && second >= from && second < best) {
-			best = second;
+		if (p->links[i].crc != 0 && p->links[i].row.second >= from) {
+			next = MIN(next, p->links[i].row.second);
 		}
 	}
 	for (unsigned i = 0; i < KEEP_STREAMS; i++) {
-		uint64_t second = p->streams[i].row.second;
-
-		if (p->streams[i].crc != 0 && second >= from && second < best) {
-			best = second;
+		if (p->streams[i].crc != 0 && p->streams[i].row.second >= from) {
+			next = MIN(next, p->streams[i].row.second);
 		}
 	}
-	if (best == UINT64_MAX) {
-		return false;
-	}
-	*ret_second = (uint32_t)best;
-	return true;
+	return next;
 }
 
 void owner_each_kept(const void *page, uint32_t dma_epoch, uint8_t link, uint64_t below,
 		     const struct ledger_sink *sink)
 {
 	const struct page *p = page;
-	uint32_t second;
 
-	for (uint64_t from = 0; next_kept(p, from, &second) && second < below;
-	     from = (uint64_t)second + 1) {
-		tell_streams(p, second, dma_epoch, link, sink);
-		tell_links(p, second, dma_epoch, link, sink);
+	for (uint64_t s = next_kept(p, 0); s < below; s = next_kept(p, s + 1)) {
+		report_streams(p, s, dma_epoch, link, sink);
+		report_links(p, s, dma_epoch, link, sink);
 	}
 }
 
@@ -567,25 +551,16 @@ unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_g
 {
 	struct page *p = page;
 	struct short_loss row = shorten(loss);
-	struct kept_loss *to = NULL;
+	struct choice c = {.age = UINT64_MAX};
 
 	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
-		struct kept_loss *k = &p->losses[i];
-		bool empty = k->crc == 0;
+		const struct kept_loss *k = &p->losses[i];
 
-		if (!empty && same_loss(&k->row, &row)) {
-			to = k;
-			break;
-		}
-		if (!to || (to->crc != 0 && (empty || first_of(&k->row) < first_of(&to->row)))) {
-			to = k;
-		}
+		consider(&c, i, k->crc ? 1 + first_of(&k->row) : 0, same_loss(&k->row, &row));
 	}
-	*ret_gave_way = to->crc != 0 && !same_loss(&to->row, &row);
-	empty(&to->crc);
-	to->row = row;
-	atomic_store_explicit(&to->crc, crc_of(&row, sizeof(row)), memory_order_release);
-	return (unsigned)(to - p->losses);
+	replace(&p->losses[c.at].row, &p->losses[c.at].crc, &row, sizeof(row));
+	*ret_gave_way = !c.own && c.age > 0;
+	return c.at;
 }
 
 void owner_loss_saved(void *page, unsigned place)
@@ -596,7 +571,7 @@ void owner_loss_saved(void *page, unsigned place)
 }
 
 void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
-		     void (*tell)(void *context, const struct ledger_loss *loss), void *context)
+		     void (*report)(void *context, const struct ledger_loss *loss), void *context)
 {
 	const struct page *p = page;
 
@@ -619,7 +594,7 @@ void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
 
 		if (p->losses[i].crc != 0 && p->losses[i].crc == crc_of(row, sizeof(*row)) &&
 		    loss_sane(&loss)) {
-			tell(context, &loss);
+			report(context, &loss);
 		}
 	}
 }

@@ -127,7 +127,7 @@ unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_g
 void owner_loss_saved(void *page, unsigned place);
 /* All runs in the page, closed, without time; as owner_each_kept(). */
 void owner_each_loss(const void *page, uint32_t dma_epoch, uint8_t link,
-		     void (*tell)(void *context, const struct ledger_loss *loss), void *context);
+		     void (*report)(void *context, const struct ledger_loss *loss), void *context);
 
 /* Short rows to long ones and back. */
 void owner_pack_link(const struct ledger_link_row *row, struct owner_link_row *ret_row);

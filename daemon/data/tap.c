@@ -114,7 +114,7 @@ bool tap_feeding(struct tap *t, unsigned link, uint64_t release_position, uint64
 		l->fed_from = tap_ticket(l->life, release_position);
 		l->fed = l->fed_from;
 		l->mark = 0;
-		l->told = false;
+		l->state_sent = false;
 	}
 	if (!feeds) { /* they are not missed */
 		l->missed_n = 0;
@@ -130,7 +130,7 @@ static bool put_state(struct tap *t, unsigned link, uint64_t count, const struct
 	struct tap_link *l = &t->link[link];
 	struct tap_entry *e;
 
-	if (l->told && !label_changed(&l->told_label, label) && l->told_run == run) {
+	if (l->state_sent && !label_changed(&l->sent_label, label) && l->sent_run == run) {
 		return true;
 	}
 	e = put(t, link, TAP_STATE);
@@ -143,9 +143,9 @@ static bool put_state(struct tap *t, unsigned link, uint64_t count, const struct
 	e->state.serial = l->serial;
 	e->state.boot_count = l->boot_count;
 	queue_commit(&t->queue);
-	l->told = true;
-	l->told_label = *label;
-	l->told_run = run;
+	l->state_sent = true;
+	l->sent_label = *label;
+	l->sent_run = run;
 	return true;
 }
 

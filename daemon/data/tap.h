@@ -81,9 +81,9 @@ struct tap_link {
 	uint64_t mark, mark_ns;		      /* an entry, and when it was offered; 0: none */
 	struct tap_missed missed[TAP_MISSED]; /* not reported yet, in order */
 	unsigned missed_n;
-	struct label told_label;
-	uint32_t told_run;
-	bool told;
+	struct label sent_label;
+	uint32_t sent_run;
+	bool state_sent;
 	uint64_t let_go; /* buffers, since the start */
 };
 

@@ -58,8 +58,7 @@ struct phase {
 	uint32_t relock_count, whole_off;
 	double x; /* total of the last sample, followed from the lock's first */
 
-	struct phase_sample
-		*samples; /* room for twice PHASE_SAMPLES_MAX: the window moves through it */
+	struct phase_sample samples[2 * PHASE_SAMPLES_MAX]; /* the window moves through it */
 	uint32_t first, count;
 	uint32_t histogram[PHASE_BINS];
 
@@ -481,21 +480,12 @@ struct phase *phase_create(const struct phase_config *config)
 	p->config.relock_samples = config->relock_samples < 1		 ? 1
 				   : config->relock_samples > RELOCK_MAX ? RELOCK_MAX
 									 : config->relock_samples;
-	p->samples = calloc(2 * PHASE_SAMPLES_MAX, sizeof(*p->samples));
-	if (!p->samples) {
-		phase_destroy(p);
-		return NULL;
-	}
 	begin_lock(p, 0);
 	return p;
 }
 
 void phase_destroy(struct phase *p)
 {
-	if (!p) {
-		return;
-	}
-	free(p->samples);
 	free(p);
 }
 

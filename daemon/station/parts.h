@@ -33,7 +33,7 @@ struct station_link {
 	uint64_t downlink_at[LOSS_WINDOW_S + 1];
 	uint64_t restarted_ns; /* the ring was restarted after our start; 0: it was not */
 	bool accounted;
-	/* Of the store, for ledger rows: of the link's last beginnings, by capture_report.begun. */
+	/* Of the store, for ledger rows: of the last generations of the link. */
 	uint32_t session[STATION_SESSIONS];
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns;		  /* 0: none yet */

@@ -27,13 +27,13 @@ static uint32_t session_of(const struct station *s, const struct capture_report 
 {
 	const struct station_link *l = &s->link[r->link];
 
-	return l->session[r->begun % STATION_SESSIONS];
+	return l->session[r->generation % STATION_SESSIONS];
 }
 
 /* Closed rows come back as "saved" with this cookie: capture may then forget them. */
 static uint64_t saved_cookie(const struct capture_report *r)
 {
-	return (uint64_t)r->link << 60 | (uint64_t)(r->begun & 0xfffff) << 40 |
+	return (uint64_t)r->link << 60 | (uint64_t)(r->generation & 0xfffff) << 40 |
 	       (r->link_row.second & 0xffffffffff);
 }
 
@@ -42,7 +42,7 @@ void reports_saved(struct station *s, uint64_t cookie)
 	struct capture_command command = {
 		.type = CAPTURE_SAVED,
 		.link = (uint8_t)(cookie >> 60),
-		.begun = cookie >> 40 & 0xfffff,
+		.generation = cookie >> 40 & 0xfffff,
 		.second = cookie & 0xffffffffff,
 	};
 
@@ -218,11 +218,11 @@ static void on_takeover(struct station *s, const struct capture_report *r)
 	const struct nanet3_info *info = watch_info(s->watch);
 
 	/* A ring whose page was of no use is read again from its release: a new account. */
-	s->link[r->link].session[r->begun % STATION_SESSIONS] =
+	s->link[r->link].session[r->generation % STATION_SESSIONS] =
 		store_session(s->store, r->link, r->dma_epoch, r->takeover.taken_over == 1,
 			      info ? info->serial : 0, info ? info->boot_count : 0, now_utc_ns());
 	lifecycle_takeover(s, r->link, r->takeover.taken_over);
-	if (r->begun > 1 && r->takeover.taken_over == 0) {
+	if (r->generation > 1 && r->takeover.taken_over == 0) {
 		links_ring_restarted(s, r->link);
 	}
 	log_event(LOG_NOTICE, "link", r->link, LOG_ID_TAKEOVER,
@@ -269,7 +269,7 @@ static void (*const take[])(struct station *, const struct capture_report *) = {
 	[CAPTURE_LOSS] = on_loss,
 	[CAPTURE_ALIGN] = on_align,
 	[CAPTURE_IDENTITY] = on_identity,
-	[CAPTURE_RUN_BEGUN] = on_run_begun,
+	[CAPTURE_RUN_CHANGED] = on_run_begun,
 	[CAPTURE_RUN_PLANNED] = on_run_planned,
 	[CAPTURE_RUN_TIMED] = runs_timed,
 	[CAPTURE_TAKEOVER] = on_takeover,

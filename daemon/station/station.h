@@ -53,8 +53,7 @@ struct station_leaps {
 	const char *path;
 	bool asked; /* the rest is the thread's */
 	int result;
-	int32_t tai_utc_s;
-	int64_t leap_tai_ns, expires_utc_s;
+	struct leap_table table;
 };
 
 struct timing {

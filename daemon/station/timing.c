@@ -73,8 +73,7 @@ static void read_leaps(struct work *work)
 {
 	struct station_leaps *l = (struct station_leaps *)work;
 
-	l->result = leap_table_read(l->path, now_utc_ns() / 1000000000, &l->tai_utc_s,
-				    &l->leap_tai_ns, &l->expires_utc_s);
+	l->result = leap_table_read(l->path, now_utc_ns() / 1000000000, &l->table);
 }
 
 /* False: it cannot be read. */
@@ -101,7 +100,7 @@ static void take_leaps(struct work *work)
 	struct station *s = l->station;
 
 	if (leaps_are_read(s)) {
-		clock_leap(s->clock, l->tai_utc_s, l->leap_tai_ns, l->expires_utc_s);
+		clock_leap(s->clock, &l->table);
 	}
 }
 
@@ -156,8 +155,7 @@ int timing_start(struct station *s)
 		.far_s = s->config.clock.far_s,
 		.system_tolerance_ms = s->config.clock.system_tolerance_ms,
 		/* Without a table: what is known in 2026, no second announced. */
-		.tai_utc_s = 37,
-		.leap_tai_ns = INT64_MAX,
+		.leaps = {.tai_utc_s = 37, .leap_tai_ns = INT64_MAX},
 	};
 	char port[16];
 
@@ -167,9 +165,7 @@ int timing_start(struct station *s)
 						 .path = s->config.clock.leap_file};
 	read_leaps(&s->timing.leaps.work);
 	if (leaps_are_read(s)) {
-		c.tai_utc_s = s->timing.leaps.tai_utc_s;
-		c.leap_tai_ns = s->timing.leaps.leap_tai_ns;
-		c.leap_expires_utc_s = s->timing.leaps.expires_utc_s;
+		c.leaps = s->timing.leaps.table;
 	}
 	s->clock = clock_create(&c);
 	s->timing.gps = gps_create(s->config.clock.gpsd_host, port);

@@ -8,8 +8,8 @@
  *   a source as good as the label's own, confirmed      agrees: confirm it; else relabel, new epoch
  *   a worse source                                      confirm an adopted one; label when there is none
  *   a PPS that moved the count                          carry the second over it, new epoch
- *   the board counting anew; uncertainty over the limit void it
- * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag tells. gpsd
+ *   a restart of the board's counter; uncertainty over the limit   void it
+ * gpsd contradicting, or naming an impossible date, is FAULT: the label stays, the flag says so. gpsd
  * overrules a label that it gave itself (to a predecessor, too) only when it keeps to the new one for long,
  * and none at all that the synchronised system clock sides with, nor while its own count of leap seconds
  * is not the table's. Without a label, the synchronised system clock's veto keeps gpsd from giving one.
@@ -167,7 +167,7 @@ static void follow_line(struct clock *c, enum label_source source, const struct 
 
 	c->source_good = source != LABEL_FLOORS || c->word_quality >= TDM_TIME_LOCKED;
 	if (clock_has_label(c) && line->offset == clock_label_offset(c)) {
-		/* A floor without receiver repeats what it was told: that confirms nothing. */
+		/* A floor without receiver repeats what it was sent: that confirms nothing. */
 		if (c->source_good) {
 			confirm_label(c, source, line->seen_ns, uncertainty);
 		}
@@ -297,13 +297,13 @@ static void settle_leap(struct clock *c)
 {
 	int64_t tai_ns;
 
-	if (c->config.leap_tai_ns == INT64_MAX || !clock_has_label(c) || !c->board_seen) {
+	if (c->config.leaps.leap_tai_ns == INT64_MAX || !clock_has_label(c) || !c->board_seen) {
 		return;
 	}
 	tai_ns = label_tai_ns(&c->label, c->board_count);
-	if (tai_ns > c->config.leap_tai_ns + LEAP_SETTLED_NS) {
-		c->config.tai_utc_s++;
-		c->config.leap_tai_ns = INT64_MAX;
+	if (tai_ns > c->config.leaps.leap_tai_ns + LEAP_SETTLED_NS) {
+		c->config.leaps.tai_utc_s++;
+		c->config.leaps.leap_tai_ns = INT64_MAX;
 	}
 }
 
@@ -319,9 +319,9 @@ void clock_evaluate(struct clock *c)
 		c->label.state = (uint8_t)state_of(c);
 	}
 	settle_leap(c);
-	c->label.tai_utc_s = c->config.tai_utc_s;
-	c->label.leap_tai_ns = c->config.leap_tai_ns;
-	c->label.leap = c->config.leap_tai_ns != INT64_MAX;
+	c->label.tai_utc_s = c->config.leaps.tai_utc_s;
+	c->label.leap_tai_ns = c->config.leaps.leap_tai_ns;
+	c->label.leap = c->config.leaps.leap_tai_ns != INT64_MAX;
 	set_uncertainty(c);
 	if (c->label.state != before || !c->view.state_since_ns) {
 		c->view.state_since_ns = c->now_ns;
@@ -403,26 +403,24 @@ void clock_emulated(struct clock *c, bool own_labels)
 	clock_evaluate(c);
 }
 
-void clock_leap(struct clock *c, int32_t tai_utc_s, int64_t leap_tai_ns, int64_t leap_expires_utc_s)
+void clock_leap(struct clock *c, const struct leap_table *table)
 {
-	struct clock_config old = c->config;
+	struct leap_table old = c->config.leaps;
 	int64_t utc_s, moved;
 	int leap;
 
-	c->config.tai_utc_s = tai_utc_s;
-	c->config.leap_tai_ns = leap_tai_ns;
-	c->config.leap_expires_utc_s = leap_expires_utc_s;
+	c->config.leaps = *table;
 	if (clock_has_label(c) && c->board_seen) {
 		utc_s = label_utc_ns(&c->label, label_tai_ns(&c->label, c->board_count), &leap) /
 			CLOCK_SECOND_NS;
-		moved = clock_tai_utc_at(&c->config, utc_s) - clock_tai_utc_at(&old, utc_s);
+		moved = clock_tai_utc_at(table, utc_s) - clock_tai_utc_at(&old, utc_s);
 		if (moved) {
 			int64_t tai_ns =
 				label_tai_ns(&c->label, c->board_count) + moved * CLOCK_SECOND_NS;
 
 			clock_reset_tracks(c);
-			c->label.tai_utc_s = tai_utc_s;
-			c->label.leap_tai_ns = leap_tai_ns;
+			c->label.tai_utc_s = table->tai_utc_s;
+			c->label.leap_tai_ns = table->leap_tai_ns;
 			note_relabelling(c, c->board_count, tai_ns);
 			clock_relabel(c, c->label.source, c->label.anchor_count,
 				      c->label.anchor_tai_ns + moved * CLOCK_SECOND_NS, c->base_ns);
@@ -461,6 +459,6 @@ void clock_get_view(const struct clock *c, struct clock_view *ret_view)
 	ret_view->system_disagrees =
 		c->system_differs_ns && c->now_ns - c->system_differs_ns >= SYSTEM_DIFFERS_NS;
 	ret_view->leap_table_expired =
-		c->config.leap_expires_utc_s && utc_s > c->config.leap_expires_utc_s;
+		c->config.leaps.expires_utc_s && utc_s > c->config.leaps.expires_utc_s;
 	ret_view->leap_mismatch = c->gps_leap_mismatch || c->word_leap_mismatch;
 }

@@ -26,6 +26,13 @@
 #include "daemon/core/label.h"
 #include "tdm/frame.h"
 
+/* What a leap-seconds.list says about now. */
+struct leap_table {
+	int32_t tai_utc_s;     /* TAI-UTC */
+	int64_t leap_tai_ns;   /* next leap second, INT64_MAX: none announced */
+	int64_t expires_utc_s; /* 0: unknown. A warning only */
+};
+
 struct clock_config {
 	uint32_t silence_ms;  /* time after which gpsd counts as silent (3000) */
 	uint32_t confirm;     /* labels that must agree before LOCKED (3) */
@@ -38,9 +45,7 @@ struct clock_config {
 	uint32_t system_tolerance_ms; /* the synchronised system clock may be so far from the label
 				       * without a report; 0 = do not compare */
 	bool system_clock;	      /* may the system clock label when nothing else does? */
-	int32_t tai_utc_s;	      /* from leap-seconds.list now */
-	int64_t leap_tai_ns;	      /* next leap second, INT64_MAX: none announced */
-	int64_t leap_expires_utc_s;   /* of the table: a warning only */
+	struct leap_table leaps;
 };
 
 /* The contents of a TPV, and of the reports that came with it. */
@@ -109,10 +114,9 @@ void clock_board_gone(struct clock *c, bool gone);
 void clock_emulated(struct clock *c, bool own_labels);
 /* Its board's time of day: the second that `count` lies in carries this label. It needs no confirmation. */
 void clock_own_time(struct clock *c, const struct tdm_time *time, uint64_t count, uint64_t now_ns);
-/* Another table of leap seconds was read: TAI-UTC now, the next leap, its expiry. A change
- * of TAI-UTC itself (the old table was wrong) relabels; an announcement does not. */
-void clock_leap(struct clock *c, int32_t tai_utc_s, int64_t leap_tai_ns,
-		int64_t leap_expires_utc_s);
+/* Another table of leap seconds was read. A change of TAI-UTC itself (the old table was wrong)
+ * relabels; an announcement does not. */
+void clock_leap(struct clock *c, const struct leap_table *table);
 /* At least 4 times a second. */
 void clock_tick(struct clock *c, uint64_t now_ns);
 
@@ -128,8 +132,7 @@ const char *clock_state_name(enum clock_state state); /* "no-time", ... */
 const char *
 label_source_name(enum label_source source); /* "none", "gpsd", "floors", "system", "emulator" */
 
-/* TAI-UTC at `utc_s` (Unix), next leap and expiry from a leap-seconds.list. -ENOENT and other
- * errors of open(2), -EBADMSG when it is not such a table or does not reach back to `utc_s`,
- * -ENOTSUP when the next leap removes a second. The results are untouched on failure. */
-int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
-		    int64_t *ret_leap_tai_ns, int64_t *ret_expires_utc_s);
+/* What the file says about `utc_s` (Unix). -ENOENT and other errors of open(2), -EBADMSG when it is
+ * not such a table or does not reach back to `utc_s`, -ENOTSUP when the next leap removes a second.
+ * The result is untouched on failure. */
+int leap_table_read(const char *path, int64_t utc_s, struct leap_table *ret_table);

@@ -77,33 +77,36 @@ static bool believable(struct clock *c, int64_t utc_s, int64_t offset)
  */
 static bool tai_of_gps(const struct clock *c, int64_t utc_s, uint64_t count, int64_t *ret_tai_ns)
 {
-	int64_t tai_s = utc_s + clock_tai_utc_at(&c->config, utc_s);
+	int64_t tai_s = utc_s + clock_tai_utc_at(&c->config.leaps, utc_s);
 
 	*ret_tai_ns = tai_s * CLOCK_SECOND_NS;
-	if (c->config.leap_tai_ns != INT64_MAX &&
-	    *ret_tai_ns == c->config.leap_tai_ns + CLOCK_SECOND_NS) {
+	if (c->config.leaps.leap_tai_ns != INT64_MAX &&
+	    *ret_tai_ns == c->config.leaps.leap_tai_ns + CLOCK_SECOND_NS) {
 		if (!clock_has_label(c)) {
 			return false;
 		}
-		if (clock_offset_of(count, c->config.leap_tai_ns) == clock_label_offset(c)) {
-			*ret_tai_ns = c->config.leap_tai_ns;
+		if (clock_offset_of(count, c->config.leaps.leap_tai_ns) == clock_label_offset(c)) {
+			*ret_tai_ns = c->config.leaps.leap_tai_ns;
 		}
 	}
 	return true;
+}
+
+/* Whether a UTC second is less than `reach_s` from the next leap second. */
+static bool near_leap(const struct clock *c, int64_t utc_s, int64_t reach_s)
+{
+	int64_t leap_s = clock_leap_utc_s(&c->config.leaps);
+
+	return leap_s != INT64_MAX && llabs(utc_s - leap_s) < reach_s;
 }
 
 /* GPS-UTC is TAI-UTC less 19 s. Receivers change it at their leisure near a leap: no news there. */
 static void cross_check_leap(struct clock *c, const struct clock_gps *gps)
 {
 	int64_t utc_s = gps->utc_ns / CLOCK_SECOND_NS;
-	int64_t leap_s = c->config.leap_tai_ns / CLOCK_SECOND_NS - c->config.tai_utc_s;
 
-	if (!gps->leapseconds ||
-	    (c->config.leap_tai_ns != INT64_MAX && llabs(utc_s - leap_s) < 3600)) {
-		c->gps_leap_mismatch = false;
-		return;
-	}
-	c->gps_leap_mismatch = gps->leapseconds != clock_tai_utc_at(&c->config, utc_s) - 19;
+	c->gps_leap_mismatch = gps->leapseconds && !near_leap(c, utc_s, 3600) &&
+			       gps->leapseconds != clock_tai_utc_at(&c->config.leaps, utc_s) - 19;
 }
 
 static void label_by_gps(struct clock *c, int64_t utc_s)
@@ -183,7 +186,7 @@ void clock_tpv(struct clock *c, const struct clock_gps *gps, uint64_t now_ns)
 /* ------------------------------------------------------------------ the board */
 
 /* Which TAI second began at the PPS of `count`, by the label before the count was moved. False when that
- * cannot be told from too far or too much between two seconds. */
+ * is unknown: too long ago, or too much between two seconds. */
 static bool carry_second(const struct clock *c, uint64_t count, uint64_t pps_ns,
 			 int64_t *ret_tai_ns)
 {
@@ -204,7 +207,7 @@ static bool carry_second(const struct clock *c, uint64_t count, uint64_t pps_ns,
 }
 
 /* Whether the count was moved between two PPS: seconds counted are neither the PPS seen nor the time
- * that went by. (PPS seen decide first: a host that is late by seconds delays what it tells.) */
+ * that went by. (PPS seen decide first: a host that is late by seconds delays what it reports.) */
 static bool count_moved(const struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns)
 {
 	uint64_t seconds = (count - c->pps_count) / FRAMES;
@@ -216,9 +219,9 @@ static bool count_moved(const struct clock *c, uint64_t count, uint64_t number, 
 	return llabs(elapsed - (int64_t)seconds * CLOCK_SECOND_NS) > PPS_SLACK_NS;
 }
 
-static void board_anew(struct clock *c)
+static void board_restarted(struct clock *c)
 {
-	clock_void(c, "the board counts anew");
+	clock_void(c, "the board's counter restarted");
 	clock_reset_tracks(c);
 	c->pps_seen = false;
 	c->board_seen = false;
@@ -254,7 +257,7 @@ void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns
 		return;
 	}
 	if (c->pps_seen && count < c->pps_count) {
-		board_anew(c);
+		board_restarted(c);
 	} else if (c->pps_seen && !c->emulated && count_moved(c, count, number, now_ns)) {
 		count_was_moved(c, count, now_ns);
 	}
@@ -266,7 +269,7 @@ void clock_pps(struct clock *c, uint64_t count, uint64_t number, uint64_t now_ns
 }
 
 /* The second of UTC that the system clock gives to the board's second: with a PPS the nearest, if it is
- * near; without, the one the label has, unless that is clearly another. False: cannot be told. */
+ * near; without, the one the label has, unless that is clearly another. False: unknown. */
 static bool second_by_system(const struct clock *c, uint64_t base_count, int64_t utc_ns,
 			     int64_t *ret_utc_s)
 {
@@ -293,19 +296,18 @@ static void label_by_system(struct clock *c)
 {
 	uint64_t base_count = c->board_count - c->board_count % FRAMES;
 	int64_t utc_ns = c->realtime_ns - (int64_t)(c->board_count % FRAMES) * TDM_FRAME_NS;
-	int64_t utc_s, offset, leap_s;
+	int64_t utc_s, offset;
 
 	/* At a PPS's second the count restarts there, wherever its own second began. */
 	if (!second_by_system(c, base_count, utc_ns, &utc_s) || utc_s < c->config.floor_utc_s) {
 		return;
 	}
 	/* Around a leap second the system clock's second is anybody's guess. */
-	leap_s = c->config.leap_tai_ns / CLOCK_SECOND_NS - c->config.tai_utc_s;
-	if (c->config.leap_tai_ns != INT64_MAX && llabs(utc_s - leap_s) < 3) {
+	if (near_leap(c, utc_s, 3)) {
 		return;
 	}
-	offset = clock_offset_of(base_count,
-				 (utc_s + clock_tai_utc_at(&c->config, utc_s)) * CLOCK_SECOND_NS);
+	offset = clock_offset_of(base_count, (utc_s + clock_tai_utc_at(&c->config.leaps, utc_s)) *
+						     CLOCK_SECOND_NS);
 	clock_track_put(c, &c->system, base_count, offset, credit(c, offset));
 }
 
@@ -333,7 +335,7 @@ void clock_board(struct clock *c, uint64_t count, int64_t realtime_ns, bool real
 		return; /* a board that is gone reads all ones */
 	}
 	if (c->board_seen && count < c->board_count) {
-		board_anew(c);
+		board_restarted(c);
 	}
 	c->board_seen = true;
 	c->board_count = count;
@@ -360,16 +362,15 @@ static int64_t tai_of_word(const struct clock *c, const struct tdm_time *t, int6
 			   bool *ret_leap_agrees)
 {
 	int64_t midnight = timegm(&(struct tm){.tm_year = 100 + t->year, .tm_mday = 1 + t->day});
-	int64_t leap_s = c->config.leap_tai_ns / CLOCK_SECOND_NS - c->config.tai_utc_s;
-	bool tonight = c->config.leap_tai_ns != INT64_MAX && leap_s == midnight + 86400;
+	bool tonight = clock_leap_utc_s(&c->config.leaps) == midnight + 86400;
 
 	*ret_utc_s = midnight + t->second;
 	*ret_leap_agrees = (t->leap == 1) == tonight && t->leap != 2;
 	if (t->second == 86400) {
 		/* 23:59:60: the table's own second, or one it does not know of. */
-		return (midnight + 86400 + c->config.tai_utc_s) * CLOCK_SECOND_NS;
+		return (midnight + 86400 + c->config.leaps.tai_utc_s) * CLOCK_SECOND_NS;
 	}
-	return (*ret_utc_s + clock_tai_utc_at(&c->config, *ret_utc_s)) * CLOCK_SECOND_NS;
+	return (*ret_utc_s + clock_tai_utc_at(&c->config.leaps, *ret_utc_s)) * CLOCK_SECOND_NS;
 }
 
 void clock_time_word(struct clock *c, const struct tdm_time *time, uint64_t floor_frame,

@@ -107,13 +107,17 @@ static inline bool clock_heard(const struct clock *c, uint64_t then_ns)
 	return clock_within(then_ns, clock_silence_ns(c), c->now_ns);
 }
 
-/* TAI-UTC at a UTC second; the second after 23:59:60 has the new one. */
-static inline int64_t clock_tai_utc_at(const struct clock_config *config, int64_t utc_s)
+/* The UTC second after the next leap second; INT64_MAX: none announced. */
+static inline int64_t clock_leap_utc_s(const struct leap_table *t)
 {
-	return config->leap_tai_ns != INT64_MAX &&
-			       utc_s >= config->leap_tai_ns / CLOCK_SECOND_NS - config->tai_utc_s
-		       ? config->tai_utc_s + 1
-		       : config->tai_utc_s;
+	return t->leap_tai_ns == INT64_MAX ? INT64_MAX
+					   : t->leap_tai_ns / CLOCK_SECOND_NS - t->tai_utc_s;
+}
+
+/* TAI-UTC at a UTC second; the second after 23:59:60 has the new one. */
+static inline int64_t clock_tai_utc_at(const struct leap_table *t, int64_t utc_s)
+{
+	return t->tai_utc_s + (utc_s >= clock_leap_utc_s(t));
 }
 
 static inline int64_t clock_offset_of(uint64_t count, int64_t tai_ns)

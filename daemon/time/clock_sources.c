@@ -125,7 +125,7 @@ enum clock_denial clock_denies(const struct clock *c, int64_t offset)
 	if (c->gps_leap_mismatch) {
 		return CLOCK_DENIED_BY_LEAPS;
 	}
-	/* Nearer to the label than this, the system clock cannot tell the two apart. */
+	/* Nearer to the label than this, the system clock cannot distinguish the two. */
 	return clock_within(c->system_sides_ns, SYSTEM_SIDES_NS, c->now_ns) &&
 			       llabs(offset - clock_label_offset(c)) >= 2 * clock_side_ns(c)
 		       ? CLOCK_DENIED_BY_SYSTEM

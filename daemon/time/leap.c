@@ -100,8 +100,7 @@ static int read_lines(struct leaps *l, FILE *file)
 	return ferror(file) ? -EIO : 0;
 }
 
-int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
-		    int64_t *ret_leap_tai_ns, int64_t *ret_expires_utc_s)
+int leap_table_read(const char *path, int64_t utc_s, struct leap_table *ret_table)
 {
 	struct leaps l = {.asked_utc_s = utc_s};
 	FILE *file = fopen(path, "re");
@@ -118,10 +117,13 @@ int leap_table_read(const char *path, int64_t utc_s, int32_t *ret_tai_utc_s,
 	if (l.next_tai_utc_s && l.next_tai_utc_s != l.tai_utc_s + 1) {
 		return -ENOTSUP;
 	}
-	*ret_tai_utc_s = l.tai_utc_s;
-	/* The new offset holds from next_utc_s on; the second before it, 23:59:60, begins at the
-	 * TAI that the old offset gives next_utc_s. */
-	*ret_leap_tai_ns = l.next_tai_utc_s ? (l.next_utc_s + l.tai_utc_s) * 1000000000 : INT64_MAX;
-	*ret_expires_utc_s = l.expires_utc_s;
+	*ret_table = (struct leap_table){
+		.tai_utc_s = l.tai_utc_s,
+		/* The new offset holds from next_utc_s on; the second before it, 23:59:60, begins at
+		 * the TAI that the old offset gives next_utc_s. */
+		.leap_tai_ns =
+			l.next_tai_utc_s ? (l.next_utc_s + l.tai_utc_s) * 1000000000 : INT64_MAX,
+		.expires_utc_s = l.expires_utc_s,
+	};
 	return 0;
 }

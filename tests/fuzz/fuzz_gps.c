@@ -70,9 +70,7 @@ static void tell_clock(const struct seen *s)
 		.far_s = s->count % 2 ? 86400 : 0,
 		.system_tolerance_ms = 500,
 		.system_clock = true,
-		.tai_utc_s = 37,
-		.leap_tai_ns = INT64_MAX,
-		.leap_expires_utc_s = NOW_UTC_S + 86400,
+		.leaps = {37, INT64_MAX, NOW_UTC_S + 86400},
 	};
 	struct clock *c = clock_create(&config);
 	struct clock_view v;

@@ -224,7 +224,7 @@ static void start(uint8_t groups)
 	c->commands = &d.commands;
 	c->pool = d.pool;
 	c->board = (struct nanet3 *)&board;
-	must(outbox_init(&c->outbox, &d.reports) == 0);
+	c->outbox.queue = &d.reports;
 	c->now_ns = (FIRST + WAITING * PER) * (uint64_t)TDM_FRAME_NS;
 	link_init(the_link(), c, 0);
 }
@@ -253,7 +253,6 @@ static void take_over(uint8_t groups)
 	}
 	must(out_waiting(the_link()) == 0);
 	link_fini(the_link());
-	outbox_fini(&d.c.outbox);
 	must(block_pool_in_use(d.pool) == 0);
 }
 

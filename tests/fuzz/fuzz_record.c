@@ -16,6 +16,7 @@
 #include "tdm/recording.h"
 #include "tests/fuzz/fcmctl_rig.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/rig/record_memory.h"
 
 #define FILE_MAX   (400u << 10)
 #define FRAMES_MAX 4u

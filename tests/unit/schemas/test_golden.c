@@ -22,6 +22,7 @@
 #include "tdm/le.h"
 #include "tdm/recording.h"
 #include "tests/system/truth_read.h"
+#include "tests/unit/rig/record_memory.h"
 
 #define T0_NS	 1784500037000000000ll
 #define TOPIC	 "pmt.T01.F07"

@@ -14,6 +14,7 @@
 #include "tdm/frame.h"
 #include "tdm/le.h"
 #include "tdm/record.h"
+#include "tests/unit/rig/record_memory.h"
 
 #define FIRST	80000u
 #define RECORDS 6u /* of the sample: label, data, gap, data, let go, index */

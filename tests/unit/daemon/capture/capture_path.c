@@ -130,8 +130,8 @@ void path_take_report(const struct capture_report *r)
 {
 	switch (r->type) {
 	case CAPTURE_LINK_ROW:
-		assert_in_range(r->begun, 1, 3);
-		path.late_rows += r->link_row.closed && r->begun < path.takeovers;
+		assert_in_range(r->generation, 1, 3);
+		path.late_rows += r->link_row.closed && r->generation < path.takeovers;
 		check_label_of_row(r);
 		rig_link_row(&path.rows, &r->link_row);
 		break;
@@ -157,7 +157,7 @@ void path_take_report(const struct capture_report *r)
 		path.last_tower = r->tower;
 		path.last_floor = r->floor;
 		break;
-	case CAPTURE_RUN_BEGUN:
+	case CAPTURE_RUN_CHANGED:
 		path.runs++;
 		path.run = r->run.run;
 		path.run_slice = r->run.slice_id;

@@ -287,7 +287,7 @@ static void tell(void *context, const struct run_change *c)
 {
 	struct runs_rig *r = context;
 	struct capture_report report_of_it = {.type = c->planned ? CAPTURE_RUN_PLANNED
-								 : CAPTURE_RUN_BEGUN};
+								 : CAPTURE_RUN_CHANGED};
 
 	report_of_it.run.run = c->run;
 	report_of_it.run.ended = c->ended;
@@ -306,24 +306,19 @@ static bool is_read(const struct rig_link *l)
 	return l->damaged || l->head > 0 || l->sent > 0 || l->account.cursor.count > 0;
 }
 
-static void look(struct runs_rig *r, struct run_link links[NANET3_LINKS])
+static struct run_links look(struct runs_rig *r)
 {
-	memset(links, 0, sizeof(struct run_link) * NANET3_LINKS);
+	struct run_links links = {.report = tell, .context = r};
+
 	for (unsigned i = 0; i < RIG_LINKS; i++) {
 		struct rig_link *l = &r->link[i];
 
 		if (l->claimed) {
-			links[i] = (struct run_link){&l->account, r->count, is_read(l), l->kept,
-						     false};
+			links.link[links.n++] = (struct run_link){&l->account, r->count, is_read(l),
+								  l->kept, &l->dirty};
 		}
 	}
-}
-
-static void looked(struct runs_rig *r, const struct run_link links[NANET3_LINKS])
-{
-	for (unsigned i = 0; i < RIG_LINKS; i++) {
-		r->link[i].dirty |= links[i].changed;
-	}
+	return links;
 }
 
 static void commit(struct rig_link *l)
@@ -336,7 +331,7 @@ static void commit(struct rig_link *l)
 
 static void claim(struct runs_rig *r)
 {
-	struct run_link links[NANET3_LINKS];
+	struct run_links links;
 
 	for (unsigned i = 0; i < RIG_LINKS; i++) {
 		struct rig_link *l = &r->link[i];
@@ -357,9 +352,8 @@ static void claim(struct runs_rig *r)
 		l->claimed = true;
 		point(r);
 	}
-	look(r, links);
-	run_border_agree(&r->border, links, tell, r);
-	looked(r, links);
+	links = look(r);
+	run_border_agree(&r->border, &links);
 }
 
 static void lose_board(struct runs_rig *r)
@@ -367,32 +361,29 @@ static void lose_board(struct runs_rig *r)
 	for (unsigned i = 0; i < RIG_LINKS; i++) {
 		struct rig_link *l = &r->link[i];
 
-		run_border_tell(&r->border, &l->account, RUN_BORDER_NEVER, tell, r);
+		run_border_report(&r->border, &l->account, RUN_BORDER_NEVER, tell, r);
 		l->claimed = false;
 	}
 }
 
 static void take_commands(struct runs_rig *r)
 {
-	struct run_link links[NANET3_LINKS];
+	struct run_links links = look(r);
 
-	look(r, links);
-	run_border_retry(&r->border, links, tell, r);
-	looked(r, links);
+	run_border_retry(&r->border, &links);
 	while (r->command_count > 0) {
 		struct capture_command c = r->commands[0];
 
-		look(r, links);
+		links = look(r);
 		if (c.type == CAPTURE_RUN) {
-			run_border_change(&r->border, links, c.run, tell, r);
+			run_border_change(&r->border, &links, c.run);
 		} else if (c.type == CAPTURE_RUN_JOURNAL) {
-			run_border_journal(&r->border, links, c.run, tell, r);
+			run_border_journal(&r->border, &links, c.run);
 		} else if (c.type == CAPTURE_RUN_ENDING) {
-			run_border_ending(&r->border, links, c.run, tell, r);
+			run_border_ending(&r->border, &links, c.run);
 		} else {
-			run_border_saved(&r->border, links, (uint32_t)c.number);
+			run_border_saved(&r->border, &links, (uint32_t)c.number);
 		}
-		looked(r, links);
 		memmove(&r->commands[0], &r->commands[1], sizeof(c) * --r->command_count);
 		point(r);
 	}
@@ -446,7 +437,7 @@ static void read_link(struct runs_rig *r, struct rig_link *l)
 			break;
 		}
 
-		run_border_tell(&r->border, &l->account, frame, tell, r);
+		run_border_report(&r->border, &l->account, frame, tell, r);
 		timed(r, l, frame);
 		if (l->sent < frame + BLOCK) {
 			l->sent = l->page_sent = frame + BLOCK;
@@ -511,7 +502,7 @@ static void take_report(struct runs_rig *r)
 	struct capture_report c = r->reports[0];
 
 	memmove(&r->reports[0], &r->reports[1], sizeof(c) * --r->report_count);
-	if (c.type == CAPTURE_RUN_BEGUN) {
+	if (c.type == CAPTURE_RUN_CHANGED) {
 		run_state_effect(&r->state, &c, r->now_ns);
 	} else if (c.type == CAPTURE_RUN_PLANNED) {
 		run_state_plan(&r->state, &c);
@@ -675,7 +666,7 @@ static bool at_rest(const struct runs_rig *r)
 	bool rest = r->restored && !r->waits && r->state.step == RUN_AT_REST &&
 		    r->command_count + r->report_count + r->stored_count + r->done_count == 0 &&
 		    r->board_back + r->data_back + r->store_back == 0 && r->link[0].claimed &&
-		    !r->border.waits && !r->state.untold && r->trouble == TROUBLE_NONE;
+		    !r->border.waits && !r->state.journal_unsent && r->trouble == TROUBLE_NONE;
 
 	for (unsigned i = 0; i < RUN_OWED; i++) {
 		rest &= r->state.owed[i].step == OWED_NONE;

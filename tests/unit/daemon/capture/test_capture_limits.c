@@ -165,9 +165,9 @@ static void of_a_full_queue_only_what_comes_again_is_lost(void **state)
 	struct link *l = the_link();
 	struct ledger_sink sink = report_sink(l);
 	struct tdm_verdict v = {.count = FIRST, .frame = B.cells[0]};
-	static const uint8_t types[] = {CAPTURE_ALIGN,	   CAPTURE_IDENTITY,  CAPTURE_TAKEOVER,
-					CAPTURE_RUN_BEGUN, CAPTURE_RUN_TIMED, CAPTURE_REPLY,
-					CAPTURE_LOSS,	   CAPTURE_LINK_ROW,  CAPTURE_STREAM_ROW};
+	static const uint8_t types[] = {CAPTURE_ALIGN,	     CAPTURE_IDENTITY,	CAPTURE_TAKEOVER,
+					CAPTURE_RUN_CHANGED, CAPTURE_RUN_TIMED, CAPTURE_REPLY,
+					CAPTURE_LOSS,	     CAPTURE_LINK_ROW,	CAPTURE_STREAM_ROW};
 	const struct capture_report *r;
 
 	take_reports();
@@ -200,7 +200,7 @@ static void of_a_full_queue_only_what_comes_again_is_lost(void **state)
 		assert_non_null(r);
 		assert_int_equal(r->type, types[i]);
 		assert_int_equal(r->link, 0);
-		assert_int_equal(r->begun, 1);
+		assert_int_equal(r->generation, 1);
 		queue_release(&R->reports);
 	}
 	assert_null(queue_peek(&R->reports));
@@ -239,7 +239,7 @@ static void closed_rows_have_the_time_of_their_account(void **state)
 	B.ring.start_count = B.count;
 	B.count += 8000 * 20;
 	data(20, 0);
-	assert_int_equal(the_link()->begun, 2);
+	assert_int_equal(the_link()->generation, 2);
 	assert_int_equal(ack_tracker_account(the_link()->settle)->labels, 1);
 	assert_int_equal(row_of(7)->closed, 0);
 	R->holds = false;
@@ -455,12 +455,12 @@ static void blocks_of_many_accounts_find_theirs(void **state)
 		data(10, 0);
 		B.count += 8000 * 20;
 	}
-	assert_int_equal(the_link()->begun, CAPTURE_RETIRED + 1);
+	assert_int_equal(the_link()->generation, CAPTURE_RETIRED + 1);
 	assert_true(the_link()->blocked);
 	assert_true(out_waiting(the_link()) >= 5 * 2);
 	R->holds = false;
 	data(20, 0);
-	assert_int_equal(the_link()->begun, 7);
+	assert_int_equal(the_link()->generation, 7);
 	finish();
 	assert_int_equal(cells_counted(), 80 * PER);
 	for (unsigned i = 0; i < RIG_ROWS; i++) {
@@ -596,10 +596,10 @@ static void a_count_that_jumps_far_begins_another_account(void **state)
 	data(50, 0);
 	B.count += 16000;
 	data(10, 0);
-	assert_int_equal(the_link()->begun, 1);
+	assert_int_equal(the_link()->generation, 1);
 	B.count += 16001;
 	data(10, 0);
-	assert_int_equal(the_link()->begun, 2);
+	assert_int_equal(the_link()->generation, 2);
 }
 
 static void counts_that_no_board_reaches_are_stale(void **state)
@@ -609,7 +609,7 @@ static void counts_that_no_board_reaches_are_stale(void **state)
 	B.count -= PER;
 	data(10, 0);
 	assert_int_equal(the_link()->status.stale_completions, 1);
-	assert_int_equal(the_link()->begun, 1);
+	assert_int_equal(the_link()->generation, 1);
 	finish();
 	assert_int_equal(cells_counted(), 60 * PER);
 }

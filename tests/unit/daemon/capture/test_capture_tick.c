@@ -345,11 +345,11 @@ static void saved_rows_leave_the_page_of_their_own_beginning_only(void **state)
 	struct capture_config c = config();
 
 	create(&c);
-	for (unsigned begun = 1; begun <= 2; begun++) {
-		struct capture_command saved = {.type = CAPTURE_SAVED, .begun = 1};
+	for (unsigned generation = 1; generation <= 2; generation++) {
+		struct capture_command saved = {.type = CAPTURE_SAVED, .generation = 1};
 
 		assert_int_equal(open_board(C), 0);
-		assert_int_equal(C->links[0].begun, begun);
+		assert_int_equal(C->links[0].generation, generation);
 		for (unsigned n = 0; n < 8 * 100; n++) { /* 8 seconds */
 			come(5);
 			tick(C, true);
@@ -359,7 +359,7 @@ static void saved_rows_leave_the_page_of_their_own_beginning_only(void **state)
 			saved.second = B.count / 8000;
 			command(&saved);
 		}
-		assert_int_equal(C->links[0].status.rows_forgotten > 0, begun == 2);
+		assert_int_equal(C->links[0].status.rows_forgotten > 0, generation == 2);
 		close_board(C);
 		settle_all();
 		tick(C, false);

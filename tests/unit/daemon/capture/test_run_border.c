@@ -16,14 +16,15 @@
 
 static struct run_border border;
 static struct owner_account account[2];
-static struct run_link links[NANET3_LINKS];
-static struct run_change told[16];
-static unsigned told_count;
+static struct run_links links;
+static bool dirty[2];
+static struct run_change reported[16];
+static unsigned reported_count;
 
-static void tell(void *context, const struct run_change *c)
+static void report(void *context, const struct run_change *c)
 {
 	if (!c->planned) {
-		told[told_count++ % 16] = *c;
+		reported[reported_count++ % 16] = *c;
 	}
 }
 
@@ -32,31 +33,32 @@ static void begin(uint64_t front, bool kept)
 {
 	memset(&border, 0, sizeof(border));
 	memset(account, 0, sizeof(account));
-	memset(links, 0, sizeof(links));
-	told_count = 0;
+	links = (struct run_links){.report = report};
+	reported_count = 0;
 	for (unsigned i = 0; i < 2; i++) {
-		links[i] = (struct run_link){&account[i], front, front > 0, kept, false};
+		links.link[links.n++] =
+			(struct run_link){&account[i], front, front > 0, kept, &dirty[i]};
 		run_border_fresh(&border, &account[i]);
 	}
 }
 
 static void change(uint32_t run)
 {
-	run_border_change(&border, links, run, tell, NULL);
+	run_border_change(&border, &links, run);
 }
 
 static void reach(unsigned link, uint64_t frame)
 {
-	run_border_tell(&border, &account[link], frame, tell, NULL);
+	run_border_report(&border, &account[link], frame, report, NULL);
 }
 
 static void expect(unsigned n, uint32_t run, uint32_t ended, uint64_t frame)
 {
-	assert_true(told_count > n);
-	assert_int_equal(told[n].run, run);
-	assert_int_equal(told[n].ended, ended);
-	assert_int_equal(told[n].frame, frame);
-	assert_int_equal(told[n].bordered, frame > 0);
+	assert_true(reported_count > n);
+	assert_int_equal(reported[n].run, run);
+	assert_int_equal(reported[n].ended, ended);
+	assert_int_equal(reported[n].frame, frame);
+	assert_int_equal(reported[n].bordered, frame > 0);
 }
 
 /* The border is ahead of all links; each change has its own slice and is reported once, with the
@@ -64,7 +66,7 @@ static void expect(unsigned n, uint32_t run, uint32_t ended, uint64_t frame)
 static void borders_lie_ahead_and_differ(void **state)
 {
 	begin(10 * SLICE + 5, false);
-	links[1].front = 12 * SLICE;
+	links.link[1].front = 12 * SLICE;
 	change(7);
 	change(0);
 	change(0); /* none */
@@ -73,12 +75,12 @@ static void borders_lie_ahead_and_differ(void **state)
 	assert_int_equal(account_run(&account[1], 15 * SLICE), 7);
 	assert_int_equal(account_run(&account[1], 16 * SLICE), 0);
 	reach(0, 15 * SLICE - 1);
-	assert_int_equal(told_count, 0);
+	assert_int_equal(reported_count, 0);
 	reach(0, 15 * SLICE);
 	reach(1, 15 * SLICE);
 	reach(1, 16 * SLICE);
 	reach(0, 17 * SLICE);
-	assert_int_equal(told_count, 2);
+	assert_int_equal(reported_count, 2);
 	expect(0, 7, 0, 15 * SLICE);
 	expect(1, 0, 7, 16 * SLICE);
 }
@@ -90,21 +92,21 @@ static void a_change_without_data_is_told_and_kept(void **state)
 	change(7);
 	expect(0, 7, 0, 0);
 	reach(0, 100);
-	assert_int_equal(told_count, 1);
+	assert_int_equal(reported_count, 1);
 	assert_int_equal(account_run(&account[1], 0), 7);
-	links[0].account = links[1].account = NULL; /* the board goes, and comes back */
+	links.n = 0; /* the board goes, and comes back */
 	change(0);
 	expect(1, 0, 7, 0);
 	run_border_fresh(&border, &account[0]);
 	assert_int_equal(account_run(&account[0], 0), 0);
-	assert_int_equal(account[0].run[1].change, told[1].number);
+	assert_int_equal(account[0].run[1].change, reported[1].number);
 	/* A successor finds it: reported again, without a border. */
 	memset(&border, 0, sizeof(border));
-	links[0] = (struct run_link){&account[0], 9, true, true, false};
-	run_border_agree(&border, links, tell, NULL);
+	links.link[links.n++] = (struct run_link){&account[0], 9, true, true, &dirty[0]};
+	run_border_agree(&border, &links);
 	reach(0, 100);
 	expect(2, 0, 7, 0);
-	run_border_saved(&border, links, told[2].number);
+	run_border_saved(&border, &links, reported[2].number);
 	assert_int_equal(account[0].run[1].change, 0);
 	assert_int_equal(border.unsaved, 0);
 }
@@ -121,22 +123,23 @@ static void pages_of_a_dead_daemon_agree(void **state)
 	account[1] = older;
 	account[0].run[1].change = 0; /* and only this page knows that the journal has it */
 	memset(&border, 0, sizeof(border));
-	run_border_agree(&border, links, tell, NULL);
+	dirty[1] = false;
+	run_border_agree(&border, &links);
 	assert_int_equal(border.run, 0);
 	assert_int_equal(border.ended, 7);
 	assert_int_equal(account[1].runs, 3);
 	assert_memory_equal(account[0].run, account[1].run, 3 * sizeof(account[0].run[0]));
-	assert_true(links[1].changed);
+	assert_true(dirty[1]);
 	reach(0, 20 * SLICE);
 	reach(1, 20 * SLICE);
-	assert_int_equal(told_count, 1); /* the one that is not saved */
+	assert_int_equal(reported_count, 1); /* the one that is not saved */
 	expect(0, 0, 7, 14 * SLICE);
 	begin(10 * SLICE, true);
 	change(7);
-	links[1].kept = false;
+	links.link[1].kept = false;
 	run_border_fresh(&border, &account[1]);
 	memset(&border, 0, sizeof(border));
-	run_border_agree(&border, links, tell, NULL);
+	run_border_agree(&border, &links);
 	assert_int_equal(account_run(&account[1], 13 * SLICE - 1), 0);
 	assert_int_equal(account_run(&account[1], 13 * SLICE), 7);
 }
@@ -147,7 +150,7 @@ static void a_page_begun_in_the_place_of_a_bad_one_agrees(void **state)
 	begin(10 * SLICE, true);
 	account[0].run[0].run = 7;
 	account_add_run(&account[0], 13 * SLICE, 0, 3);
-	run_border_agree(&border, links, tell, NULL);
+	run_border_agree(&border, &links);
 	assert_int_equal(account_run(&account[1], 13 * SLICE - 1), 7);
 	assert_int_equal(account_run(&account[1], 13 * SLICE), 0);
 	assert_int_equal(account[1].runs, 2);
@@ -159,7 +162,7 @@ static void unread_pages_become_the_first(void **state)
 {
 	begin(0, true);
 	account[0].run[0].run = 7;
-	run_border_agree(&border, links, tell, NULL);
+	run_border_agree(&border, &links);
 	assert_int_equal(account[1].runs, 1);
 	assert_int_equal(account_run(&account[1], 0), 7);
 }
@@ -169,16 +172,16 @@ static void unread_pages_become_the_first(void **state)
 static void the_run_of_the_journal_goes_on(void **state)
 {
 	begin(0, false);
-	run_border_journal(&border, links, 7, tell, NULL);
+	run_border_journal(&border, &links, 7);
 	assert_int_equal(account_run(&account[0], 0), 7);
-	assert_int_equal(told_count, 0);
+	assert_int_equal(reported_count, 0);
 	begin(10 * SLICE, true);
-	run_border_journal(&border, links, 7, tell, NULL);
+	run_border_journal(&border, &links, 7);
 	reach(0, 13 * SLICE);
 	expect(0, 7, 0, 13 * SLICE);
-	assert_true(told[0].resumed);
+	assert_true(reported[0].resumed);
 	change(0);
-	run_border_journal(&border, links, 7, tell, NULL);
+	run_border_journal(&border, &links, 7);
 	assert_int_equal(border.run, 0);
 }
 
@@ -186,19 +189,19 @@ static void the_run_of_the_journal_goes_on(void **state)
 static void a_planned_end_comes(void **state)
 {
 	begin(0, false); /* its rings are gone */
-	run_border_ending(&border, links, 7, tell, NULL);
-	assert_int_equal(told_count, 1);
+	run_border_ending(&border, &links, 7);
+	assert_int_equal(reported_count, 1);
 	expect(0, 0, 7, 0);
 	begin(10 * SLICE, true); /* it lies in the pages */
 	account[0].run[0].run = account[1].run[0].run = border.run = 7;
 	change(0);
-	run_border_ending(&border, links, 7, tell, NULL);
-	assert_int_equal(told_count, 0);
+	run_border_ending(&border, &links, 7);
+	assert_int_equal(reported_count, 0);
 	reach(0, 13 * SLICE);
 	expect(0, 0, 7, 13 * SLICE);
 	begin(10 * SLICE, true); /* the pages do not have it */
 	account[0].run[0].run = account[1].run[0].run = border.run = 7;
-	run_border_ending(&border, links, 7, tell, NULL);
+	run_border_ending(&border, &links, 7);
 	reach(0, 13 * SLICE);
 	expect(0, 0, 7, 13 * SLICE);
 }
@@ -214,7 +217,7 @@ static void a_change_waits_for_room(void **state)
 	assert_true(border.waits);
 	assert_int_equal(account_run(&account[0], UINT64_MAX), OWNER_RUNS - 1);
 	account[0].runs = account[1].runs = 1;
-	run_border_retry(&border, links, tell, NULL);
+	run_border_retry(&border, &links);
 	assert_false(border.waits);
 	assert_int_equal(account_run(&account[0], UINT64_MAX), 9);
 	account[0].runs = account[1].runs = OWNER_RUNS;
@@ -224,7 +227,7 @@ static void a_change_waits_for_room(void **state)
 	expect(0, 0, 10, 0);
 	assert_true(border.waits); /* the end of 9 */
 	account[0].runs = account[1].runs = 1;
-	run_border_retry(&border, links, tell, NULL);
+	run_border_retry(&border, &links);
 	assert_int_equal(account_run(&account[0], UINT64_MAX), 0);
 }
 
@@ -236,18 +239,19 @@ static void a_change_while_the_board_was_away_is_made_up_for(void **state)
 	begin(10 * SLICE, false);
 	border.known = true;
 	kept = account[0];
-	links[0].account = links[1].account = NULL;
+	links.n = 0;
 	change(7);
 	expect(0, 7, 0, 0);
 	account[0] = account[1] = kept;
 	for (unsigned i = 0; i < 2; i++) {
-		links[i] = (struct run_link){&account[i], 10 * SLICE, true, true, false};
+		links.link[links.n++] =
+			(struct run_link){&account[i], 10 * SLICE, true, true, &dirty[i]};
 	}
-	run_border_agree(&border, links, tell, NULL);
+	run_border_agree(&border, &links);
 	reach(1, 13 * SLICE);
 	expect(1, 7, 0, 13 * SLICE);
-	assert_true(told[1].resumed);
-	assert_true(told[1].number > told[0].number);
+	assert_true(reported[1].resumed);
+	assert_true(reported[1].number > reported[0].number);
 }
 
 int main(void)

@@ -217,7 +217,7 @@ static struct rig_stored next_row(void)
  * does not erase a slice. */
 static void a_row_that_was_given_up_is_put_again(void **state)
 {
-	struct capture_report again = {.type = CAPTURE_RUN_BEGUN};
+	struct capture_report again = {.type = CAPTURE_RUN_CHANGED};
 	struct rig_stored row, other;
 
 	runs_rig_init(&rig, 7);
@@ -235,7 +235,7 @@ static void a_row_that_was_given_up_is_put_again(void **state)
 	assert_int_equal(other.what, STORED_END);
 	assert_int_equal(other.slice, row.slice);
 	assert_true(other.cookie != row.cookie);
-	again.run.change = rig.state.told;
+	again.run.change = rig.state.reported;
 	again.run.ended = 1;
 	run_state_effect(&rig.state, &again, rig.now_ns);
 	assert_int_equal(rig.stored[rig.stored_count - 1].slice, row.slice);

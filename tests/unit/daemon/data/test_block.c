@@ -597,11 +597,15 @@ static void test_quick_is_careful(void **state)
 
 static void test_names(void **state)
 {
+	struct label label = {.leap_tai_ns = INT64_MAX};
+
 	assert_string_equal(outcome_name(OUTCOME_ACKED), "acknowledged");
 	assert_string_equal(outcome_name(OUTCOME_DROP_POOL), "pool");
 	assert_string_equal(outcome_name(OUTCOME_DROP_NO_TIME), "no-time");
-	assert_int_equal(slice_of_utc_ns(946684800000000000ll + 200000000), 1);
-	assert_int_equal(slice_of_utc_ns(0), 0);
+	label.anchor_tai_ns = 946684800000000000ll + 200000000;
+	assert_int_equal(slice_of_frame(&label, 0), 1);
+	label.anchor_tai_ns = 0;
+	assert_int_equal(slice_of_frame(&label, 0), 0);
 }
 
 static int clean(void **state)

@@ -7,19 +7,20 @@
 
 static int64_t leap_utc_s(const struct world *w)
 {
-	return w->config.leap_tai_ns == INT64_MAX ? INT64_MAX
-						  : w->config.leap_tai_ns / S - w->config.tai_utc_s;
+	return w->config.leaps.leap_tai_ns == INT64_MAX
+		       ? INT64_MAX
+		       : w->config.leaps.leap_tai_ns / S - w->config.leaps.tai_utc_s;
 }
 
 /* POSIX time of a TAI second as a receiver gives it: 23:59:60 is the number of the next midnight. */
 static int64_t posix_of(const struct world *w, int64_t tai_s)
 {
-	int64_t leap_s = w->config.leap_tai_ns / S;
+	int64_t leap_s = w->config.leaps.leap_tai_ns / S;
 
-	if (w->config.leap_tai_ns != INT64_MAX && tai_s > leap_s) {
-		return tai_s - w->config.tai_utc_s - 1;
+	if (w->config.leaps.leap_tai_ns != INT64_MAX && tai_s > leap_s) {
+		return tai_s - w->config.leaps.tai_utc_s - 1;
 	}
-	return tai_s - w->config.tai_utc_s;
+	return tai_s - w->config.leaps.tai_utc_s;
 }
 
 uint64_t count_now(const struct world *w)
@@ -49,9 +50,7 @@ void setup_at(struct world *w, int64_t utc_s, int64_t leap_at_utc_s)
 		.far_s = 10,
 		.system_tolerance_ms = 500,
 		.system_clock = true,
-		.tai_utc_s = 37,
-		.leap_tai_ns = leap_at_utc_s ? (leap_at_utc_s + 37) * S : INT64_MAX,
-		.leap_expires_utc_s = utc_s + 86400,
+		.leaps = {37, leap_at_utc_s ? (leap_at_utc_s + 37) * S : INT64_MAX, utc_s + 86400},
 	};
 	w->tai_ns = w->tai0_ns = (utc_s + 37) * S;
 	w->clock = clock_create(&w->config);
@@ -105,7 +104,7 @@ void tell_words(struct world *w)
 
 	for (unsigned floor = 0; floor < 4; floor++) {
 		int64_t utc = posix_of(w, tai_s) + (floor < w->bad_floors ? 100 : 0);
-		bool in_leap = w->config.leap_tai_ns == tai_s * S;
+		bool in_leap = w->config.leaps.leap_tai_ns == tai_s * S;
 		int64_t day_s = in_leap ? utc - 1 : utc;
 		time_t t = (time_t)day_s;
 		struct tm tm;

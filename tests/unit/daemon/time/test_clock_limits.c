@@ -49,7 +49,7 @@ static void an_announced_leap_second_is_the_rule_a_minute_after_it(void **state)
 	struct world w;
 
 	setup_at(&w, midnight - 10, midnight);
-	while (w.tai_ns < w.config.leap_tai_ns + 60 * S) {
+	while (w.tai_ns < w.config.leaps.leap_tai_ns + 60 * S) {
 		run(&w, 1);
 	}
 	assert_int_equal(view(&w).label.leap, 1);
@@ -66,7 +66,7 @@ static void a_table_holds_to_the_end_of_its_last_second(void **state)
 	struct world w;
 
 	setup(&w);
-	w.config.leap_expires_utc_s = START_UTC_S + 5;
+	w.config.leaps.expires_utc_s = START_UTC_S + 5;
 	set_up_again(&w);
 	run(&w, 59);
 	assert_false(view(&w).leap_table_expired);
@@ -259,7 +259,7 @@ static void a_word_of_a_leap_second_labels_it_right(void **state)
 	w.gpsd = false;
 	set_up_again(&w);
 	run(&w, 100);
-	assert_int_equal(w.tai_ns, w.config.leap_tai_ns);
+	assert_int_equal(w.tai_ns, w.config.leaps.leap_tai_ns);
 	assert_int_equal(view(&w).label.source, LABEL_NONE);
 	w.floors = true;
 	run(&w, 2);

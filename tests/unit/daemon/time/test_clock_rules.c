@@ -125,7 +125,7 @@ static void another_table_moves_every_source_by_its_second(void **state)
 		run(&w, 600);
 		assert_int_equal(view(&w).label.source, sources[i]);
 		w.expect_wrong = true;
-		clock_leap(w.clock, 38, INT64_MAX, 0);
+		clock_leap(w.clock, &(struct leap_table){38, INT64_MAX, 0});
 		clock_tick(w.clock, w.mono_ns);
 		assert_int_equal(view(&w).label.time_epoch, 2);
 		assert_int_equal(view(&w).relabels, 1);
@@ -143,7 +143,7 @@ static void a_table_announces_at_once_and_labels_nothing(void **state)
 	setup(&w);
 	w.gpsd = false;
 	run(&w, 20);
-	clock_leap(w.clock, 38, (MIDNIGHT + 38) * S, 0);
+	clock_leap(w.clock, &(struct leap_table){38, (MIDNIGHT + 38) * S, 0});
 	assert_int_equal(view(&w).label.leap_tai_ns, (MIDNIGHT + 38) * S);
 	assert_int_equal(view(&w).label.leap, 1);
 	assert_int_equal(view(&w).label.tai_utc_s, 38);
@@ -785,16 +785,15 @@ static void a_track_of_one_line_knows_no_second(void **state)
 
 /* ------------------------------------------------------------------ the table's file */
 
-static int read_table(const char *text, int32_t *ret_tai_utc_s, int64_t *ret_expires)
+static int read_table(const char *text, struct leap_table *ret_table)
 {
 	char path[] = "/tmp/test_clock_rules.XXXXXX";
 	int fd = mkstemp(path), r;
-	int64_t leap;
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
-	r = leap_table_read(path, START_UTC_S, ret_tai_utc_s, &leap, ret_expires);
+	r = leap_table_read(path, START_UTC_S, ret_table);
 	unlink(path);
 	return r;
 }
@@ -814,13 +813,12 @@ static void tables_are_read_up_to_their_limits(void **state)
 		{"2208988800 1001\n", -EBADMSG, 0},
 		{"2208988800 10\n2208988800 11\n", -EBADMSG, 0}, /* one second, two offsets */
 	};
-	int32_t tai_utc_s = 0;
-	int64_t expires;
+	struct leap_table table = {0};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(read_table(cases[i].text, &tai_utc_s, &expires), cases[i].result);
+		assert_int_equal(read_table(cases[i].text, &table), cases[i].result);
 		if (cases[i].result == 0) {
-			assert_int_equal(tai_utc_s, cases[i].tai_utc_s);
+			assert_int_equal(table.tai_utc_s, cases[i].tai_utc_s);
 		}
 	}
 }
@@ -830,29 +828,27 @@ static void tables_are_read_up_to_their_limits(void **state)
 static void overlong_lines_are_comments_or_wrong(void **state)
 {
 	char text[1200];
-	int32_t tai_utc_s;
-	int64_t expires;
+	struct leap_table table;
 
 	memset(text, ' ', 1000);
 	text[0] = '#';
 	strcpy(text + 600, "3692217600 36\n3692217600 37\n");
-	assert_int_equal(read_table(text, &tai_utc_s, &expires), 0);
-	assert_int_equal(tai_utc_s, 37);
+	assert_int_equal(read_table(text, &table), 0);
+	assert_int_equal(table.tai_utc_s, 37);
 	text[0] = ' ';
-	assert_int_equal(read_table(text, &tai_utc_s, &expires), -EBADMSG);
+	assert_int_equal(read_table(text, &table), -EBADMSG);
 }
 
 static void a_table_read_again_and_again_leaves_no_file_open(void **state)
 {
 	struct rlimit was, few = {.rlim_cur = 32};
-	int32_t tai_utc_s;
-	int64_t expires;
+	struct leap_table table;
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	few.rlim_max = was.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	for (unsigned i = 0; i < 40; i++) {
-		assert_int_equal(read_table("3692217600 37\n", &tai_utc_s, &expires), 0);
+		assert_int_equal(read_table("3692217600 37\n", &table), 0);
 	}
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
 }

@@ -60,8 +60,8 @@ static void leap_at_start_and_announced(void **state)
 
 	setup_at(&w, midnight - 100, 0);
 	run_until(&w, CLOCK_LOCKED, 60);
-	w.config.leap_tai_ns = (midnight + 37) * S;
-	clock_leap(w.clock, 37, w.config.leap_tai_ns, midnight + 86400);
+	w.config.leaps.leap_tai_ns = (midnight + 37) * S;
+	clock_leap(w.clock, &(struct leap_table){37, w.config.leaps.leap_tai_ns, midnight + 86400});
 	run(&w, 2000);
 	assert_int_equal(view(&w).label.time_epoch, 1);
 	assert_int_equal(view(&w).label.tai_utc_s, 38);
@@ -72,7 +72,7 @@ static void leap_at_start_and_announced(void **state)
 	setup(&w);
 	run_until(&w, CLOCK_LOCKED, 60);
 	w.expect_wrong = true;
-	clock_leap(w.clock, 38, INT64_MAX, 0);
+	clock_leap(w.clock, &(struct leap_table){38, INT64_MAX, 0});
 	assert_int_equal(view(&w).label.time_epoch, 2);
 	assert_int_equal(tai_by_label(&w), w.tai_ns + S);
 	teardown(&w);
@@ -267,7 +267,7 @@ static void system_without_pps(void **state)
 /* The board's time of day `frames` into the second at `tai_ns`, which begins at count_now(). */
 static void own_time(struct world *w, int64_t tai_ns, unsigned frames)
 {
-	const time_t utc_s = (time_t)(tai_ns / S - w->config.tai_utc_s);
+	const time_t utc_s = (time_t)(tai_ns / S - w->config.leaps.tai_utc_s);
 	struct tm tm;
 	struct tdm_time time = {.quality = TDM_TIME_LOCKED};
 
@@ -348,35 +348,32 @@ static void leap_table(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int32_t tai_utc_s = -1;
-		int64_t leap = -1, expires = -1;
+		struct leap_table table = {-1, -1, -1};
 		FILE *f = fopen(path, "w");
 
 		assert_non_null(f);
 		fputs(cases[i].text, f);
 		fclose(f);
-		assert_int_equal(leap_table_read(path, cases[i].utc_s, &tai_utc_s, &leap, &expires),
-				 cases[i].result);
-		assert_int_equal(tai_utc_s, cases[i].result ? -1 : cases[i].tai_utc_s);
-		assert_int_equal(leap, cases[i].result ? -1 : cases[i].leap_tai_ns);
-		assert_int_equal(expires, cases[i].result ? -1 : cases[i].expires_utc_s);
+		assert_int_equal(leap_table_read(path, cases[i].utc_s, &table), cases[i].result);
+		assert_int_equal(table.tai_utc_s, cases[i].result ? -1 : cases[i].tai_utc_s);
+		assert_int_equal(table.leap_tai_ns, cases[i].result ? -1 : cases[i].leap_tai_ns);
+		assert_int_equal(table.expires_utc_s,
+				 cases[i].result ? -1 : cases[i].expires_utc_s);
 	}
 	unlink(path);
-	assert_int_equal(leap_table_read(path, 0, NULL, NULL, NULL), -ENOENT);
+	assert_int_equal(leap_table_read(path, 0, NULL), -ENOENT);
 }
 
 static void leap_table_of_tzdata(void **state)
 {
-	int32_t tai_utc_s;
-	int64_t leap, expires;
-	int r = leap_table_read("/usr/share/zoneinfo/leap-seconds.list", START_UTC_S, &tai_utc_s,
-				&leap, &expires);
+	struct leap_table table;
+	int r = leap_table_read("/usr/share/zoneinfo/leap-seconds.list", START_UTC_S, &table);
 
 	if (r == -ENOENT) {
 		skip();
 	}
 	assert_int_equal(r, 0);
-	assert_int_equal(tai_utc_s, 37);
+	assert_int_equal(table.tai_utc_s, 37);
 }
 
 int main(void)
