@@ -47,7 +47,7 @@ static const char *why_unknown(const struct judge *j, const struct debounce_reas
 	if (floor_still_mute(j, e)) {
 		return "it cannot be asked";
 	}
-	if (k && k->board && !j->v->board_present) {
+	if (k && k->board && !j->v->board.present) {
 		return "the board is gone";
 	}
 	if (strncmp(e->code, "phase-", 6) == 0 && j->v->link[e->of.link].other_floor) {
@@ -169,7 +169,7 @@ static void collect(struct judge *j)
 {
 	reasons_board(j);
 	reasons_machine(j);
-	for (unsigned link = 0; j->v->board_present && link < NANET3_LINKS; link++) {
+	for (unsigned link = 0; j->v->board.present && link < NANET3_LINKS; link++) {
 		if (j->v->link[link].enabled) {
 			reasons_link(j, link);
 		}

@@ -21,7 +21,8 @@ bool judge_fresh_start(const struct judge *j)
 
 bool judge_just_late(const struct judge *j)
 {
-	uint64_t at = j->v->late_at_ns > j->v->held_at_ns ? j->v->late_at_ns : j->v->held_at_ns;
+	uint64_t at =
+		j->v->late.at_ns > j->v->late.held_at_ns ? j->v->late.at_ns : j->v->late.held_at_ns;
 
 	return at && j->v->now_ns - at < 3 * LINK_SILENT_NS;
 }

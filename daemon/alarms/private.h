@@ -26,7 +26,7 @@ struct judge {
 	size_t count, room;
 	unsigned red;
 
-	uint64_t back_reported_ns; /* the board_back_ns that was reported */
+	uint64_t back_reported_ns; /* the board.back_ns that was reported */
 	uint64_t stalled_at_ns;	   /* when the board's DMA was last seen stalled; 0: never */
 	struct loss_episodes lost[NANET3_LINKS],
 		dropped[GROUPS_MAX];		      /* by enum tdm_loss, enum outcome */

@@ -121,7 +121,8 @@ void floors_look(struct judge *j)
 	_Static_assert(OVERFLOW_MODULES == PARAM_OM_COUNT, "a counter for each module");
 	for (unsigned n = 0; n < NANET3_LINKS * PARAM_OM_COUNT; n++) {
 		unsigned link = n / PARAM_OM_COUNT, module = n % PARAM_OM_COUNT;
-		const struct param *p = j->v->link[link].module[module].lost;
+		const struct judge_link *l = &j->v->link[link];
+		const struct param *p = l->enabled ? l->module[module].lost : NULL;
 
 		if (p && p->has_value) {
 			overflow_read(&j->overflow[link], module, (uint64_t)p->value, p->mono_ns);

@@ -69,8 +69,8 @@ static bool board_restarted_count(const struct judge *j)
 {
 	uint64_t at = all_lost(j, TDM_LOSS_TIME);
 
-	return j->v->counts_restarted_ns && at >= j->v->counts_restarted_ns &&
-	       at - j->v->counts_restarted_ns < FIRST_PPS_NS;
+	return j->v->board.restarted_ns && at >= j->v->board.restarted_ns &&
+	       at - j->v->board.restarted_ns < FIRST_PPS_NS;
 }
 
 /* Behind what a link lost by itself. */

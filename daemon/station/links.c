@@ -60,17 +60,17 @@ static void follow_board(struct station *s)
 {
 	const struct nanet3_info *info;
 
-	if (watch_generation(s->watch) == s->board.generation) {
+	if (watch_generation(s->watch) == s->board_generation) {
 		return;
 	}
 	info = watch_info(s->watch);
 	capture_grant(s->capture, info ? info->handle : 0);
-	station_unfollow(&s->board.event);
-	if (watch_fd(s->watch) >= 0 && station_follow(s, &s->board.event, watch_fd(s->watch),
+	station_unfollow(&s->board_event);
+	if (watch_fd(s->watch) >= 0 && station_follow(s, &s->board_event, watch_fd(s->watch),
 						      EV_READ, 0, on_board_readable) < 0) {
 		return; /* no memory: the next tick tries again */
 	}
-	s->board.generation = watch_generation(s->watch);
+	s->board_generation = watch_generation(s->watch);
 }
 
 int links_start(struct station *s)
@@ -92,7 +92,7 @@ int links_start(struct station *s)
 
 void links_stop(struct station *s)
 {
-	station_unfollow(&s->board.event);
+	station_unfollow(&s->board_event);
 	watch_destroy(s->watch);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		phase_destroy(s->link[link].phase);
@@ -251,7 +251,7 @@ static void note_lateness(struct station *s, uint64_t now)
 	struct late_tick tick = {now, now_thread_cpu_ns(), watch_waited_ns(s->watch)};
 	uint64_t ns = 0;
 
-	switch (late_judge(&s->late.tick, &tick, &ns)) {
+	switch (late_judge(&s->tick, &tick, &ns)) {
 	case LATE_NOT:
 		break;
 	case LATE_MACHINE:
@@ -272,7 +272,7 @@ static void note_lateness(struct station *s, uint64_t now)
 		log_notice("fcm-server", "the main thread was busy for %.1f s", (double)ns / 1e9);
 		break;
 	}
-	s->late.tick = tick;
+	s->tick = tick;
 }
 
 void links_tick(struct station *s)
@@ -283,6 +283,7 @@ void links_tick(struct station *s)
 	note_lateness(s, now);
 	r = watch_poll(s->watch, now);
 	say_board(s, r == 0);
+	s->board.stalled = watch_board(s->watch)->status & NANET3_STATUS_STALLED;
 	follow_board(s);
 	capture_get_status(s->capture, &s->capture_status);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
