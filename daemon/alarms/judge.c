@@ -65,7 +65,7 @@ static void list_unknown(struct judge *j, const struct debounce_reason *e, const
 	char text[sizeof(a->text) + 80];
 
 	if (a && a->state == ALARM_RAISED) {
-		snprintf(text, sizeof(text), "%s (not known for %.0f s: %s)", a->text,
+		snprintf(text, sizeof(text), "%s (unknown for %.0f s: %s)", a->text,
 			 judge_seconds_since(j, e->seen_ns), why);
 		o.text = text;
 		o.action = a->action;
@@ -86,7 +86,7 @@ static void report_cleared(struct judge *j, const struct debounce_reason *e)
 	if (strcmp(e->code, "hits-lost") == 0) {
 		floor_hits_cleared(j, (unsigned)e->of.link, text, sizeof(text));
 	}
-	judge_put_event(j, "info", e->code, object_thing(e->object), text, "");
+	judge_put_event(j, "info", e->code, object_thing(e->object), text, "", NULL);
 }
 
 static void clear_reasons(struct judge *j)
@@ -141,12 +141,7 @@ static void list_latched(struct judge *j)
 /* 0: red, 1: a warning, 2: paused. */
 static int rank(const struct judge_reason *r)
 {
-	const struct alarm *a = r->alarm;
-
-	if (a && a->paused_until_ns && (!r->red || a->paused_level == LEVEL_ALARM)) {
-		return 2;
-	}
-	return r->red ? 0 : 1;
+	return r->alarm && alarm_is_paused(r->alarm) ? 2 : !r->red;
 }
 
 /* Equal ones in the order of observation. */

@@ -41,7 +41,7 @@ bool judge_is_feed(const struct judge *j, unsigned group)
 
 /* --- events --- */
 
-void judge_log_event(struct judge *j, const char *severity, const char *code,
+void judge_put_event(struct judge *j, const char *severity, const char *code,
 		     struct alarm_object object, const char *text, const char *action,
 		     const char *log)
 {
@@ -55,12 +55,6 @@ void judge_log_event(struct judge *j, const char *severity, const char *code,
 				    .link = object.link};
 
 	j->ops.event(j->ops.context, &event);
-}
-
-void judge_put_event(struct judge *j, const char *severity, const char *code,
-		     struct alarm_object object, const char *text, const char *action)
-{
-	judge_log_event(j, severity, code, object, text, action, NULL);
 }
 
 /* --- reasons --- */
@@ -148,7 +142,7 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 	report = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_report(e);
 	if (report && !(kind && kind->quiet)) {
 		judge_put_event(j, o->red ? "alarm" : "warning", o->code, o->object, o->text,
-				o->action);
+				o->action, NULL);
 	}
 	/* A full ring is not caused by its link, and a black box would take too long. */
 	if (report && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {

@@ -9,7 +9,7 @@
 #define LATE_SHOWN_NS 60000000000ull
 #define DISK_LOW      0.05
 
-/* It counts anew since it was away: the rings, and what the floors sent meanwhile, are in no account. */
+/* Its counts restarted while it was away: the rings, and what the floors sent meanwhile, are in no account. */
 static void back_reason(struct judge *j)
 {
 	static const char action[] =
@@ -22,12 +22,14 @@ static void back_reason(struct judge *j)
 		return;
 	}
 	snprintf(text, sizeof(text),
-		 "the board was gone and counts anew: about %.1f s of all links are not accounted "
+		 "the board was gone and its counts restarted: about %.1f s of all links are not "
+		 "accounted "
 		 "for",
 		 (double)(v->board.back_ns - v->board.gone_ns) / 1e9);
 	if (j->back_reported_ns != v->board.back_ns) {
 		j->back_reported_ns = v->board.back_ns;
-		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action);
+		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action,
+				NULL);
 	}
 	reasons_add_at(j, "board-back", object_thing("board"), v->board.back_ns, 0, action, "%s",
 		       text);

@@ -94,7 +94,7 @@ static void trip_reason(struct trips *t, unsigned link)
 	}
 	o.object.modules = (uint8_t)o.parts;
 	if (t->link[link].unknown) {
-		snprintf(asked, sizeof(asked), " (not known of %s for %.0f s)",
+		snprintf(asked, sizeof(asked), " (state of %s unknown for %.0f s)",
 			 text_bits(unknown, sizeof(unknown), "om", t->link[link].unknown),
 			 t->link[link].unknown_s);
 	}

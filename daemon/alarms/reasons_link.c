@@ -31,7 +31,7 @@ static void boot_reason(struct judge *j, unsigned link)
 		&(struct observation){.code = "fcm-booted",
 				      .object = object_floor(f->tower, f->floor, link),
 				      .advice = "compare what is set: fcmctl get 'floorN.om*.hv', "
-						"and set anew what is gone",
+						"and set again what is gone",
 				      .since_ns = f->booted_ns,
 				      .past = judge_seconds_since(j, f->booted_ns) > BOOT_CAUSES_S},
 		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "

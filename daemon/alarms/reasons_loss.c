@@ -64,7 +64,7 @@ static bool board_did_it(const struct judge *j)
 	return all_lost(j, TDM_LOSS_BOARD_FIFO) > 0;
 }
 
-/* The first PPS of a board that counts anew moves its count, and with it every floor's numbers. */
+/* The first PPS of a board whose counts restarted moves its count, and with it every floor's numbers. */
 static bool board_restarted_count(const struct judge *j)
 {
 	uint64_t at = all_lost(j, TDM_LOSS_TIME);
@@ -83,11 +83,11 @@ static void add_common(uint64_t lost, enum tdm_loss name, const char *cause, cha
 	}
 }
 
-/* What the board did on all links stands apart: what a link lost besides has other causes. */
+/* What the board did on all links is listed apart: what a link lost besides has other causes. */
 static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], char *text,
 			size_t size)
 {
-	uint64_t own[TDM_LOSSES], stood_still = 0, counts_anew = 0;
+	uint64_t own[TDM_LOSSES], stood_still = 0, restarted = 0;
 
 	memcpy(own, lost, sizeof(own));
 	own[TDM_GOOD] = 0;
@@ -96,13 +96,14 @@ static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], 
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
 	if (board_restarted_count(j)) {
-		counts_anew = own[TDM_LOSS_TIME];
+		restarted = own[TDM_LOSS_TIME];
 		own[TDM_LOSS_TIME] = 0;
 	}
 	list_names(OF_LINK, own, text, size);
 	add_common(stood_still, TDM_LOSS_BOARD_FIFO, ", so the board did it (its DMA stood still)",
 		   text, size);
-	add_common(counts_anew, TDM_LOSS_TIME, ": the board is back and counts anew", text, size);
+	add_common(restarted, TDM_LOSS_TIME, ": the board is back and its counts restarted", text,
+		   size);
 }
 
 static unsigned largest(const uint64_t by_name[TDM_LOSSES])
@@ -173,7 +174,7 @@ static void last_text(const struct judge *j, const struct loss_episodes *b, char
 	}
 }
 
-/* What it loses now is its beginning, until a good frame has come; of one that has none this is told again. */
+/* What it loses now is its beginning, until a good frame has come; a link without one is reported later. */
 static bool just_restarted(const struct judge *j, unsigned link)
 {
 	uint64_t at = j->v->link[link].restarted_ns;
@@ -252,7 +253,7 @@ static const char *streams_words(const struct judge *j, unsigned group, char *te
 	return text;
 }
 
-/* What the feed withholds for want of a label is told by the clock's own reason; each start brings some. */
+/* What the feed withholds for want of a label is reported by the clock's own reason; each start brings some. */
 static bool consumers_own(unsigned outcome)
 {
 	return outcome != OUTCOME_DROP_NO_TIME;
@@ -316,7 +317,7 @@ static void put_news(struct judge *j, const struct loss_news *t, const char *cod
 			t->news == LOSS_EPISODES_ENDED ? "info"
 			: t->grave		       ? "alarm"
 						       : "warning",
-			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action);
+			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action, NULL);
 }
 
 static void say_link(struct judge *j, unsigned link, const struct loss_news *t)
