@@ -38,7 +38,7 @@ struct ops {
 	struct judge *judge;
 	struct recorder *recorder;
 	struct publisher *publisher;
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	struct control *control;
 	struct network *network; /* NULL: not configured */
 
@@ -54,7 +54,7 @@ struct ops {
 int ops_start(struct ops *ops);				   /* before anything is served */
 extern const struct station_ops ops_handlers;		   /* with `ops` as their context */
 extern const struct control_op *const station_op_tables[]; /* ends with NULL */
-/* A request that its peer's role does not allow, into the journal: control_refused_fn of the desk. */
+/* A request that its peer's role does not allow, into the journal: the control_refused_fn of the dispatch. */
 bool station_refused(void *context, struct control_request *rq, const char *op, json_t *args,
 		     const struct sc_error *error);
 void ops_tick(struct ops *ops);	    /* 10 times a second */

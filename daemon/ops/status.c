@@ -375,8 +375,8 @@ static json_t *network_status_json(struct ops *ops)
 	control_get_stats(ops->control, &v);
 	return json_pack("{s:I,s:I,s:I,s:I,s:b,s:I,s:o}", COUNT(&v, clients),
 			 COUNT(&v, bad_messages), COUNT(&v, crowded), COUNT(&v, strangers), "roles",
-			 *ops->has_roles, "refused_role", (json_int_t)dispatch_refused(ops->desk),
-			 "network", network_json(ops));
+			 *ops->has_roles, "refused_role",
+			 (json_int_t)dispatch_refused(ops->dispatch), "network", network_json(ops));
 }
 
 /* *ret_settling: commands with unknown outcome. */

@@ -82,11 +82,13 @@ int links_start(struct station *s)
 		r = open_phase(s, link);
 	}
 	r = r ? r : watch_create(s->config.board.device, station_links(s), &events, &s->watch);
-	if (r < 0) {
-		return r;
+	if (r == 0) {
+		r = watch_poll(s->watch, now_mono_ns());
+		follow_board(s);
 	}
-	r = watch_poll(s->watch, now_mono_ns());
-	follow_board(s);
+	if (r < 0) {
+		log_error("board", "%s: %s", s->config.board.device, strerror(-r));
+	}
 	return r;
 }
 

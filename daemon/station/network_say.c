@@ -13,6 +13,7 @@
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
 #include "daemon/core/text.h"
+#include "daemon/station/base.h"
 #include "daemon/station/reports.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -46,11 +47,11 @@ int network_start(struct station *s)
 	if (!*c.endpoint) {
 		return 0;
 	}
-	r = network_open(s->base, &c, &s->access_list, s->desk, &s->network, &error);
+	r = network_open(s->base, &c, &s->access_list, s->dispatch, &s->network, &error);
 	if (r < 0) {
 		log_error("network", "%s. %s: [network] in %s", error.message, error.hint,
 			  s->config_path);
-		return r;
+		return station_blame_config(s, r);
 	}
 	log_event(LOG_INFO, "network", LOG_NO_LINK, LOG_ID_CONFIG,
 		  "control at %s, CURVE, allow list %s", c.endpoint, s->config.network.allow_list);
@@ -90,7 +91,8 @@ static void tell_refused(struct station *s, struct told_count *told, const char 
 
 static void tell_requests(struct station *s)
 {
-	uint64_t more = told_news(&s->access.requests, dispatch_refused(s->desk), now_mono_ns());
+	uint64_t more =
+		told_news(&s->access.requests, dispatch_refused(s->dispatch), now_mono_ns());
 	char text[480];
 
 	if (more == 0) {

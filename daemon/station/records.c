@@ -33,17 +33,11 @@ static const char failed_action[] = "free space or repair the disk, then fcmctl 
 /* Others read the files, too, from wherever they are. */
 static void make_absolute(char *path, size_t size)
 {
-	char here[PATH_MAX];
-	size_t length = strlen(path), more;
+	char here[PATH_MAX], whole[PATH_MAX + CONFIG_STRING + 16];
 
-	if (*path == '/' || !getcwd(here, sizeof(here))) {
-		return;
-	}
-	more = strlen(here) + 1;
-	if (length + more < size) {
-		memmove(path + more, path, length + 1);
-		memcpy(path, here, more - 1);
-		path[more - 1] = '/';
+	if (*path != '/' && getcwd(here, sizeof(here)) &&
+	    (size_t)snprintf(whole, sizeof(whole), "%s/%s", here, path) < size) {
+		memcpy(path, whole, strlen(whole) + 1);
 	}
 }
 

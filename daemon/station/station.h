@@ -124,7 +124,7 @@ struct station {
 	bool journal_away;	     /* it cannot be opened, and this has been logged */
 
 	/* control */
-	struct dispatch *desk;
+	struct dispatch *dispatch;
 	struct control *control;
 	struct network *network;	  /* NULL: not configured */
 	struct access_list access_list;	  /* empty where no door asks for keys */

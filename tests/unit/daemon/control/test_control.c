@@ -33,7 +33,7 @@
 static char directory[] = "/tmp/test_control.XXXXXX";
 static char path[64], lock[72];
 static struct event_base *base;
-static struct dispatch *desk;
+static struct dispatch *dispatch;
 static struct control_groups groups; /* no roles */
 
 static void answer(struct control_request *rq, json_t *args, void *context)
@@ -121,13 +121,13 @@ static int begin(void **state)
 	snprintf(path, sizeof(path), "%s/control.sock", directory);
 	snprintf(lock, sizeof(lock), "%s.lock", path);
 	base = event_base_new();
-	desk = dispatch_create(tables, NULL, NULL);
-	return base && desk ? 0 : -1;
+	dispatch = dispatch_create(tables, NULL, NULL);
+	return base && dispatch ? 0 : -1;
 }
 
 static int end(void **state)
 {
-	dispatch_destroy(desk);
+	dispatch_destroy(dispatch);
 	event_base_free(base);
 	unlink(path);
 	unlink(lock);
@@ -136,7 +136,7 @@ static int end(void **state)
 
 static int open_at(const char *where, struct control **ret_control)
 {
-	return control_open(base, where, &groups, desk, ret_control);
+	return control_open(base, where, &groups, dispatch, ret_control);
 }
 
 /* A connected client's descriptor, or negative errno. */

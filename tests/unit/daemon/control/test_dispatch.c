@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The desk: which requests reach an operation, whose role is enough, and what becomes of a request whose
+ * The dispatch: which requests reach an operation, whose role is enough, and what becomes of a request whose
  * client has gone. The transport is a list of answers.
  */
 #include <setjmp.h>
@@ -18,7 +18,7 @@
 static json_t *said;
 static unsigned answered, ran, refused;
 static struct control_request *kept;
-static struct dispatch *desk;
+static struct dispatch *dispatch;
 static struct control_client client;
 
 static void say(struct control_client *cl, json_t *message)
@@ -118,8 +118,8 @@ static int begin(void **state)
 {
 	said = NULL;
 	answered = ran = refused = 0;
-	desk = dispatch_create(tables, &ran, on_refused);
-	control_client_init(&client, desk, &transport);
+	dispatch = dispatch_create(tables, &ran, on_refused);
+	control_client_init(&client, dispatch, &transport);
 	client.peer =
 		(struct control_peer){.uid = -1, .pid = -1, .who = "daq", .origin = "curve:daq"};
 	return 0;
@@ -128,7 +128,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	control_client_fini(&client);
-	dispatch_destroy(desk);
+	dispatch_destroy(dispatch);
 	json_decref(said);
 	return 0;
 }
@@ -197,9 +197,9 @@ static void test_urgent_only(void **state)
 /* A user of this machine is told of groups, not of keys. */
 static void test_user(void **state)
 {
-	dispatch_destroy(desk);
-	desk = dispatch_create(tables, &ran, NULL);
-	client.dispatch = desk;
+	dispatch_destroy(dispatch);
+	dispatch = dispatch_create(tables, &ran, NULL);
+	client.dispatch = dispatch;
 	client.peer = (struct control_peer){
 		.uid = 1000, .pid = 1, .who = "anna", .origin = "local", .role = ACCESS_READER};
 	take("{\"v\":1,\"id\":1,\"op\":\"set\"}");
@@ -235,7 +235,7 @@ static void test_roles(void **state)
 	take(danger);
 	assert_int_equal(ran, 3);
 	assert_int_equal(refused, 2);
-	assert_int_equal(dispatch_refused(desk), 2);
+	assert_int_equal(dispatch_refused(dispatch), 2);
 	assert_int_equal(answered, 5);
 	assert_int_equal(client.open, 0);
 }
@@ -256,7 +256,7 @@ static void test_envelope(void **state)
 		assert_string_equal(error_text("code"), "usage");
 	}
 	assert_int_equal(ran, 0);
-	assert_int_equal(dispatch_refused(desk), 0);
+	assert_int_equal(dispatch_refused(dispatch), 0);
 	dispatch_refuse(&client, NULL, "refused", "later", DETAIL_RATE, "too many");
 	assert_string_equal(error_text("detail"), "rate");
 	assert_true(json_is_null(json_object_get(said, "id")));
@@ -504,7 +504,7 @@ static void test_gone(void **state)
 	control_progress(kept, json_object());
 	control_answer(kept, NULL); /* into the void */
 	assert_int_equal(answered, 0);
-	take("{\"v\":1,\"id\":2,\"op\":\"keep\"}"); /* the desk's end frees it */
+	take("{\"v\":1,\"id\":2,\"op\":\"keep\"}"); /* the dispatch's end frees it */
 }
 
 static void test_words(void **state)

@@ -34,7 +34,7 @@ static char path[64], endpoint[64], server_key[ACCESS_KEY_TEXT];
 static struct pair reader, operator, stranger;
 static struct access_list list;
 static struct event_base *base;
-static struct dispatch *desk;
+static struct dispatch *dispatch;
 static struct network *network;
 static void *context, *clients[8];
 static unsigned clients_count;
@@ -130,9 +130,9 @@ static int begin(void **state)
 	allow("look", ACCESS_READER, &reader);
 	allow("do", ACCESS_OPERATOR, &operator);
 	base = event_base_new();
-	desk = dispatch_create(tables, NULL, NULL);
+	dispatch = dispatch_create(tables, NULL, NULL);
 	context = zmq_ctx_new();
-	assert_int_equal(network_open(base, &c, &list, desk, &network, &error), 0);
+	assert_int_equal(network_open(base, &c, &list, dispatch, &network, &error), 0);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static int end(void **state)
 		zmq_close(clients[--clients_count]);
 	}
 	network_close(network);
-	dispatch_destroy(desk);
+	dispatch_destroy(dispatch);
 	event_base_free(base);
 	zmq_ctx_term(context);
 	unlink(path);
@@ -229,7 +229,7 @@ static void test_roles(void **state)
 	expect(b, "set", "");
 	zmq_send(c, "{}", 2, ZMQ_DONTWAIT); /* it may have been refused by now, for good */
 	WAIT(status().refused_key == 1);
-	assert_int_equal(dispatch_refused(desk), 1);
+	assert_int_equal(dispatch_refused(dispatch), 1);
 	assert_int_equal(status().clients, 2);
 	assert_int_equal(strncmp(status().door.last.key, stranger.public, 8), 0);
 	assert_string_equal(status().door.last.address, "127.0.0.1");
@@ -283,7 +283,7 @@ static void test_gone(void **state)
 	a = client(&reader);
 	ask(a, "keep");
 	WAIT(kept != NULL);
-	zmq_close(clients[--clients_count]); /* the desk's end frees it */
+	zmq_close(clients[--clients_count]); /* the dispatch's end frees it */
 }
 
 static void test_rate(void **state)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Questions to the database: which are asked, which are refused at once, and that each request has one answer. The
- * desk is the real one. The thread, the database, the disk, the store and the clock are this file's: the thread runs
+ * dispatch is the real one. The thread, the database, the disk, the store and the clock are this file's: the thread runs
  * when the test says so.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 #define NAME	      "tower1.floor3.om2.hv"
 
 static struct station station;
-static struct dispatch *desk;
+static struct dispatch *dispatch;
 static struct control_client client;
 static uint64_t now_ns;
 static struct store_status store;
@@ -269,8 +269,8 @@ static int begin(void **state)
 	answers = 0;
 	station.base = (struct event_base *)&station;
 	strcpy(station.config.store.database, "/srv/station.db");
-	desk = dispatch_create(tables, &station, NULL);
-	control_client_init(&client, desk, &transport);
+	dispatch = dispatch_create(tables, &station, NULL);
+	control_client_init(&client, dispatch, &transport);
 	assert_int_equal(questions_start(&station), 0);
 	assert_non_null(station.questions);
 	return 0;
@@ -282,7 +282,7 @@ static int end(void **state)
 	questions_stop(&station);
 	questions_stop(&station); /* a second time is fine */
 	control_client_fini(&client);
-	dispatch_destroy(desk);
+	dispatch_destroy(dispatch);
 	json_decref(database.answer);
 	json_decref(said);
 	said = NULL;
@@ -580,7 +580,7 @@ static void test_a_client_that_is_gone(void **state)
 {
 	client_asks("{}");
 	control_client_fini(&client);
-	control_client_init(&client, desk, &transport);
+	control_client_init(&client, dispatch, &transport);
 	thread_works();
 	assert_int_equal(answers, 0);
 	assert_int_equal(database.answer->refcount, 1);
