@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/alarms/judge.h"
+#include "daemon/core/text.h"
 
 /* It is set to that value and reads so, and no open command changes it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)
@@ -61,17 +62,6 @@ static void set_words(const struct param *p, double wanted, bool unchanged, uint
 	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);
 }
 
-/* The command is sent anyway: its outcome is unknown until the floor answers. */
-static void say_mute(double mute_s, char *text, size_t size)
-{
-	size_t used = strlen(text);
-
-	if (!isnan(mute_s) && used < size) {
-		snprintf(text + used, size - used, "; the floor has not answered for %.0f s",
-			 mute_s);
-	}
-}
-
 static json_t *repeat_json(const struct param *p, uint64_t id)
 {
 	char text[96];
@@ -100,7 +90,9 @@ static json_t *would_json(struct ops *ops, const struct engine_request *q, const
 	} else {
 		set_words(p, wanted, unchanged, behind, quality, text, sizeof(text));
 	}
-	say_mute(mute_s, text, sizeof(text));
+	if (!isnan(mute_s)) { /* sent anyway: the outcome is unknown until the floor answers */
+		text_add(text, sizeof(text), "; the floor has not answered for %.0f s", mute_s);
+	}
 	return json_pack(
 		"{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:s?,s:s,s:s,s:s,s:o,s:"
 		"o}",
@@ -151,7 +143,7 @@ static int check_trip(struct params *params, const struct engine_request *q, con
 		return 0;
 	}
 	see->next_poll_ns = now_mono_ns();
-	/* "tower1.floor3.om2.trip": what stands in the middle. */
+	/* "tower1.floor3.om2.trip": the part in the middle. */
 	snprintf(which, sizeof(which), "%.*s", (int)(strrchr(see->name, '.') - see->name),
 		 see->name);
 	advice_name_objects(strchr(which, '.') + 1, see->kind->on_alarm, hint, sizeof(hint));
