@@ -240,10 +240,5 @@ void judge_account(struct judge *j, unsigned link, const uint64_t cells[TDM_LOSS
 
 	memcpy(counts, cells, TDM_LOSSES * sizeof(*cells));
 	counts[TDM_GOOD] = 0;
-	if (restarted) {
-		loss_episodes_skip(&j->lost[link], counts);
-	} else {
-		loss_episodes_init(&j->lost[link], counts);
-	}
-	loss_episodes_from(&j->lost[link], dma_epoch, count);
+	loss_episodes_start(&j->lost[link], counts, dma_epoch, count, restarted);
 }

@@ -32,8 +32,6 @@ double judge_seconds_since(const struct judge *j, uint64_t then_ns)
 	return then_ns < j->v->now_ns ? (double)(j->v->now_ns - then_ns) / 1e9 : 0;
 }
 
-/* --- words --- */
-
 bool judge_is_feed(const struct judge *j, unsigned group)
 {
 	return j->v->publisher->has_feed && group + 1 == j->v->publisher->groups;

@@ -253,11 +253,17 @@ static const char *streams_words(const struct judge *j, unsigned group, char *te
 	return text;
 }
 
-/* What the feed withholds for want of a label is reported by the clock's own reason; each start brings some. */
-static bool consumers_own(unsigned outcome)
+/* Without those that the feed withholds because there is no time yet: the clock has a reason of its own for them, and
+ * each start has some. */
+static void copy_drops(const uint64_t all[OUTCOMES], uint64_t *ret)
 {
-	return outcome != OUTCOME_DROP_NO_TIME;
+	memcpy(ret, all, OUTCOMES * sizeof(*ret));
+	memset(ret, 0, OUTCOME_DROP_NO_MEMBER * sizeof(*ret));
+	ret[OUTCOME_DROP_NO_TIME] = 0;
 }
+
+static const char drops_advice[] =
+	"fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list";
 
 /* What a group's policy dropped in the last minute, by name. */
 void reasons_drops(struct judge *j, unsigned group)
@@ -267,14 +273,11 @@ void reasons_drops(struct judge *j, unsigned group)
 				.past = true, /* as a whole */
 				.code = "consumer-dropping",
 				.object = object_group(group, j->v->publisher->group[group].name),
-				.advice = "fcmctl ledger show names floors and frames; who is "
-					  "slow: fcmctl consumer list"};
-	uint64_t dropped[OUTCOMES] = {0};
+				.advice = drops_advice};
+	uint64_t dropped[OUTCOMES];
 	char text[160], last[40], streams[32];
 
-	for (unsigned n = OUTCOME_DROP_NO_MEMBER; n < OUTCOMES; n++) {
-		dropped[n] = consumers_own(n) ? j->v->dropped[group][n] : 0;
-	}
+	copy_drops(j->v->dropped[group], dropped);
 	list_names(OF_GROUP, dropped, text, sizeof(text));
 	if (!*text) {
 		return;
@@ -363,9 +366,7 @@ static void group_news(struct judge *j, unsigned group)
 	struct loss_news t = {.grave = true};
 	char names[160], streams[32], cause[160];
 
-	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		counts[o] = consumers_own(o) ? j->v->publisher->group[group].dropped_frames[o] : 0;
-	}
+	copy_drops(j->v->publisher->group[group].dropped_frames, counts);
 	t.news = loss_episodes_step(&j->dropped[group], counts, true, j->v->now_ns, &t.report);
 	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
@@ -375,7 +376,7 @@ static void group_news(struct judge *j, unsigned group)
 		 policy_words(j, group));
 	put_news(j, &t, "consumer-dropping",
 		 object_group(group, j->v->publisher->group[group].name), names, cause,
-		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
+		 drops_advice);
 }
 
 void events_dropped(struct judge *j)
