@@ -470,29 +470,15 @@ static void reload(struct station *s)
 	sd_notify(0, "READY=1");
 }
 
-/* Look at the board before the first request, so that the first status is right. */
-static void first_look(struct station *s)
+/* Report READY, and run until the stop. What the engine has put out in a turn of the loop is carried out at its end. */
+static void serve(struct station *s)
 {
+	listener_settle(); /* this configuration has no use for the other sockets */
+	/* Look at the board before the first request, so that the first status is right. */
 	reports_drain(s);
 	links_tick(s);
 	timing_tick(s);
 	view_judge(s);
-}
-
-/* What the engine has put out in a turn of the loop is carried out at its end. */
-static void serve(struct station *s)
-{
-	detector_drain(s);
-	while (!s->stopping && event_base_loop(s->base, EVLOOP_ONCE) == 0) {
-		detector_drain(s);
-	}
-}
-
-/* Report READY, and run until the stop. */
-static void be_ready(struct station *s)
-{
-	listener_settle(); /* this configuration has no use for the other sockets */
-	first_look(s);
 	store_put_words(s->store, s->params);
 	store_put_station(s->store, "recordings", s->records.directory);
 	keys_put_place(s);
@@ -501,7 +487,10 @@ static void be_ready(struct station *s)
 		  s->config.board.device);
 	sd_notify(0, "READY=1");
 	take_signals(SIG_UNBLOCK);
-	serve(s);
+	detector_drain(s);
+	while (!s->stopping && event_base_loop(s->base, EVLOOP_ONCE) == 0) {
+		detector_drain(s);
+	}
 	take_signals(SIG_BLOCK);
 	s->served = true;
 }
@@ -534,7 +523,7 @@ static int run_loop(struct station *s)
 				   sources[n].every_ms, sources[n].run);
 	}
 	if (r == 0) {
-		be_ready(s);
+		serve(s);
 	}
 	for (size_t n = 0; n < count; n++) {
 		station_unfollow(&events[n]);

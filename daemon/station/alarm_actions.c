@@ -25,11 +25,6 @@ struct alarm_watcher {
 
 /* --- as JSON --- */
 
-static const char *severity_of(const struct alarm *alarm)
-{
-	return !alarm_stands(alarm) ? "info" : alarm->level == LEVEL_ALARM ? "red" : "warning";
-}
-
 static json_t *hand_json(const struct alarm_hand *hand)
 {
 	return json_pack("{s:s,s:s,s:s,s:o}", "who", hand->who, "origin", hand->origin, "text",
@@ -67,9 +62,10 @@ static json_t *dealt_json(const struct alarm *alarm)
 
 json_t *alarm_actions_json(const struct alarm *alarm)
 {
-	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", severity_of(alarm), "code",
-			      alarm->code, "object", alarm->object, "text", alarm->text, "action",
-			      alarm->action, "since",
+	const char *active = alarm->level == LEVEL_ALARM ? "red" : "warning";
+	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
+			      alarm_stands(alarm) ? active : "info", "code", alarm->code, "object",
+			      alarm->object, "text", alarm->text, "action", alarm->action, "since",
 			      alarm_stands(alarm) ? json_time(alarm->since_ns) : json_null());
 
 	json_object_update_new(j, dealt_json(alarm));
