@@ -25,12 +25,6 @@ static double now_set(const struct param *p)
 	return p->has_setpoint ? p->setpoint : p->has_value ? p->value : NAN;
 }
 
-/* The step of a plan. If the present value is unknown, that of raising it: the later one for what is dangerous. */
-static double step_of(const struct param *p, double wanted)
-{
-	return wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
-}
-
 static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
 		      enum param_quality quality, char *text, size_t size)
 {
@@ -83,6 +77,8 @@ static json_t *would_json(struct ops *ops, const struct engine_request *q, const
 	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(ops->engine, p, now);
 	bool unchanged = !q->action && is_so(p, wanted, behind, quality);
 	const struct param *needs = params_sibling(ops->params, p, p->kind->needs);
+	/* Of a plan. For an unknown present value that of raising: the later one for what is dangerous. */
+	double step = wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
 	char text[400];
 
 	if (q->action) {
@@ -102,11 +98,10 @@ static json_t *would_json(struct ops *ops, const struct engine_request *q, const
 		q->action ? json_null() : status_value(p, wanted), FIELD(p->kind, unit),
 		FIELD(p, link), "danger", param_danger_names[p->kind->danger], "needs_yes",
 		dangerous && !yes, "unchanged", unchanged, "behind",
-		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
-		q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
-		needs ? needs->name : NULL, FIELD(p->kind, description), "text", text, "quality",
-		param_quality_names[quality], "age_s", age_s < 0 ? json_null() : json_real(age_s),
-		"mute_s", json_number_or_null(mute_s));
+		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step", step,
+		"command", "needs", needs ? needs->name : NULL, FIELD(p->kind, description), "text",
+		text, "quality", param_quality_names[quality], "age_s",
+		age_s < 0 ? json_null() : json_real(age_s), "mute_s", json_number_or_null(mute_s));
 }
 
 /*
