@@ -100,7 +100,7 @@ void incidents_destroy(struct incidents *s)
 	free(s);
 }
 
-/* ------------------------------------------------------------------ who explains whom */
+/* ------------------------------------------------------------------ what explains what */
 
 /* Whether it has one of an object's sort that the other has, too. */
 static bool related(enum incident_relation by, const struct alarm_object *a,
@@ -257,7 +257,7 @@ static struct incident *new_incident(struct incidents *s)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ what is seen */
+/* ------------------------------------------------------------------ observations */
 
 static struct incident_part *find(struct incidents *s, const char *code, const char *object,
 				  const char *loss)
@@ -290,7 +290,7 @@ static struct incident_part *begin(struct incidents *s, const struct observation
 	return p;
 }
 
-/* Of the cause: what is said of it, and what has been done. */
+/* Of the cause: its text, and what operators have done. */
 static void say(struct incident *i, const struct observation *o)
 {
 	if (o->text) {
@@ -304,7 +304,7 @@ static void say(struct incident *i, const struct observation *o)
 		 o->acknowledged ? o->acknowledged : "");
 }
 
-/* Where it belongs, as far as it is known by now; false: no room. */
+/* The incident that it belongs to, as far as is known now. False: no room. */
 static bool open_incident(struct incidents *s, struct incident_part *p)
 {
 	const struct incident_part *by = explained_by(s, p);
@@ -316,7 +316,7 @@ static bool open_incident(struct incidents *s, struct incident_part *p)
 	return p->of != NULL;
 }
 
-/* The larger of both: what cannot be seen now costs what it has cost. */
+/* Never shrinks: what cannot be observed now keeps the cost that it had. */
 static void grow(uint64_t *sum, uint64_t *before, uint64_t now)
 {
 	if (now > *before) {
@@ -376,9 +376,9 @@ void incidents_hold(struct incidents *s, const struct observation *o, uint64_t n
 	memset(p->much.dark, 0, sizeof(p->much.dark)); /* it is over, and costs nothing more */
 }
 
-/* ------------------------------------------------------------------ whose it is */
+/* ------------------------------------------------------------------ to which incident it belongs */
 
-static bool explained_at_home(const struct incidents *s, const struct incident_part *p)
+static bool explained_in_own_incident(const struct incidents *s, const struct incident_part *p)
 {
 	const struct incident_part *q = NULL;
 
@@ -428,7 +428,7 @@ static void leave(struct incidents *s, struct incident_part *p, struct incident 
 static void take_over(struct incidents *s, const struct incident_part *p)
 {
 	for (struct incident_part *q = s->part; q < s->part + INCIDENT_PARTS_MAX; q++) {
-		if (explains(p, q) && q->of != p->of && !explained_at_home(s, q)) {
+		if (explains(p, q) && q->of != p->of && !explained_in_own_incident(s, q)) {
 			leave(s, q, p->of);
 			take_over(s, q);
 		}
@@ -442,7 +442,7 @@ static void add_cost(struct incident_cost *sum, const struct incident_cost *cost
 	sum->hits += cost->hits;
 }
 
-/* What it was before goes on in it. */
+/* Its earlier occurrences in the incident become part of it. */
 static void fold(struct incidents *s, struct incident_part *p)
 {
 	struct incident_part *q = NULL;
@@ -469,7 +469,7 @@ static void place(struct incidents *s, struct incident_part *p)
 	fold(s, p);
 }
 
-/* ------------------------------------------------------------------ a look */
+/* ------------------------------------------------------------------ a tick */
 
 static void end_unseen(struct incidents *s, uint64_t now_ns)
 {
@@ -480,7 +480,7 @@ static void end_unseen(struct incidents *s, uint64_t now_ns)
 	}
 }
 
-/* What has become of it; true: it is to be forgotten. */
+/* Its new state. True: it is to be forgotten. */
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
 	const struct incident_part *p = NULL;

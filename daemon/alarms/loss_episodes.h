@@ -50,8 +50,8 @@ struct loss_episodes_report {
 	double seconds; /* from its first to its last lost frame */
 };
 
-/* Counting starts: what `counts` holds already is no loss, and loss_episodes_span() ignores spans of this DMA epoch that are
- * before this board count. `again`: it has started before; an open episode continues until it ends. */
+/* Counting starts: what `counts` holds already is no loss, and loss_episodes_span() ignores spans of this DMA epoch
+ * that are before this board count. `again`: it has started before; an open episode continues until it ends. */
 void loss_episodes_start(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES],
 			 uint32_t epoch, uint64_t count, bool again);
 /* Frames [first, next) by board count were lost; a growing span may be given again. A span of another DMA epoch, or far

@@ -62,7 +62,7 @@ void reasons_board(struct judge *j)
 	}
 }
 
-/* The machine did not let us run: what looks like silent links or slow consumers then is none. */
+/* The machine did not run us: links then look silent and consumers slow, but are not. */
 void reasons_machine(struct judge *j)
 {
 	const struct judge_view *v = j->v;

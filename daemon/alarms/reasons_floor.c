@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reasons of the floors: what the command engine says, the modules that have tripped or whose high voltage
- * is low, silence timers that have fired, hits that were lost in the modules' FIFOs. One line a floor, which names
- * its modules.
+ * Reasons of the floors: those of the command engine, modules that have tripped or whose high voltage is low, silence
+ * timers that have fired, hits lost in the modules' FIFOs. One reason for each floor, which names its modules.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #define HV_DOWN 50.0 /* V: nothing is seen */
 #define HV_LOW	0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
 
-/* --- what the engine says --- */
+/* --- reasons of the engine --- */
 
 struct trips {
 	struct judge *j;
@@ -61,7 +60,7 @@ static void engine_reason(struct trips *t, const struct engine_reason *e)
 				.advice = e->action};
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
-		return; /* floor-identity says it; trips are said together */
+		return; /* floor-identity reports it; trips are reported together */
 	}
 	if (mute && judge_just_late(t->j)) {
 		return; /* this process did not listen */

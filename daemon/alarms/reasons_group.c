@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reasons and events of consumers: groups without a member, members that lag, come and go. */
+/* Reasons and events of consumers: groups without a member, members that lag, join and leave. */
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
@@ -12,7 +12,7 @@ static bool lags(const struct group_status *g)
 	return g->members > 0 && g->oldest_ns > LAG_NS;
 }
 
-/* Different programs that are all late at once: what they have in common is this machine. */
+/* Different programs lag at the same time: what they have in common is this machine. */
 static bool all_lag(const struct publisher_status *p)
 {
 	unsigned lagging = 0, attended = 0;
@@ -151,7 +151,7 @@ static void members_news(struct judge *j)
 	}
 }
 
-/* Somebody said HELLO under the name of a member that lives. */
+/* Somebody said HELLO with the name of a member that is alive. */
 static void namesake_news(struct judge *j)
 {
 	const struct publisher_namesake *n = &j->v->publisher->namesake;

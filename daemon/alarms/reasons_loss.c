@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was lost, as reasons and as events: frames of a link, and frames that a group's policy dropped. Each episode is
- * an event at its beginning, with each further kind, and at its end, with totals.
+ * Losses as reasons and as events: frames lost of a link, and frames that a group's policy dropped. Each episode is an
+ * event when it starts, when another kind joins it, and when it ends, with totals.
  */
 #include <stdio.h>
 #include <string.h>
@@ -73,7 +73,7 @@ static bool board_restarted_count(const struct judge *j)
 	       at - j->v->board.restarted_ns < FIRST_PPS_NS;
 }
 
-/* Behind what a link lost by itself. */
+/* Added after what a link lost by itself. */
 static void add_common(uint64_t lost, enum tdm_loss name, const char *cause, char *text,
 		       size_t size)
 {
@@ -223,7 +223,7 @@ void reasons_link_loss(struct judge *j, unsigned link)
 	explain_names(j, &o, b);
 }
 
-/* What is not the policy that everybody expects. */
+/* For texts: a policy that is not the usual one. */
 static const char *policy_words(const struct judge *j, unsigned group)
 {
 	enum fcm_policy policy = j->v->publisher->group[group].policy;
@@ -334,7 +334,7 @@ static void say_link(struct judge *j, unsigned link, const struct loss_news *t)
 	put_news(j, t, "link-loss", o.object, names, "", action);
 }
 
-/* All are counted before one is said: what they have in common is known then. */
+/* All are counted before one is reported: then it is known what they have in common. */
 void events_lost(struct judge *j)
 {
 	struct loss_news found[NANET3_LINKS] = {{.news = LOSS_EPISODES_NOTHING}};

@@ -23,8 +23,8 @@ struct waiter {
 	struct sc_error error[]; /* of that refusal */
 };
 
-#define WORD_NS	   5000000000ull /* a client takes a long silence for ours */
-#define WORDS_TICK 16u		 /* of thousands that wait not all at once */
+#define WORD_NS	   5000000000ull /* progress is repeated after this time, as a sign of life */
+#define WORDS_TICK 16u		 /* repeated in a tick at most, of thousands that wait */
 
 /* --- who waits --- */
 

@@ -26,7 +26,7 @@ void alarm_actions_watch(struct station *s, struct control_request *rq);
 
 /* The object Alarm of schemas/control.md; a new reference. */
 json_t *alarm_actions_json(const struct alarm *alarm);
-/* Active and paused alarms: red ones, warnings, paused ones, paused ones that are not active; the oldest first in each. */
+/* Active and paused alarms: red ones, warnings, paused ones, paused and inactive ones; the oldest first in each. */
 json_t *alarm_actions_list(struct station *s);
 /* Adds to a reason of status (an object) how it was dealt with. `alarm` NULL: nobody can. */
 void alarm_actions_reason(json_t *reason, const struct alarm *alarm);

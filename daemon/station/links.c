@@ -190,7 +190,7 @@ static void judge(struct station *s, unsigned link)
 	}
 }
 
-/* --- the clockwork --- */
+/* --- events and ticks --- */
 
 static void on_board_event(const struct nanet3_event *event, void *context)
 {
@@ -215,12 +215,12 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 								   : "DMA address in no table");
 		break;
 	default:
-		break; /* LINK: the registers tell it within 100 ms; RX belongs to capture */
+		break; /* LINK: the registers show it within 100 ms; RX belongs to capture */
 	}
 }
 
-/* What was lost before a restarted ring was first aligned is its beginning, not a loss: the minute's
- * account starts behind it. */
+/* What was lost before a restarted ring was first aligned is not counted as a loss: the account of the last minute
+ * starts after it. */
 static void begin_account(struct station *s, unsigned link)
 {
 	struct station_link *l = &s->link[link];
@@ -264,7 +264,7 @@ static void note_lateness(struct station *s, uint64_t now)
 		break;
 	case LATE_BOARD:
 		s->late.held_at_ns = now;
-		if (s->board.present) { /* else that has been said */
+		if (s->board.present) { /* else that has been logged */
 			log_warning("board", "the board did not answer for %.1f s",
 				    (double)ns / 1e9);
 		}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The network's control server as the station has it; listening sockets that cannot be opened, and
- * who was refused at one (status, log, events).
+ * The start of the network's control server; refused connections and requests, and listening sockets that cannot be
+ * opened, as log and events.
  */
 #include "daemon/station/network_say.h"
 

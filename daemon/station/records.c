@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The main thread's side of the recorder: orders from operators, black boxes for alarms, what became of them
- * into the journal and the status.
+ * The main thread's side of the recorder: orders from operators, black boxes for alarms; their results go into the
+ * events, the answers and the status.
  */
 #include "daemon/station/records.h"
 
@@ -161,7 +161,7 @@ void records_order_stop(struct station *s, struct control_request *rq)
 	}
 }
 
-/* ------------------------------------------------------------------------- what the recorder says */
+/* ------------------------------------------------------------------------- events of the recorder */
 
 static void journal(struct station *s, const char *severity, const char *code,
 		    const struct recorder_event *e, const char *text, const char *action)

@@ -61,7 +61,7 @@ struct lifecycle {
 	bool said, crashed;	   /* crashed: the daemon before us did not stop normally */
 };
 
-/* Who may not, and tried. */
+/* Refused connections and requests. */
 struct access_news {
 	struct told_count control, reserved, monitors; /* connections */
 	struct told_count requests, strangers;
@@ -81,7 +81,7 @@ struct station {
 	bool served;	    /* the main loop has run: the end is an event */
 	bool misconfigured; /* why the start has failed */
 
-	/* the way of the data */
+	/* the path of the data */
 	struct queue blocks, settled, commands, reports;
 	struct capture *capture;
 	struct capture_status capture_status;
