@@ -514,12 +514,10 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct incident *x = *(const struct incident *const *)a;
 	const struct incident *y = *(const struct incident *const *)b;
+	int ranks = (int)rank(x) - (int)rank(y);
+	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 
-	if (rank(x) != rank(y)) {
-		return rank(x) < rank(y) ? -1 : 1;
-	}
-	return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1)
-					  : (x->number > y->number) - (x->number < y->number);
+	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 
 /* A dark module is charged to the incident that began first. */

@@ -148,14 +148,10 @@ static int rank(const struct judge_reason *r)
 static int compare(const void *a, const void *b)
 {
 	const struct judge_reason *x = a, *y = b;
+	int ranks = rank(x) - rank(y);
+	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 
-	if (rank(x) != rank(y)) {
-		return rank(x) - rank(y);
-	}
-	if (x->since_ns != y->since_ns) {
-		return x->since_ns < y->since_ns ? -1 : 1;
-	}
-	return (x->number > y->number) - (x->number < y->number);
+	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 
 /* ------------------------------------------------------------------ a tick */
