@@ -7,8 +7,8 @@
  *   detector -> links -> timing -> READY
  *
  * What may be refused at once comes first; then the data path, before all that takes time, so that after a
- * death the rings are emptied again within a second. What it reports, and who knocks at the control
- * socket, waits until the rest is there.
+ * crash the rings are emptied again within a second. Its reports and the clients of the control socket wait until the
+ * rest has started.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -100,7 +100,7 @@ static bool stop_requested(void)
 	       (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
 }
 
-/* False: said what is wrong. */
+/* False: not a board's number; reported. */
 static bool take_board(const char *text, unsigned *ret_board)
 {
 	char *end;
@@ -114,7 +114,7 @@ static bool take_board(const char *text, unsigned *ret_board)
 	return true;
 }
 
-/* 0 go on, 1 said what was asked, 2 usage. */
+/* 0: go on; 1: printed what was asked for; 2: wrong usage, reported. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	const struct option longs[] = {
@@ -177,13 +177,13 @@ static int parse_options(int argc, char **argv, struct options *o)
 
 /* --- store, detector, links --- */
 
-/* A start that takes long for an old database is none that hangs. */
+/* A start that migrates an old database takes long, but does not hang. */
 static void tell_systemd(void)
 {
 	sd_notify(0, "EXTEND_TIMEOUT_USEC=60000000\nSTATUS=migrating the database to this version");
 }
 
-/* One that hangs is not waited for: floors are read and made safe without it. */
+/* The start does not wait longer for a disk that hangs: floors are read and made safe without it. */
 #define DISK_NS 1000000000ull
 
 static int start_store(struct station *s)
@@ -206,47 +206,22 @@ static int start_store(struct station *s)
 	return r ? r : view_start(s);
 }
 
-/* With it, all that goes on has its beginning. */
+/* The thread starts when all that the database knows has been taken over. */
 static int start_store_thread(struct station *s)
 {
 	station_restore(s);
 	return store_start(s->store);
 }
 
-static int start_detector(struct station *s, int (*step)(struct station *, struct sc_error *))
+static int load_detector(struct station *s)
 {
 	struct sc_error error = {0};
-	int r = step(s, &error);
+	int r = detector_load(s, &error);
 
 	if (r < 0) {
 		log_error("slowctl", "%s. %s", error.message, error.hint);
 	}
-	return r;
-}
-
-static int load_detector(struct station *s)
-{
-	return station_blame_config(s, start_detector(s, detector_load));
-}
-
-static int start_disk(struct station *s)
-{
-	return start_detector(s, detector_disk);
-}
-
-static int run_detector(struct station *s)
-{
-	return start_detector(s, detector_start);
-}
-
-static int start_links(struct station *s)
-{
-	int r = links_start(s);
-
-	if (r < 0) {
-		log_error("board", "%s: %s", s->config.board.device, strerror(-r));
-	}
-	return r;
+	return station_blame_config(s, r);
 }
 
 static const char *control_trouble(int r)
@@ -310,16 +285,6 @@ static int start_control(struct station *s)
 	return r == -EADDRINUSE ? r : station_blame_config(s, r); /* that is another daemon */
 }
 
-static int start_keys(struct station *s)
-{
-	return station_blame_config(s, keys_start(s));
-}
-
-static int start_network(struct station *s)
-{
-	return station_blame_config(s, network_start(s));
-}
-
 static int start_operations(struct station *s)
 {
 	int r;
@@ -352,13 +317,6 @@ static int start_operations(struct station *s)
 	s->ops = r ? NULL : &ops_handlers;
 	s->ops_context = &operations;
 	return r;
-}
-
-/* Kept sockets that this configuration has no use for. */
-static int settle_listeners(struct station *s)
-{
-	listener_settle();
-	return 0;
 }
 
 /* --- the loop --- */
@@ -450,7 +408,7 @@ static void say_difference(void *context, const char *section, const char *key, 
 		  section, key, restart ? ": takes effect after systemctl restart" : "");
 }
 
-/* Members of the groups may have changed, too: whoever connects from now on has his groups of today. */
+/* Members of the groups may have changed, too: new connections get the groups of now. */
 static void reload_groups(struct station *s, struct config *fresh)
 {
 	struct control_groups groups;
@@ -499,33 +457,21 @@ static void reload(struct station *s)
 		s->config.network.burst = fresh.network.burst;
 		reload_groups(s, &fresh);
 	}
-	keys_reload(s); /* a mistake elsewhere keeps no key in */
+	keys_reload(
+		s); /* also when the configuration has mistakes: a removed key must not stay valid */
 	config_report_destroy(report);
 	sd_notify(0, "READY=1");
 }
 
-/* Look at the board before the first request, so that the first status is right. */
-static void first_look(struct station *s)
+/* Report READY, and run until the stop. What the engine has put out in a turn of the loop is carried out at its end. */
+static void serve(struct station *s)
 {
+	listener_settle(); /* this configuration has no use for the other sockets */
+	/* Look at the board before the first request, so that the first status is right. */
 	reports_drain(s);
 	links_tick(s);
 	timing_tick(s);
 	view_judge(s);
-}
-
-/* What the engine has put out in a turn of the loop is carried out at its end. */
-static void serve(struct station *s)
-{
-	detector_drain(s);
-	while (!s->stopping && event_base_loop(s->base, EVLOOP_ONCE) == 0) {
-		detector_drain(s);
-	}
-}
-
-/* READY, and all that goes on from here. */
-static void be_ready(struct station *s)
-{
-	first_look(s);
 	store_put_words(s->store, s->params);
 	store_put_station(s->store, "recordings", s->records.directory);
 	keys_put_place(s);
@@ -534,7 +480,10 @@ static void be_ready(struct station *s)
 		  s->config.board.device);
 	sd_notify(0, "READY=1");
 	take_signals(SIG_UNBLOCK);
-	serve(s);
+	detector_drain(s);
+	while (!s->stopping && event_base_loop(s->base, EVLOOP_ONCE) == 0) {
+		detector_drain(s);
+	}
 	take_signals(SIG_BLOCK);
 	s->served = true;
 }
@@ -567,7 +516,7 @@ static int run_loop(struct station *s)
 				   sources[n].every_ms, sources[n].run);
 	}
 	if (r == 0) {
-		be_ready(s);
+		serve(s);
 	}
 	for (size_t n = 0; n < count; n++) {
 		station_unfollow(&events[n]);
@@ -583,7 +532,7 @@ static void stop(struct station *s)
 
 	data_stop(s);
 	if (s->served) {
-		lifecycle_stop(s); /* behind what the others had to say last */
+		lifecycle_stop(s); /* after the last events of the others */
 	}
 	runs_end(s);
 	questions_stop(s);
@@ -625,9 +574,9 @@ static int start_base(struct station *s)
 static int start(struct station *s)
 {
 	static int (*const steps[])(struct station *) = {
-		start_base,   questions_start,	  load_detector, start_disk,	   start_control,
-		start_keys,   data_start,	  start_store,	 run_detector,	   start_links,
-		timing_start, start_store_thread, start_network, settle_listeners, start_operations,
+		start_base,   questions_start,	  load_detector, detector_disk,	   start_control,
+		keys_start,   data_start,	  start_store,	 detector_start,   links_start,
+		timing_start, start_store_thread, network_start, start_operations,
 	};
 	int r = 0;
 

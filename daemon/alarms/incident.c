@@ -9,11 +9,13 @@
 struct incidents {
 	struct incident_part part[INCIDENT_PARTS_MAX]; /* kind NULL: free */
 	struct incident incident[INCIDENTS_MAX];       /* number 0: free */
-	const struct incident *list[INCIDENTS_MAX];
-	size_t count;
-	bool changed; /* since the list was made */
-	unsigned numbers, left_out, missing;
-	bool red_left_out, red_missing;
+	const struct incident *list[INCIDENTS_MAX];    /* as incidents_list() gave it last */
+	unsigned numbers;
+	/* Observations without room: in the last tick, in this one. */
+	struct {
+		unsigned count;
+		bool red;
+	} left_out, missing;
 };
 
 /* Fundamental ones first: where several explain, the first row does. */
@@ -98,7 +100,7 @@ void incidents_destroy(struct incidents *s)
 	free(s);
 }
 
-/* ------------------------------------------------------------------ who explains whom */
+/* ------------------------------------------------------------------ what explains what */
 
 /* Whether it has one of an object's sort that the other has, too. */
 static bool related(enum incident_relation by, const struct alarm_object *a,
@@ -198,20 +200,21 @@ static const struct incident_part *explained_by(const struct incidents *s,
 
 /* ------------------------------------------------------------------ room */
 
-static bool of_incident(const struct incident_part *p, const struct incident *i)
+/* The part of an incident after `after`. See incidents_part(). */
+static struct incident_part *next_part(struct incidents *s, const struct incident *i,
+				       const struct incident_part *after)
 {
-	return p->kind && p->of == i;
+	return (struct incident_part *)incidents_part(s, i, after);
 }
 
 static void forget(struct incidents *s, struct incident *i)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		if (of_incident(&s->part[n], i)) {
-			s->part[n].kind = NULL;
-		}
+	struct incident_part *p = NULL;
+
+	while ((p = next_part(s, i, p))) {
+		p->kind = NULL;
 	}
 	i->used = false;
-	s->changed = true;
 }
 
 /* The one that was cleared first is forgotten; false: none is cleared. */
@@ -254,7 +257,7 @@ static struct incident *new_incident(struct incidents *s)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------ what is seen */
+/* ------------------------------------------------------------------ observations */
 
 static struct incident_part *find(struct incidents *s, const char *code, const char *object,
 				  const char *loss)
@@ -284,11 +287,10 @@ static struct incident_part *begin(struct incidents *s, const struct observation
 				    .since_ns = o->since_ns,
 				    .dark_from_ns = o->since_ns};
 	snprintf(p->object, sizeof(p->object), "%s", object);
-	s->changed = true;
 	return p;
 }
 
-/* Of the cause: what is said of it, and what has been done. */
+/* Of the cause: its text, and what operators have done. */
 static void say(struct incident *i, const struct observation *o)
 {
 	if (o->text) {
@@ -302,7 +304,7 @@ static void say(struct incident *i, const struct observation *o)
 		 o->acknowledged ? o->acknowledged : "");
 }
 
-/* Where it belongs, as far as it is known by now; false: no room. */
+/* The incident that it belongs to, as far as is known now. False: no room. */
 static bool open_incident(struct incidents *s, struct incident_part *p)
 {
 	const struct incident_part *by = explained_by(s, p);
@@ -314,7 +316,7 @@ static bool open_incident(struct incidents *s, struct incident_part *p)
 	return p->of != NULL;
 }
 
-/* The larger of both: what cannot be seen now costs what it has cost. */
+/* Never shrinks: what cannot be observed now keeps the cost that it had. */
 static void grow(uint64_t *sum, uint64_t *before, uint64_t now)
 {
 	if (now > *before) {
@@ -344,8 +346,8 @@ void incidents_see(struct incidents *s, const struct observation *o, uint64_t no
 		p = NULL;
 	}
 	if (!p) {
-		s->missing++;
-		s->red_missing |= o->red && !o->paused;
+		s->missing.count++;
+		s->missing.red |= o->red && !o->paused;
 		return;
 	}
 	p->seen_ns = now_ns;
@@ -374,12 +376,14 @@ void incidents_hold(struct incidents *s, const struct observation *o, uint64_t n
 	memset(p->much.dark, 0, sizeof(p->much.dark)); /* it is over, and costs nothing more */
 }
 
-/* ------------------------------------------------------------------ whose it is */
+/* ------------------------------------------------------------------ to which incident it belongs */
 
-static bool explained_at_home(const struct incidents *s, const struct incident_part *p)
+static bool explained_in_own_incident(const struct incidents *s, const struct incident_part *p)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		if (of_incident(&s->part[n], p->of) && explains(&s->part[n], p)) {
+	const struct incident_part *q = NULL;
+
+	while ((q = incidents_part(s, p->of, q))) {
+		if (explains(q, p)) {
 			return true;
 		}
 	}
@@ -389,10 +393,10 @@ static bool explained_at_home(const struct incidents *s, const struct incident_p
 /* All that is left of an incident goes to another one. */
 static void join(struct incidents *s, struct incident *from, struct incident *to)
 {
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		if (of_incident(&s->part[n], from)) {
-			s->part[n].of = to;
-		}
+	struct incident_part *p = NULL;
+
+	while ((p = next_part(s, from, p))) {
+		p->of = to;
 	}
 	to->cost.dark_ns += from->cost.dark_ns;
 	if (!*to->own) {
@@ -404,16 +408,16 @@ static void join(struct incidents *s, struct incident *from, struct incident *to
 /* Another of the same code is the cause of what is left; without one nothing is left. */
 static void leave(struct incidents *s, struct incident_part *p, struct incident *to)
 {
+	const struct incident_part *other = NULL;
 	struct incident *from = p->of;
 
 	p->of = to;
-	s->changed = true;
 	if (from->cause != p) {
 		return;
 	}
-	for (unsigned n = 0; n < INCIDENT_PARTS_MAX; n++) {
-		if (of_incident(&s->part[n], from) && s->part[n].kind == p->kind) {
-			from->cause = &s->part[n];
+	while ((other = incidents_part(s, from, other))) {
+		if (other->kind == p->kind) {
+			from->cause = other;
 			return;
 		}
 	}
@@ -424,21 +428,28 @@ static void leave(struct incidents *s, struct incident_part *p, struct incident 
 static void take_over(struct incidents *s, const struct incident_part *p)
 {
 	for (struct incident_part *q = s->part; q < s->part + INCIDENT_PARTS_MAX; q++) {
-		if (explains(p, q) && q->of != p->of && !explained_at_home(s, q)) {
+		if (explains(p, q) && q->of != p->of && !explained_in_own_incident(s, q)) {
 			leave(s, q, p->of);
 			take_over(s, q);
 		}
 	}
 }
 
-/* What it was before goes on in it. */
+static void add_cost(struct incident_cost *sum, const struct incident_cost *cost)
+{
+	sum->frames += cost->frames;
+	sum->dropped += cost->dropped;
+	sum->hits += cost->hits;
+}
+
+/* Its earlier occurrences in the incident become part of it. */
 static void fold(struct incidents *s, struct incident_part *p)
 {
-	for (struct incident_part *q = s->part; q < s->part + INCIDENT_PARTS_MAX; q++) {
-		if (of_incident(q, p->of) && q != p && q->over_ns && same(q, p)) {
-			p->cost.frames += q->cost.frames;
-			p->cost.dropped += q->cost.dropped;
-			p->cost.hits += q->cost.hits;
+	struct incident_part *q = NULL;
+
+	while ((q = next_part(s, p->of, q))) {
+		if (q != p && q->over_ns && same(q, p)) {
+			add_cost(&p->cost, &q->cost);
 			p->first_ns = q->first_ns;
 			p->of->cause = p->of->cause == q ? p : p->of->cause;
 			q->kind = NULL;
@@ -458,46 +469,38 @@ static void place(struct incidents *s, struct incident_part *p)
 	fold(s, p);
 }
 
-/* ------------------------------------------------------------------ a look */
+/* ------------------------------------------------------------------ a tick */
 
 static void end_unseen(struct incidents *s, uint64_t now_ns)
 {
 	for (struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (p->kind && !p->over_ns && p->seen_ns != now_ns) {
 			p->over_ns = now_ns;
-			s->changed = true;
 		}
 	}
 }
 
-/* What has become of it; true: it is to be forgotten. */
+/* Its new state. True: it is to be forgotten. */
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
-	struct incident_cost cost = {.dark_ns = i->cost.dark_ns};
-	enum incident_state state;
-	bool active = false, red = false;
+	const struct incident_part *p = NULL;
+	bool active = false;
 
+	i->cost = (struct incident_cost){.dark_ns = i->cost.dark_ns};
 	i->parts = 0;
-	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
-		if (of_incident(p, i)) {
-			i->parts++;
-			active |= !p->over_ns;
-			red |= !p->over_ns && p->red;
-			i->since_ns = p->first_ns < i->since_ns ? p->first_ns : i->since_ns;
-			cost.frames += p->cost.frames;
-			cost.dropped += p->cost.dropped;
-			cost.hits += p->cost.hits;
-		}
+	i->red = false;
+	while ((p = incidents_part(s, i, p))) {
+		i->parts++;
+		active |= !p->over_ns;
+		i->red |= !p->over_ns && p->red;
+		i->since_ns = p->first_ns < i->since_ns ? p->first_ns : i->since_ns;
+		add_cost(&i->cost, &p->cost);
 	}
-	i->cost = cost;
 	i->number = i->number ? i->number : ++s->numbers;
 	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : now_ns;
-	state = !active		   ? INCIDENT_CLEARED
-		: *i->acknowledged ? INCIDENT_ACKNOWLEDGED
-				   : INCIDENT_ACTIVE;
-	s->changed |= state != i->state || red != i->red;
-	i->state = state;
-	i->red = red;
+	i->state = !active	      ? INCIDENT_CLEARED
+		   : *i->acknowledged ? INCIDENT_ACKNOWLEDGED
+				      : INCIDENT_ACTIVE;
 	return i->over_ns && now_ns - i->over_ns >= INCIDENT_KEPT_NS;
 }
 
@@ -511,23 +514,20 @@ static int by_rank(const void *a, const void *b)
 {
 	const struct incident *x = *(const struct incident *const *)a;
 	const struct incident *y = *(const struct incident *const *)b;
+	int ranks = (int)rank(x) - (int)rank(y);
+	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 
-	if (rank(x) != rank(y)) {
-		return rank(x) < rank(y) ? -1 : 1;
-	}
-	return x->since_ns != y->since_ns ? (x->since_ns < y->since_ns ? -1 : 1)
-					  : (x->number > y->number) - (x->number < y->number);
+	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 
 /* A dark module is charged to the incident that began first. */
 static void add_darkness(struct incidents *s, struct incident *i, uint8_t taken[PARAM_LINKS],
 			 uint64_t now_ns)
 {
-	for (struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
-		if (!of_incident(p, i) || p->over_ns) {
-			continue;
-		}
-		for (unsigned link = 0; link < PARAM_LINKS; link++) {
+	struct incident_part *p = NULL;
+
+	while ((p = next_part(s, i, p))) {
+		for (unsigned link = 0; !p->over_ns && link < PARAM_LINKS; link++) {
 			unsigned dark = p->much.dark[link] & ~taken[link] & 0xffu;
 
 			i->cost.dark_ns +=
@@ -570,26 +570,20 @@ void incidents_tick(struct incidents *s, uint64_t now_ns)
 		add_darkness(s, i, taken, now_ns);
 	}
 	s->left_out = s->missing;
-	s->red_left_out = s->red_missing;
-	s->missing = 0;
-	s->red_missing = false;
+	memset(&s->missing, 0, sizeof(s->missing));
 }
 
 /* ------------------------------------------------------------------ to be read */
 
 const struct incident *const *incidents_list(struct incidents *s, size_t *ret_count)
 {
-	if (s->changed) {
-		s->count = 0;
-		for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
-			if (s->incident[n].used) {
-				s->list[s->count++] = &s->incident[n];
-			}
+	*ret_count = 0;
+	for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
+		if (s->incident[n].used) {
+			s->list[(*ret_count)++] = &s->incident[n];
 		}
-		qsort(s->list, s->count, sizeof(s->list[0]), by_rank);
-		s->changed = false;
 	}
-	*ret_count = s->count;
+	qsort(s->list, *ret_count, sizeof(s->list[0]), by_rank);
 	return s->list;
 }
 
@@ -598,7 +592,7 @@ const struct incident_part *incidents_part(const struct incidents *s, const stru
 {
 	for (unsigned n = after ? (unsigned)(after - s->part) + 1 : 0; n < INCIDENT_PARTS_MAX;
 	     n++) {
-		if (of_incident(&s->part[n], i)) {
+		if (s->part[n].kind && s->part[n].of == i) {
 			return &s->part[n];
 		}
 	}
@@ -607,12 +601,12 @@ const struct incident_part *incidents_part(const struct incidents *s, const stru
 
 unsigned incidents_left_out(const struct incidents *s)
 {
-	return s->left_out;
+	return s->left_out.count;
 }
 
 const char *incidents_word(const struct incidents *s)
 {
-	bool red = s->red_left_out, any = s->left_out > 0;
+	bool red = s->left_out.red, any = s->left_out.count > 0;
 
 	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
 		if (p->kind && !p->over_ns && !p->paused) {
@@ -630,7 +624,8 @@ const char *incidents_headline(struct incidents *s, char *text, size_t size)
 
 	if (!i || i->state == INCIDENT_CLEARED) {
 		snprintf(text, size,
-			 s->left_out ? "more is wrong than there is room for" : "nothing is wrong");
+			 s->left_out.count ? "more is wrong than there is room for"
+					   : "nothing is wrong");
 		return text;
 	}
 	snprintf(text, size, i->parts > 1 ? "%s/%s: %s (with %u more observations)" : "%s/%s: %s",

@@ -93,8 +93,8 @@ void incidents_hold(struct incidents *s, const struct observation *o, uint64_t n
 /* All observations that were not given at `now_ns` have ended. */
 void incidents_tick(struct incidents *s, uint64_t now_ns);
 
-/* All of them: red ones, warnings, acknowledged ones, cleared ones; the oldest first in each. The list is built when
- * something has changed; valid until the next incidents_see(). */
+/* All of them: red ones, warnings, acknowledged ones, cleared ones; the oldest first in each. Valid until the next call
+ * of a function that changes the incidents, or of this one. */
 const struct incident *const *incidents_list(struct incidents *s, size_t *ret_count);
 /* The next of its observations after `after` (NULL: the first); NULL: no more. */
 const struct incident_part *incidents_part(const struct incidents *s, const struct incident *i,

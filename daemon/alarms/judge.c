@@ -47,7 +47,7 @@ static const char *why_unknown(const struct judge *j, const struct debounce_reas
 	if (floor_still_mute(j, e)) {
 		return "it cannot be asked";
 	}
-	if (k && k->board && !j->v->board_present) {
+	if (k && k->board && !j->v->board.present) {
 		return "the board is gone";
 	}
 	if (strncmp(e->code, "phase-", 6) == 0 && j->v->link[e->of.link].other_floor) {
@@ -65,7 +65,7 @@ static void list_unknown(struct judge *j, const struct debounce_reason *e, const
 	char text[sizeof(a->text) + 80];
 
 	if (a && a->state == ALARM_RAISED) {
-		snprintf(text, sizeof(text), "%s (not known for %.0f s: %s)", a->text,
+		snprintf(text, sizeof(text), "%s (unknown for %.0f s: %s)", a->text,
 			 judge_seconds_since(j, e->seen_ns), why);
 		o.text = text;
 		o.action = a->action;
@@ -86,7 +86,7 @@ static void report_cleared(struct judge *j, const struct debounce_reason *e)
 	if (strcmp(e->code, "hits-lost") == 0) {
 		floor_hits_cleared(j, (unsigned)e->of.link, text, sizeof(text));
 	}
-	judge_put_event(j, "info", e->code, object_thing(e->object), text, "");
+	judge_put_event(j, "info", e->code, object_thing(e->object), text, "", NULL);
 }
 
 static void clear_reasons(struct judge *j)
@@ -141,26 +141,17 @@ static void list_latched(struct judge *j)
 /* 0: red, 1: a warning, 2: paused. */
 static int rank(const struct judge_reason *r)
 {
-	const struct alarm *a = r->alarm;
-
-	if (a && a->paused_until_ns && (!r->red || a->paused_level == LEVEL_ALARM)) {
-		return 2;
-	}
-	return r->red ? 0 : 1;
+	return r->alarm && alarm_is_paused(r->alarm) ? 2 : !r->red;
 }
 
 /* Equal ones in the order of observation. */
 static int compare(const void *a, const void *b)
 {
 	const struct judge_reason *x = a, *y = b;
+	int ranks = rank(x) - rank(y);
+	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 
-	if (rank(x) != rank(y)) {
-		return rank(x) - rank(y);
-	}
-	if (x->since_ns != y->since_ns) {
-		return x->since_ns < y->since_ns ? -1 : 1;
-	}
-	return (x->number > y->number) - (x->number < y->number);
+	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 
 /* ------------------------------------------------------------------ a tick */
@@ -169,7 +160,7 @@ static void collect(struct judge *j)
 {
 	reasons_board(j);
 	reasons_machine(j);
-	for (unsigned link = 0; j->v->board_present && link < NANET3_LINKS; link++) {
+	for (unsigned link = 0; j->v->board.present && link < NANET3_LINKS; link++) {
 		if (j->v->link[link].enabled) {
 			reasons_link(j, link);
 		}
@@ -245,10 +236,5 @@ void judge_account(struct judge *j, unsigned link, const uint64_t cells[TDM_LOSS
 
 	memcpy(counts, cells, TDM_LOSSES * sizeof(*cells));
 	counts[TDM_GOOD] = 0;
-	if (restarted) {
-		loss_episodes_skip(&j->lost[link], counts);
-	} else {
-		loss_episodes_init(&j->lost[link], counts);
-	}
-	loss_episodes_from(&j->lost[link], dma_epoch, count);
+	loss_episodes_start(&j->lost[link], counts, dma_epoch, count, restarted);
 }

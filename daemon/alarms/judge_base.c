@@ -21,7 +21,8 @@ bool judge_fresh_start(const struct judge *j)
 
 bool judge_just_late(const struct judge *j)
 {
-	uint64_t at = j->v->late_at_ns > j->v->held_at_ns ? j->v->late_at_ns : j->v->held_at_ns;
+	uint64_t at =
+		j->v->late.at_ns > j->v->late.held_at_ns ? j->v->late.at_ns : j->v->late.held_at_ns;
 
 	return at && j->v->now_ns - at < 3 * LINK_SILENT_NS;
 }
@@ -31,8 +32,6 @@ double judge_seconds_since(const struct judge *j, uint64_t then_ns)
 	return then_ns < j->v->now_ns ? (double)(j->v->now_ns - then_ns) / 1e9 : 0;
 }
 
-/* --- words --- */
-
 bool judge_is_feed(const struct judge *j, unsigned group)
 {
 	return j->v->publisher->has_feed && group + 1 == j->v->publisher->groups;
@@ -40,7 +39,7 @@ bool judge_is_feed(const struct judge *j, unsigned group)
 
 /* --- events --- */
 
-void judge_log_event(struct judge *j, const char *severity, const char *code,
+void judge_put_event(struct judge *j, const char *severity, const char *code,
 		     struct alarm_object object, const char *text, const char *action,
 		     const char *log)
 {
@@ -54,12 +53,6 @@ void judge_log_event(struct judge *j, const char *severity, const char *code,
 				    .link = object.link};
 
 	j->ops.event(j->ops.context, &event);
-}
-
-void judge_put_event(struct judge *j, const char *severity, const char *code,
-		     struct alarm_object object, const char *text, const char *action)
-{
-	judge_log_event(j, severity, code, object, text, action, NULL);
 }
 
 /* --- reasons --- */
@@ -147,7 +140,7 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 	report = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_report(e);
 	if (report && !(kind && kind->quiet)) {
 		judge_put_event(j, o->red ? "alarm" : "warning", o->code, o->object, o->text,
-				o->action);
+				o->action, NULL);
 	}
 	/* A full ring is not caused by its link, and a black box would take too long. */
 	if (report && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {

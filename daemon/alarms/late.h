@@ -18,6 +18,12 @@ struct late_tick {
 	uint64_t board_ns; /* time spent waiting for the board's answers */
 };
 
+/* When it last happened; 0: never. */
+struct lateness {
+	uint64_t ns, at_ns;  /* the machine did not run us: how long, when */
+	uint64_t held_at_ns; /* the board or other work blocked us */
+};
+
 /* *ret_ns: how much of the delay has that cause; untouched with LATE_NOT. */
 static inline enum late late_judge(const struct late_tick *before, const struct late_tick *now,
 				   uint64_t *ret_ns)

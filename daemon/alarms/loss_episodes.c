@@ -10,22 +10,16 @@
 #define NEAR_FRAMES                                                                                \
 	((LOSS_EPISODES_CALM_NS + LOSS_EPISODES_QUIET_NS) / 1000000000u * TDM_FRAMES_PER_SECOND)
 
-void loss_episodes_init(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES])
+void loss_episodes_start(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES],
+			 uint32_t epoch, uint64_t count, bool again)
 {
-	memset(b, 0, sizeof(*b));
-	memcpy(b->counts, counts, sizeof(b->counts));
-}
-
-void loss_episodes_skip(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES])
-{
+	if (!again) {
+		memset(b, 0, sizeof(*b));
+	}
 	for (unsigned n = 0; n < LOSS_EPISODES_NAMES; n++) {
 		b->base[n] += counts[n] - b->counts[n];
 		b->counts[n] = counts[n];
 	}
-}
-
-void loss_episodes_from(struct loss_episodes *b, uint32_t epoch, uint64_t count)
-{
 	b->from_epoch = epoch;
 	b->from = count;
 }

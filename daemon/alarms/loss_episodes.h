@@ -50,12 +50,10 @@ struct loss_episodes_report {
 	double seconds; /* from its first to its last lost frame */
 };
 
-/* Counting starts: what `counts` holds already is no loss. */
-void loss_episodes_init(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES]);
-/* What was added since the last step is no loss either. An open episode continues until it ends. */
-void loss_episodes_skip(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES]);
-/* From now on loss_episodes_span() ignores spans of this DMA epoch that are before this board count. */
-void loss_episodes_from(struct loss_episodes *b, uint32_t epoch, uint64_t count);
+/* Counting starts: what `counts` holds already is no loss, and loss_episodes_span() ignores spans of this DMA epoch
+ * that are before this board count. `again`: it has started before; an open episode continues until it ends. */
+void loss_episodes_start(struct loss_episodes *b, const uint64_t counts[LOSS_EPISODES_NAMES],
+			 uint32_t epoch, uint64_t count, bool again);
 /* Frames [first, next) by board count were lost; a growing span may be given again. A span of another DMA epoch, or far
  * from the others because the board's counts have restarted, gets a range of its own. The two last ranges can grow. */
 void loss_episodes_span(struct loss_episodes *b, uint32_t epoch, uint64_t first, uint64_t next);

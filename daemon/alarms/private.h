@@ -26,7 +26,7 @@ struct judge {
 	size_t count, room;
 	unsigned red;
 
-	uint64_t back_reported_ns; /* the board_back_ns that was reported */
+	uint64_t back_reported_ns; /* the board.back_ns that was reported */
 	uint64_t stalled_at_ns;	   /* when the board's DMA was last seen stalled; 0: never */
 	struct loss_episodes lost[NANET3_LINKS],
 		dropped[GROUPS_MAX];		      /* by enum tdm_loss, enum outcome */
@@ -60,10 +60,8 @@ void judge_explain(struct judge *j, struct observation o, const struct alarm *al
 /* Adds it to the list of reasons. `since_ns`: UTC, used without an alarm. */
 void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
 		const struct alarm *alarm);
+/* `log`: also to the system log, with this subject; NULL: not. */
 void judge_put_event(struct judge *j, const char *severity, const char *code,
-		     struct alarm_object object, const char *text, const char *action);
-/* The same; also to the system log, with the subject `log`. */
-void judge_log_event(struct judge *j, const char *severity, const char *code,
 		     struct alarm_object object, const char *text, const char *action,
 		     const char *log);
 struct engine_now judge_now(const struct judge *j);

@@ -19,7 +19,7 @@ enum reason_of {
 	OF_GROUP = 0x08, /* "group trigger" */
 	OF_FEED = 0x10,	 /* "feed tower1.floor3" */
 	OF_VALUE = 0x20, /* "tower1.floor3.fcm.humidity" */
-	OF_EPOCH = 0x40, /* "time epoch 3": not known in advance */
+	OF_EPOCH = 0x40, /* "time epoch 3": unknown in advance */
 };
 
 /* Which modules see nothing while a reason is true. */
@@ -29,10 +29,10 @@ struct reason_kind {
 	const char *code;
 	unsigned of;	   /* enum reason_of, several */
 	const char *thing; /* OF_THING: its name */
-	uint64_t hold_ns;  /* it must hold for so long before it begins; 0: it begins at once */
-	bool quiet;	   /* its events are written by who finds it */
-	bool board;	   /* only the board can tell whether it is over */
-	bool outlives;	   /* it stands over our start: an event then, too */
+	uint64_t hold_ns;  /* it must be true for so long before it is active; 0: at once */
+	bool quiet;	   /* the file that observes it writes its events itself */
+	bool board;	   /* only the board can show whether it has cleared */
+	bool outlives;	   /* it may be active before our start: an event then, too */
 	enum reason_dark dark;
 };
 

@@ -9,7 +9,7 @@
 #define LATE_SHOWN_NS 60000000000ull
 #define DISK_LOW      0.05
 
-/* It counts anew since it was away: the rings, and what the floors sent meanwhile, are in no account. */
+/* Its counts restarted while it was away: the rings, and what the floors sent meanwhile, are in no account. */
 static void back_reason(struct judge *j)
 {
 	static const char action[] =
@@ -17,19 +17,21 @@ static void back_reason(struct judge *j)
 	const struct judge_view *v = j->v;
 	char text[128];
 
-	if (v->counts_restarted_ns < v->board_gone_ns || !v->board_gone_ns ||
-	    v->now_ns - v->board_back_ns > BACK_SHOWN_NS) {
+	if (v->board.restarted_ns < v->board.gone_ns || !v->board.gone_ns ||
+	    v->now_ns - v->board.back_ns > BACK_SHOWN_NS) {
 		return;
 	}
 	snprintf(text, sizeof(text),
-		 "the board was gone and counts anew: about %.1f s of all links are not accounted "
+		 "the board was gone and its counts restarted: about %.1f s of all links are not "
+		 "accounted "
 		 "for",
-		 (double)(v->board_back_ns - v->board_gone_ns) / 1e9);
-	if (j->back_reported_ns != v->board_back_ns) {
-		j->back_reported_ns = v->board_back_ns;
-		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action);
+		 (double)(v->board.back_ns - v->board.gone_ns) / 1e9);
+	if (j->back_reported_ns != v->board.back_ns) {
+		j->back_reported_ns = v->board.back_ns;
+		judge_put_event(j, "warning", "board-back", object_thing("board"), text, action,
+				NULL);
 	}
-	reasons_add_at(j, "board-back", object_thing("board"), v->board_back_ns, 0, action, "%s",
+	reasons_add_at(j, "board-back", object_thing("board"), v->board.back_ns, 0, action, "%s",
 		       text);
 }
 
@@ -37,7 +39,7 @@ void reasons_board(struct judge *j)
 {
 	double tick_s = judge_seconds_since(j, j->v->capture_tick_ns);
 
-	if (!j->v->board_present) {
+	if (!j->v->board.present) {
 		reasons_add(j, true, "board-gone", object_thing("board"),
 			    "check lspci, dmesg and the module nanet3; the daemon re-opens it by "
 			    "itself",
@@ -45,7 +47,7 @@ void reasons_board(struct judge *j)
 		return;
 	}
 	back_reason(j);
-	if (j->v->board_stalled) {
+	if (j->v->board.stalled) {
 		j->stalled_at_ns = j->v->now_ns;
 		reasons_add(j, true, "board-stalled", object_thing("board"),
 			    "if it does not recover within seconds, reload the module nanet3 or "
@@ -60,17 +62,17 @@ void reasons_board(struct judge *j)
 	}
 }
 
-/* The machine did not let us run: what looks like silent links or slow consumers then is none. */
+/* The machine did not run us: links then look silent and consumers slow, but are not. */
 void reasons_machine(struct judge *j)
 {
 	const struct judge_view *v = j->v;
 
-	if (v->late_ns && v->now_ns - v->late_at_ns < LATE_SHOWN_NS) {
+	if (v->late.ns && v->now_ns - v->late.at_ns < LATE_SHOWN_NS) {
 		reasons_add_at(
-			j, "machine-late", object_thing("machine"), v->late_at_ns, v->late_ns,
+			j, "machine-late", object_thing("machine"), v->late.at_ns, v->late.ns,
 			"what else runs on this PC? top, vmstat 1. Links seen as silent and "
 			"consumers dropped as slow in that time are its doing",
-			"the daemon did not get to run for %.1f s", (double)v->late_ns / 1e9);
+			"the daemon did not get to run for %.1f s", (double)v->late.ns / 1e9);
 	}
 }
 

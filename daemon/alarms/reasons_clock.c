@@ -4,7 +4,7 @@
 
 #include "daemon/alarms/private.h"
 
-/* What stays to be told when the clock's state is well again. */
+/* What is still reported when the clock's state is good again. */
 static void clock_doubts(struct judge *j, const struct clock_view *v)
 {
 	char text[200];
@@ -57,26 +57,17 @@ static void leap_reasons(struct judge *j, const struct clock_view *v)
 
 void reasons_clock(struct judge *j)
 {
+	static const char *const codes[] = {
+		[CLOCK_NO_TIME] = "clock-no-time",
+		[CLOCK_ACQUIRING] = "clock-acquiring",
+		[CLOCK_LOCKED] = NULL,
+		[CLOCK_HOLDOVER] = "clock-holdover",
+		[CLOCK_FAULT] = "clock-fault",
+	};
 	const struct clock_view *v = &j->v->clock;
-	const char *code;
+	const char *code = codes[v->label.state];
 	char words[64];
 
-	switch ((enum clock_state)v->label.state) {
-	case CLOCK_NO_TIME:
-		code = "clock-no-time";
-		break;
-	case CLOCK_FAULT:
-		code = "clock-fault";
-		break;
-	case CLOCK_ACQUIRING:
-		code = "clock-acquiring";
-		break;
-	case CLOCK_HOLDOVER:
-		code = "clock-holdover";
-		break;
-	default:
-		code = NULL;
-	}
 	if (code) {
 		clock_words(&v->label, words, sizeof(words));
 		reasons_add(j, v->label.state == CLOCK_NO_TIME || v->label.state == CLOCK_FAULT,

@@ -73,7 +73,7 @@ void reasons_feed(struct judge *j)
 	}
 }
 
-/* A reader that is refused is closed at once, and tries again: told once a minute. */
+/* A reader that is refused is closed at once, and tries again: reported once a minute. */
 static void refused_news(struct judge *j)
 {
 	const struct feed_status *f = &j->v->publisher->feed;
@@ -85,13 +85,13 @@ static void refused_news(struct judge *j)
 	}
 	snprintf(text, sizeof(text),
 		 "reader %s was refused: %u readers are there already (%llu refused since this was "
-		 "last told)",
+		 "last reported)",
 		 f->refused_last.address, FEED_READERS_LINK, (unsigned long long)more);
-	judge_log_event(j, "warning", "feed-reader-refused", object_of(j, f->refused_last.link),
+	judge_put_event(j, "warning", "feed-reader-refused", object_of(j, f->refused_last.link),
 			text, "end a reader that is not needed: fcmctl consumer list", "feed");
 }
 
-/* One that stalls, is dropped and connects again, in a loop, is an event of its floor a minute. */
+/* One that stalls, is dropped and connects again, in a loop, is one event a minute for its floor. */
 static void dropped_news(struct judge *j, const struct feed_gone_status *g, uint64_t more)
 {
 	char text[300];
@@ -102,7 +102,7 @@ static void dropped_news(struct judge *j, const struct feed_gone_status *g, uint
 			 "; the last of %llu readers of this floor since the event before",
 			 (unsigned long long)more);
 	}
-	judge_log_event(j, "warning", "feed-reader-dropped", object_of(j, g->reader.link), text,
+	judge_put_event(j, "warning", "feed-reader-dropped", object_of(j, g->reader.link), text,
 			gone_action, "feed");
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reasons of the floors: what the command engine says, the modules that have tripped or whose high voltage
- * is low, silence timers that have fired, hits that were lost in the modules' FIFOs. One line a floor, which names
- * its modules.
+ * Reasons of the floors: those of the command engine, modules that have tripped or whose high voltage is low, silence
+ * timers that have fired, hits lost in the modules' FIFOs. One reason for each floor, which names its modules.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #define HV_DOWN 50.0 /* V: nothing is seen */
 #define HV_LOW	0.95 /* of what is set: a photomultiplier's gain goes with about its 7th power */
 
-/* --- what the engine says --- */
+/* --- reasons of the engine --- */
 
 struct trips {
 	struct judge *j;
@@ -61,7 +60,7 @@ static void engine_reason(struct trips *t, const struct engine_reason *e)
 				.advice = e->action};
 
 	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
-		return; /* floor-identity says it; trips are said together */
+		return; /* floor-identity reports it; trips are reported together */
 	}
 	if (mute && judge_just_late(t->j)) {
 		return; /* this process did not listen */
@@ -94,7 +93,7 @@ static void trip_reason(struct trips *t, unsigned link)
 	}
 	o.object.modules = (uint8_t)o.parts;
 	if (t->link[link].unknown) {
-		snprintf(asked, sizeof(asked), " (not known of %s for %.0f s)",
+		snprintf(asked, sizeof(asked), " (state of %s unknown for %.0f s)",
 			 text_bits(unknown, sizeof(unknown), "om", t->link[link].unknown),
 			 t->link[link].unknown_s);
 	}
@@ -121,7 +120,8 @@ void floors_look(struct judge *j)
 	_Static_assert(OVERFLOW_MODULES == PARAM_OM_COUNT, "a counter for each module");
 	for (unsigned n = 0; n < NANET3_LINKS * PARAM_OM_COUNT; n++) {
 		unsigned link = n / PARAM_OM_COUNT, module = n % PARAM_OM_COUNT;
-		const struct param *p = j->v->link[link].module[module].lost;
+		const struct judge_link *l = &j->v->link[link];
+		const struct param *p = l->enabled ? l->module[module].lost : NULL;
 
 		if (p && p->has_value) {
 			overflow_read(&j->overflow[link], module, (uint64_t)p->value, p->mono_ns);

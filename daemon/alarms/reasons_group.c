@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reasons and events of consumers: groups without a member, members that lag, come and go. */
+/* Reasons and events of consumers: groups without a member, members that lag, join and leave. */
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
@@ -12,7 +12,7 @@ static bool lags(const struct group_status *g)
 	return g->members > 0 && g->oldest_ns > LAG_NS;
 }
 
-/* Different programs that are all late at once: what they have in common is this machine. */
+/* Different programs lag at the same time: what they have in common is this machine. */
 static bool all_lag(const struct publisher_status *p)
 {
 	unsigned lagging = 0, attended = 0;
@@ -41,7 +41,7 @@ static const char *slowest(const struct publisher_status *p, unsigned group, cha
 	return text;
 }
 
-/* One that was stopped is there still: a second one beside it is not what helps. */
+/* A consumer that was stopped still exists: a second one beside it does not help. */
 static void no_member_reason(struct judge *j, struct alarm_object object)
 {
 	static const char loses[] = "its data are dropped once its share of ring or memory is used";
@@ -55,7 +55,7 @@ static void no_member_reason(struct judge *j, struct alarm_object object)
 	if (member_events_silent(j->v->publisher, object.name, j->v->now_ns, j->v->utc_ns, silent,
 				 sizeof(silent))) {
 		o.advice = "is that program hung, or its machine or network gone? It goes on by "
-			   "itself when it runs again; start it anew only where it has ended: it "
+			   "itself when it runs again; start it again only where it has ended: it "
 			   "connects to %s";
 		observe(j, &o, "%s: is it stopped? No other consumer is connected: %s", silent,
 			loses);
@@ -109,7 +109,7 @@ void reasons_groups(struct judge *j)
 
 /* --- events --- */
 
-/* A member that its group's policy has sent away is over when it is told: it may be back already. */
+/* That a group's policy has disconnected a member is an event without an end: it may be back already. */
 static void disconnected_news(struct judge *j, unsigned group)
 {
 	const struct group_status *g = &j->v->publisher->group[group];
@@ -119,7 +119,7 @@ static void disconnected_news(struct judge *j, unsigned group)
 		return;
 	}
 	snprintf(text, sizeof(text),
-		 "too slow for policy disconnect, told so and taken off: %llu time(s)",
+		 "too slow for policy disconnect, notified and disconnected: %llu time(s)",
 		 (unsigned long long)(g->disconnected - j->disconnected[group]));
 	for (unsigned n = 0; n < j->v->publisher->members; n++) {
 		const struct member_status *m = &j->v->publisher->member[n];
@@ -130,7 +130,7 @@ static void disconnected_news(struct judge *j, unsigned group)
 	}
 	j->disconnected[group] = g->disconnected;
 	judge_put_event(j, "warning", "consumer-disconnected", object_group(group, g->name), text,
-			"is the consumer busy, is its machine? fcmctl consumer list");
+			"is the consumer busy, is its machine? fcmctl consumer list", NULL);
 }
 
 static struct alarm_object group_named(const char *name)
@@ -139,19 +139,19 @@ static struct alarm_object group_named(const char *name)
 		.of = OF_GROUP, .name = name, .link = OBJECT_NONE, .group = OBJECT_NONE};
 }
 
-/* Who is there after our own start has been there before. */
+/* Members that are there after our own start were there before. */
 static void members_news(struct judge *j)
 {
 	struct member_event event;
 
 	while (member_events_next(&j->members, j->v->publisher, judge_fresh_start(j), j->v->now_ns,
 				  &event)) {
-		judge_log_event(j, "info", "consumer-member", group_named(event.group), event.text,
+		judge_put_event(j, "info", "consumer-member", group_named(event.group), event.text,
 				"", "consumer");
 	}
 }
 
-/* Somebody said HELLO under the name of a member that lives. */
+/* Somebody said HELLO with the name of a member that is alive. */
 static void namesake_news(struct judge *j)
 {
 	const struct publisher_namesake *n = &j->v->publisher->namesake;
@@ -163,9 +163,9 @@ static void namesake_news(struct judge *j)
 	}
 	snprintf(text, sizeof(text),
 		 "a connection from %s asked for the name of member %s, which lives at %s, and was "
-		 "refused (%llu refused since this was last told)",
+		 "refused (%llu refused since this was last reported)",
 		 n->refused, n->name, n->member, (unsigned long long)more);
-	judge_log_event(j, "warning", "consumer-name-taken", group_named(n->group), text,
+	judge_put_event(j, "warning", "consumer-name-taken", group_named(n->group), text,
 			"two processes by mistake? Give each a name of its own; if nobody knows "
 			"the second one: find out who runs there what",
 			"consumer");

@@ -31,7 +31,7 @@ static void boot_reason(struct judge *j, unsigned link)
 		&(struct observation){.code = "fcm-booted",
 				      .object = object_floor(f->tower, f->floor, link),
 				      .advice = "compare what is set: fcmctl get 'floorN.om*.hv', "
-						"and set anew what is gone",
+						"and set again what is gone",
 				      .since_ns = f->booted_ns,
 				      .past = judge_seconds_since(j, f->booted_ns) > BOOT_CAUSES_S},
 		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "
@@ -41,7 +41,7 @@ static void boot_reason(struct judge *j, unsigned link)
 
 /*
  * Frames off the board's grid: bytes came in or went while the board held its lock (a new lock begins at
- * byte 0). The board measures the phase below that, so there is no re-lock to judge: say so, and how it is.
+ * byte 0). The board measures the phase below that, so there is no re-lock to judge: the text has the phase of now.
  * Each further slip is an event.
  */
 static void slip_reason(struct judge *j, unsigned link)
@@ -62,7 +62,7 @@ static void slip_reason(struct judge *j, unsigned link)
 		l->offset, l->phase.difference_ps);
 }
 
-/* The way down is another fibre and another laser: nothing of what comes up need be wrong. */
+/* The way down is another fibre and another laser: the data that come up may all be good. */
 static void downlink_reason(struct judge *j, unsigned link)
 {
 	uint64_t damaged = j->v->link[link].downlink;
@@ -130,7 +130,7 @@ static void link_reasons(struct judge *j, unsigned link)
 	boot_reason(j, link);
 }
 
-/* Nothing is known of a phase that nobody measures, however good it was. */
+/* A phase that is not measured is unknown, however good it was. */
 static void silent_phase(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
@@ -144,13 +144,10 @@ static void silent_phase(struct judge *j, unsigned link)
 		return;
 	}
 	o.since_ns = v->silent ? v->heard_ns : v->lock_ns;
-	if (v->silent) {
-		observe(j, &o, "locked, but the board has measured no phase for %.1f s",
-			judge_seconds_since(j, v->heard_ns));
-	} else {
-		observe(j, &o, "locked, but too few phases came in %.1f s to judge it",
-			judge_seconds_since(j, v->lock_ns));
-	}
+	observe(j, &o,
+		v->silent ? "locked, but the board has measured no phase for %.1f s"
+			  : "locked, but too few phases came in %.1f s to judge it",
+		judge_seconds_since(j, o.since_ns));
 }
 
 /* An event at each doubling of what is tolerated. Red from half a bit on: what is off by more may be

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What was lost, as reasons and as events: frames of a link, and frames that a group's policy dropped. Each episode is
- * an event at its beginning, with each further kind, and at its end, with totals.
+ * Losses as reasons and as events: frames lost of a link, and frames that a group's policy dropped. Each episode is an
+ * event when it starts, when another kind joins it, and when it ends, with totals.
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,16 +64,16 @@ static bool board_did_it(const struct judge *j)
 	return all_lost(j, TDM_LOSS_BOARD_FIFO) > 0;
 }
 
-/* The first PPS of a board that counts anew moves its count, and with it every floor's numbers. */
+/* The first PPS of a board whose counts restarted moves its count, and with it every floor's numbers. */
 static bool board_restarted_count(const struct judge *j)
 {
 	uint64_t at = all_lost(j, TDM_LOSS_TIME);
 
-	return j->v->counts_restarted_ns && at >= j->v->counts_restarted_ns &&
-	       at - j->v->counts_restarted_ns < FIRST_PPS_NS;
+	return j->v->board.restarted_ns && at >= j->v->board.restarted_ns &&
+	       at - j->v->board.restarted_ns < FIRST_PPS_NS;
 }
 
-/* Behind what a link lost by itself. */
+/* Added after what a link lost by itself. */
 static void add_common(uint64_t lost, enum tdm_loss name, const char *cause, char *text,
 		       size_t size)
 {
@@ -83,11 +83,11 @@ static void add_common(uint64_t lost, enum tdm_loss name, const char *cause, cha
 	}
 }
 
-/* What the board did on all links stands apart: what a link lost besides has other causes. */
+/* What the board did on all links is listed apart: what a link lost besides has other causes. */
 static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], char *text,
 			size_t size)
 {
-	uint64_t own[TDM_LOSSES], stood_still = 0, counts_anew = 0;
+	uint64_t own[TDM_LOSSES], stood_still = 0, restarted = 0;
 
 	memcpy(own, lost, sizeof(own));
 	own[TDM_GOOD] = 0;
@@ -96,13 +96,14 @@ static void list_losses(const struct judge *j, const uint64_t lost[TDM_LOSSES], 
 		own[TDM_LOSS_BOARD_FIFO] = 0;
 	}
 	if (board_restarted_count(j)) {
-		counts_anew = own[TDM_LOSS_TIME];
+		restarted = own[TDM_LOSS_TIME];
 		own[TDM_LOSS_TIME] = 0;
 	}
 	list_names(OF_LINK, own, text, size);
 	add_common(stood_still, TDM_LOSS_BOARD_FIFO, ", so the board did it (its DMA stood still)",
 		   text, size);
-	add_common(counts_anew, TDM_LOSS_TIME, ": the board is back and counts anew", text, size);
+	add_common(restarted, TDM_LOSS_TIME, ": the board is back and its counts restarted", text,
+		   size);
 }
 
 static unsigned largest(const uint64_t by_name[TDM_LOSSES])
@@ -173,7 +174,7 @@ static void last_text(const struct judge *j, const struct loss_episodes *b, char
 	}
 }
 
-/* What it loses now is its beginning, until a good frame has come; of one that has none this is told again. */
+/* What it loses now is its beginning, until a good frame has come; a link without one is reported later. */
 static bool just_restarted(const struct judge *j, unsigned link)
 {
 	uint64_t at = j->v->link[link].restarted_ns;
@@ -222,7 +223,7 @@ void reasons_link_loss(struct judge *j, unsigned link)
 	explain_names(j, &o, b);
 }
 
-/* What is not the policy that everybody expects. */
+/* For texts: a policy that is not the usual one. */
 static const char *policy_words(const struct judge *j, unsigned group)
 {
 	enum fcm_policy policy = j->v->publisher->group[group].policy;
@@ -252,11 +253,17 @@ static const char *streams_words(const struct judge *j, unsigned group, char *te
 	return text;
 }
 
-/* What the feed withholds for want of a label is told by the clock's own reason; each start brings some. */
-static bool consumers_own(unsigned outcome)
+/* Without those that the feed withholds because there is no time yet: the clock has a reason of its own for them, and
+ * each start has some. */
+static void copy_drops(const uint64_t all[OUTCOMES], uint64_t *ret)
 {
-	return outcome != OUTCOME_DROP_NO_TIME;
+	memcpy(ret, all, OUTCOMES * sizeof(*ret));
+	memset(ret, 0, OUTCOME_DROP_NO_MEMBER * sizeof(*ret));
+	ret[OUTCOME_DROP_NO_TIME] = 0;
 }
+
+static const char drops_advice[] =
+	"fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list";
 
 /* What a group's policy dropped in the last minute, by name. */
 void reasons_drops(struct judge *j, unsigned group)
@@ -266,14 +273,11 @@ void reasons_drops(struct judge *j, unsigned group)
 				.past = true, /* as a whole */
 				.code = "consumer-dropping",
 				.object = object_group(group, j->v->publisher->group[group].name),
-				.advice = "fcmctl ledger show names floors and frames; who is "
-					  "slow: fcmctl consumer list"};
-	uint64_t dropped[OUTCOMES] = {0};
+				.advice = drops_advice};
+	uint64_t dropped[OUTCOMES];
 	char text[160], last[40], streams[32];
 
-	for (unsigned n = OUTCOME_DROP_NO_MEMBER; n < OUTCOMES; n++) {
-		dropped[n] = consumers_own(n) ? j->v->dropped[group][n] : 0;
-	}
+	copy_drops(j->v->dropped[group], dropped);
 	list_names(OF_GROUP, dropped, text, sizeof(text));
 	if (!*text) {
 		return;
@@ -316,7 +320,7 @@ static void put_news(struct judge *j, const struct loss_news *t, const char *cod
 			t->news == LOSS_EPISODES_ENDED ? "info"
 			: t->grave		       ? "alarm"
 						       : "warning",
-			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action);
+			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action, NULL);
 }
 
 static void say_link(struct judge *j, unsigned link, const struct loss_news *t)
@@ -330,7 +334,7 @@ static void say_link(struct judge *j, unsigned link, const struct loss_news *t)
 	put_news(j, t, "link-loss", o.object, names, "", action);
 }
 
-/* All are counted before one is said: what they have in common is known then. */
+/* All are counted before one is reported: then it is known what they have in common. */
 void events_lost(struct judge *j)
 {
 	struct loss_news found[NANET3_LINKS] = {{.news = LOSS_EPISODES_NOTHING}};
@@ -362,9 +366,7 @@ static void group_news(struct judge *j, unsigned group)
 	struct loss_news t = {.grave = true};
 	char names[160], streams[32], cause[160];
 
-	for (unsigned o = OUTCOME_DROP_NO_MEMBER; o < OUTCOMES; o++) {
-		counts[o] = consumers_own(o) ? j->v->publisher->group[group].dropped_frames[o] : 0;
-	}
+	copy_drops(j->v->publisher->group[group].dropped_frames, counts);
 	t.news = loss_episodes_step(&j->dropped[group], counts, true, j->v->now_ns, &t.report);
 	if (t.news == LOSS_EPISODES_NOTHING) {
 		return;
@@ -374,7 +376,7 @@ static void group_news(struct judge *j, unsigned group)
 		 policy_words(j, group));
 	put_news(j, &t, "consumer-dropping",
 		 object_group(group, j->v->publisher->group[group].name), names, cause,
-		 "fcmctl ledger show names floors and frames; who is slow: fcmctl consumer list");
+		 drops_advice);
 }
 
 void events_dropped(struct judge *j)

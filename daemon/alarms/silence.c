@@ -78,6 +78,6 @@ void silence_say(const struct silence_view *v, char *text, size_t size)
 	}
 	snprintf(text, size,
 		 "the FCM received no word from the shore, and its silence timer ramped the high "
-		 "voltage of its modules down%s%s; their set values are 0 until they are set them",
+		 "voltage of its modules down%s%s; their set values are 0 until they are set again",
 		 when, times);
 }

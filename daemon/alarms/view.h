@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "daemon/alarms/late.h"
 #include "daemon/alarms/silence.h"
 #include "daemon/data/boots.h"
 #include "daemon/phase/phase.h"
@@ -55,6 +56,12 @@ struct judge_link {
 	uint64_t last_reply_ns; /* of the floor's slow control; 0: never */
 };
 
+struct judge_board {
+	bool present, stalled;
+	uint64_t gone_ns, back_ns; /* when it last disappeared, came back; 0: never */
+	uint64_t restarted_ns;	   /* when its counts restarted; 0: never since our start */
+};
+
 /* The configured values that texts and limits need. */
 struct judge_config {
 	const char *device, *database, *leap_file, *feed_address;
@@ -79,12 +86,9 @@ struct judge_view {
 	uint64_t started_ns;
 	struct judge_config config;
 
-	bool board_present, board_stalled;
-	uint64_t board_gone_ns, board_back_ns; /* when it last disappeared, came back; 0: never */
-	uint64_t counts_restarted_ns;	       /* of the board; 0: never since our start */
+	struct judge_board board;
+	struct lateness late;
 	uint64_t capture_tick_ns, reports_lost;
-	uint64_t late_ns, late_at_ns; /* the last time the machine did not run us: how long, when */
-	uint64_t held_at_ns;	      /* the last time that the board or other work blocked us */
 
 	struct judge_link link[NANET3_LINKS];
 	struct clock_view clock;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/alarms/judge.h"
+#include "daemon/core/text.h"
 
 /* It is set to that value and reads so, and no open command changes it. */
 static bool is_so(const struct param *p, double wanted, uint64_t behind, enum param_quality quality)
@@ -22,12 +23,6 @@ static bool is_so(const struct param *p, double wanted, uint64_t behind, enum pa
 static double now_set(const struct param *p)
 {
 	return p->has_setpoint ? p->setpoint : p->has_value ? p->value : NAN;
-}
-
-/* The step of a plan. If the present value is unknown, that of raising it: the later one for what is dangerous. */
-static double step_of(const struct param *p, double wanted)
-{
-	return wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
 }
 
 static void set_words(const struct param *p, double wanted, bool unchanged, uint64_t behind,
@@ -61,17 +56,6 @@ static void set_words(const struct param *p, double wanted, bool unchanged, uint
 	snprintf(text, size, "would set %s from %s to %s%s", p->name, from, to, reads);
 }
 
-/* The command is sent anyway: its outcome is unknown until the floor answers. */
-static void say_mute(double mute_s, char *text, size_t size)
-{
-	size_t used = strlen(text);
-
-	if (!isnan(mute_s) && used < size) {
-		snprintf(text + used, size - used, "; the floor has not answered for %.0f s",
-			 mute_s);
-	}
-}
-
 static json_t *repeat_json(const struct param *p, uint64_t id)
 {
 	char text[96];
@@ -93,6 +77,8 @@ static json_t *would_json(struct ops *ops, const struct engine_request *q, const
 	double age_s = param_age_s(p, now.mono_ns), mute_s = engine_mute_s(ops->engine, p, now);
 	bool unchanged = !q->action && is_so(p, wanted, behind, quality);
 	const struct param *needs = params_sibling(ops->params, p, p->kind->needs);
+	/* Of a plan. For an unknown present value that of raising: the later one for what is dangerous. */
+	double step = wanted < now_set(p) ? p->kind->order_lower : p->kind->order_raise;
 	char text[400];
 
 	if (q->action) {
@@ -100,7 +86,9 @@ static json_t *would_json(struct ops *ops, const struct engine_request *q, const
 	} else {
 		set_words(p, wanted, unchanged, behind, quality, text, sizeof(text));
 	}
-	say_mute(mute_s, text, sizeof(text));
+	if (!isnan(mute_s)) { /* sent anyway: the outcome is unknown until the floor answers */
+		text_add(text, sizeof(text), "; the floor has not answered for %.0f s", mute_s);
+	}
 	return json_pack(
 		"{s:b,s:s,s:s,s:o,s:o,s:o,s:s,s:i,s:s,s:b,s:b,s:o,s:f,s:n,s:s?,s:s,s:s,s:s,s:o,s:"
 		"o}",
@@ -110,11 +98,10 @@ static json_t *would_json(struct ops *ops, const struct engine_request *q, const
 		q->action ? json_null() : status_value(p, wanted), FIELD(p->kind, unit),
 		FIELD(p, link), "danger", param_danger_names[p->kind->danger], "needs_yes",
 		dangerous && !yes, "unchanged", unchanged, "behind",
-		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step",
-		q->action ? p->kind->order_raise : step_of(p, wanted), "command", "needs",
-		needs ? needs->name : NULL, FIELD(p->kind, description), "text", text, "quality",
-		param_quality_names[quality], "age_s", age_s < 0 ? json_null() : json_real(age_s),
-		"mute_s", json_number_or_null(mute_s));
+		behind > 0 ? json_integer((json_int_t)behind) : json_null(), "step", step,
+		"command", "needs", needs ? needs->name : NULL, FIELD(p->kind, description), "text",
+		text, "quality", param_quality_names[quality], "age_s",
+		age_s < 0 ? json_null() : json_real(age_s), "mute_s", json_number_or_null(mute_s));
 }
 
 /*
@@ -151,7 +138,7 @@ static int check_trip(struct params *params, const struct engine_request *q, con
 		return 0;
 	}
 	see->next_poll_ns = now_mono_ns();
-	/* "tower1.floor3.om2.trip": what stands in the middle. */
+	/* "tower1.floor3.om2.trip": the part in the middle. */
 	snprintf(which, sizeof(which), "%.*s", (int)(strrchr(see->name, '.') - see->name),
 		 see->name);
 	advice_name_objects(strchr(which, '.') + 1, see->kind->on_alarm, hint, sizeof(hint));

@@ -28,7 +28,7 @@ struct ops {
 	const struct records *records;
 	const struct capture_status *capture_status;
 	const struct publisher_status *publisher_status;
-	const char *public_key; /* by which consumers know us; "": data are not encrypted */
+	const char *public_key; /* for consumers; "": data are not encrypted */
 	const bool *has_roles;	/* of users of the control socket; a reload may change it */
 	struct watch *watch;
 	struct clock *clock;

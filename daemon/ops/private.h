@@ -69,7 +69,7 @@ json_t *status_param(struct ops *ops, const struct param *p);
 json_t *status_limits(const struct param_kind *k);
 /* A value of it as Parameter has it: a number, a bool, the word of an enum. */
 json_t *status_value(const struct param *p, double value);
-/* By which consumers know us; null: data are not encrypted. */
+/* Our public key for consumers; null: data are not encrypted. */
 json_t *status_data_key(const struct ops *ops);
 /* A list of `item` of the wanted link (QUERY_ALL: of each enabled one). */
 json_t *status_links(struct ops *ops, int wanted, json_t *(*item)(struct ops *ops, unsigned link));

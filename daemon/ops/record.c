@@ -31,7 +31,7 @@ static bool take_links(struct ops *ops, struct control_request *rq, json_t *link
 	return *ret_links != 0;
 }
 
-/* What the disk says to it is not tried. */
+/* Whether the disk can take it is not tried. */
 static void start_dry(struct ops *ops, struct control_request *rq, const json_t *args,
 		      const struct record_spec *spec, double for_s)
 {
@@ -106,7 +106,7 @@ static void op_stop(struct control_request *rq, json_t *args, void *context)
 	}
 }
 
-/* What lies there is read by who wants to know: on a disk that is stuck he waits, not we. */
+/* The client reads the directory itself: on a disk that hangs, it waits and not the daemon. */
 static void op_list(struct control_request *rq, json_t *args, void *context)
 {
 	struct ops *ops = context;

@@ -267,18 +267,17 @@ static json_t *status_door(const char *endpoint, const struct door_status *v)
 json_t *status_doors(struct ops *ops)
 {
 	const struct publisher_status *v = ops->publisher_status;
-	const char *monitors = publisher_monitor_endpoint(ops->publisher);
-	json_t *j = json_object();
+	const char *endpoint = publisher_monitor_endpoint(ops->publisher);
+	json_t *monitors = json_null();
 
-	json_object_set_new(j, "reserved",
-			    status_door(publisher_reserved_endpoint(ops->publisher), &v->door));
-	json_object_set_new(j, "monitors",
-			    *monitors ? status_door(monitors, &v->monitor_door) : json_null());
-	if (*monitors) {
-		json_object_set_new(json_object_get(j, "monitors"), "greedy",
+	if (*endpoint) {
+		monitors = status_door(endpoint, &v->monitor_door);
+		json_object_set_new(monitors, "greedy",
 				    json_integer((json_int_t)v->monitor_door.greedy));
 	}
-	return j;
+	return json_pack("{s:o,s:o}", "reserved",
+			 status_door(publisher_reserved_endpoint(ops->publisher), &v->door),
+			 "monitors", monitors);
 }
 
 json_t *status_value(const struct param *p, double value)

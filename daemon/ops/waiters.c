@@ -23,8 +23,8 @@ struct waiter {
 	struct sc_error error[]; /* of that refusal */
 };
 
-#define WORD_NS	   5000000000ull /* a client takes a long silence for ours */
-#define WORDS_TICK 16u		 /* of thousands that wait not all at once */
+#define WORD_NS	   5000000000ull /* progress is repeated after this time, as a sign of life */
+#define WORDS_TICK 16u		 /* repeated in a tick at most, of thousands that wait */
 
 /* --- who waits --- */
 
@@ -120,9 +120,9 @@ static json_t *words_json(const struct param_kind *k)
 static const struct {
 	const char *key;
 	unsigned place;
-} begun[] = {{"client_id", 1}, {"who", 3},  {"uid", 4},	  {"pid", 5},	 {"origin", 6},
-	     {"reason", 7},    {"link", 8}, {"tower", 9}, {"floor", 10}, {"parameter", 11},
-	     {"op", 12},       {"old", 13}, {"new", 14},  {"unit", 15}};
+} row_fields[] = {{"client_id", 1}, {"who", 3},	 {"uid", 4},   {"pid", 5},    {"origin", 6},
+		  {"reason", 7},    {"link", 8}, {"tower", 9}, {"floor", 10}, {"parameter", 11},
+		  {"op", 12},	    {"old", 13}, {"new", 14},  {"unit", 15}};
 
 static json_t *command_json(struct ops *ops, const struct engine_command_view *v)
 {
@@ -134,8 +134,9 @@ static json_t *command_json(struct ops *ops, const struct engine_command_view *v
 
 	json_object_set_new(j, "sequence", v->sequence ? json_integer(v->sequence) : json_null());
 	json_object_set_new(j, "boot", v->boot ? json_integer(v->boot) : json_null());
-	for (unsigned n = 0; v->row && n < sizeof(begun) / sizeof(begun[0]); n++) {
-		json_object_set_new(j, begun[n].key, row_value_json(v->row, begun[n].place));
+	for (unsigned n = 0; v->row && n < sizeof(row_fields) / sizeof(row_fields[0]); n++) {
+		json_object_set_new(j, row_fields[n].key,
+				    row_value_json(v->row, row_fields[n].place));
 	}
 	if (params_find(ops->params, v->parameter, &p, NULL) == 0) {
 		json_object_set_new(j, "words", words_json(p->kind));
@@ -145,29 +146,25 @@ static json_t *command_json(struct ops *ops, const struct engine_command_view *v
 
 /* --- answers --- */
 
-static bool state_bad(enum command_state state)
-{
-	return state == COMMAND_REFUSED || state == COMMAND_FAILED || state == COMMAND_CANCELLED ||
-	       state == COMMAND_UNKNOWN;
-}
-
 /* The end of a command; `command` is its state as JSON (ownership is taken). */
 static void answer_end(struct control_request *rq, enum command_state state, json_t *command,
 		       const char *text, const char *hint)
 {
+	static const char *const codes[COMMAND_UNKNOWN + 1] = {
+		[COMMAND_REFUSED] = "refused",
+		[COMMAND_FAILED] = "failed",
+		[COMMAND_CANCELLED] = "refused",
+		[COMMAND_UNKNOWN] = "unknown",
+	};
 	json_t *id = json_object_get(command, "command"), *extra;
 
-	if (!state_bad(state)) {
+	if (!codes[state]) {
 		control_answer(rq, command);
 		return;
 	}
 	extra = json_pack("{s:O,s:O}", "command", id, "is", command);
 	json_decref(command);
-	control_fail(rq,
-		     state == COMMAND_UNKNOWN  ? "unknown"
-		     : state == COMMAND_FAILED ? "failed"
-					       : "refused",
-		     hint, extra, "%s", text);
+	control_fail(rq, codes[state], hint, extra, "%s", text);
 }
 
 static void tell_end(struct question *n, int r, json_t *answer, const struct sc_error *error)

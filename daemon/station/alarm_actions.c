@@ -25,11 +25,6 @@ struct alarm_watcher {
 
 /* --- as JSON --- */
 
-static const char *severity_of(const struct alarm *alarm)
-{
-	return !alarm_stands(alarm) ? "info" : alarm->level == LEVEL_ALARM ? "red" : "warning";
-}
-
 static json_t *hand_json(const struct alarm_hand *hand)
 {
 	return json_pack("{s:s,s:s,s:s,s:o}", "who", hand->who, "origin", hand->origin, "text",
@@ -67,9 +62,10 @@ static json_t *dealt_json(const struct alarm *alarm)
 
 json_t *alarm_actions_json(const struct alarm *alarm)
 {
-	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity", severity_of(alarm), "code",
-			      alarm->code, "object", alarm->object, "text", alarm->text, "action",
-			      alarm->action, "since",
+	const char *active = alarm->level == LEVEL_ALARM ? "red" : "warning";
+	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
+			      alarm_stands(alarm) ? active : "info", "code", alarm->code, "object",
+			      alarm->object, "text", alarm->text, "action", alarm->action, "since",
 			      alarm_stands(alarm) ? json_time(alarm->since_ns) : json_null());
 
 	json_object_update_new(j, dealt_json(alarm));
@@ -83,7 +79,7 @@ void alarm_actions_reason(json_t *reason, const struct alarm *alarm)
 	}
 }
 
-/* 0: red and counts, 1: stands and counts, 2: paused, 3: does not stand. */
+/* 0: red, 1: a warning, 2: paused, 3: not active. */
 static unsigned rank(const struct alarm *alarm)
 {
 	if (!alarm_stands(alarm)) {
@@ -141,7 +137,7 @@ static void put_event(struct station *s, const struct alarm *alarm, const char *
 	log_event(LOG_NOTICE, "alarm", LOG_NO_LINK, LOG_ID_ALARM, "%s: %s", name, text);
 }
 
-/* Beginning and end are the judge's to tell. */
+/* The judge reports that it becomes active and clears. */
 static void say_event(struct station *s, const struct alarm *alarm)
 {
 	const struct alarm_hand *ack = &alarm->ack, *pause = &alarm->pause;
@@ -218,12 +214,6 @@ void alarm_actions_drain(struct station *s)
 
 /* --- those who watch --- */
 
-static json_t *snapshot(struct station *s)
-{
-	return json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time", json_time(now_utc_ns()),
-			 "alarms", alarm_actions_list(s));
-}
-
 void alarm_actions_watch(struct station *s, struct control_request *rq)
 {
 	struct alarm_watcher *w;
@@ -245,7 +235,8 @@ void alarm_actions_watch(struct station *s, struct control_request *rq)
 	*w = (struct alarm_watcher){.next = s->alarm_watchers, .rq = rq};
 	s->alarm_watchers = w;
 	control_subscribe(rq);
-	control_progress(rq, snapshot(s));
+	control_progress(rq, json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time",
+				       json_time(now_utc_ns()), "alarms", alarm_actions_list(s)));
 }
 
 void alarm_actions_second(struct station *s)
@@ -270,7 +261,7 @@ void alarm_actions_restore(struct station *s, const struct store_past *past)
 			alarms_find(judge_alarms(s->judge), old->object, old->code);
 
 		if (!ours || !(ours->acknowledged || ours->paused_until_ns)) {
-			/* If it stands, it is seen again at once. */
+			/* If it is active, it is observed again at once. */
 			alarms_recover(judge_alarms(s->judge), old, now);
 		}
 	}

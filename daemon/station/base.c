@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What several files of the main thread use: descriptors to follow, orders to capture, answers to questions. */
+/* What several files of the room use. See base.h. */
 #include "daemon/station/base.h"
 
 #include <errno.h>

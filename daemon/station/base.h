@@ -22,20 +22,20 @@ struct station_event; /* station.h */
  * (EV_SIGNAL), or each `every_ms` (fd -1). -ENOMEM. */
 int station_follow(struct station *s, struct station_event *e, int fd, short what,
 		   unsigned every_ms, void (*run)(struct station *s));
-void station_unfollow(struct station_event *e); /* one that is not followed is fine */
+void station_unfollow(struct station_event *e); /* no effect if it is not followed */
 static inline struct engine_now station_now(void)
 {
 	return (struct engine_now){now_mono_ns(), now_utc_ns()};
 }
 
-/* What the configuration asks for cannot be had: the exit status tells systemd not to try again. A file that cannot be
- * read now, or a lack of memory or descriptors, is none of its mistakes. Returns r. */
+/* If `r` is an error that the configuration causes, the exit status tells systemd not to start us again. A file that
+ * cannot be read now and a lack of memory or descriptors are other errors. Returns r. */
 int station_blame_config(struct station *s, int r);
-/* At the stop, to each part that has something to finish. */
+/* How long the stop waits for each part that has something to finish. */
 #define GRACE_MS 3000u
 /* To capture. -EAGAIN: its queue is full. */
 int station_order(struct station *s, const struct capture_command *command);
-/* The answer to a question: `result` (taken over), or in words what the query returned. */
+/* Answers with `result` (taken over), or with the error that the query returned. */
 void station_tell(struct control_request *rq, int r, json_t *result, const char *what);
 /* The links that are enabled, one bit each. */
 unsigned station_links(const struct station *s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The command engine's hands: its rows to the store, its words to the board, its progress to the
+ * Carries out what the command engine asks for: its rows to the store, its words to the board, its progress to the
  * operations. Nothing is decided here.
  *
  *   client --submit--> engine --row--> store --stored--> engine --word--> board --left--> engine
@@ -41,7 +41,7 @@ int detector_load(struct station *s, struct sc_error *error)
 		return r;
 	}
 	r = params_override(s->params, site, &sections, error);
-	if (r == 0) { /* said, as who wonders about a limit has to find it */
+	if (r == 0) { /* logged, so that the origin of a limit can be found */
 		log_event(LOG_NOTICE, "parameters", LOG_NO_LINK, LOG_ID_CONFIG,
 			  "%s: %u sections go before the dictionary", site, sections);
 	}
@@ -55,49 +55,54 @@ static const char *copy_path(const struct station *s, char *path, size_t size)
 	return path;
 }
 
-int detector_disk(struct station *s, struct sc_error *error)
+int detector_disk(struct station *s)
 {
 	char copy[CONFIG_STRING + 32];
 	int r = disk_start(s->config.store.database, copy_path(s, copy, sizeof(copy)), &s->disk);
 
-	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
+	if (r < 0) {
+		log_error("disk", "cannot start: %s", strerror(-r));
+	}
+	return r;
 }
 
 /* Read first: what a previous daemon has sent without the database, and the numbers it has used. */
-static int emergency_start(struct station *s, struct sc_error *error)
+static int emergency_start(struct station *s)
 {
 	char copy[CONFIG_STRING + 32];
+	struct sc_error error = {0};
 	int r = emergency_open(s->config.store.emergency,
 			       disk_has_answered(s->disk, 0) ? copy_path(s, copy, sizeof(copy))
 							     : NULL,
-			       &s->emergency, error);
+			       &s->emergency, &error);
 
 	if (r < 0) {
-		return sc_fail(error, r, "memory", "", "out of memory");
+		return r;
 	}
 	if (r > 0) {
-		log_event(LOG_WARNING, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error->message,
-			  error->hint);
+		log_event(LOG_WARNING, "store", LOG_NO_LINK, LOG_ID_STORE, "%s. %s", error.message,
+			  error.hint);
 	}
 	s->emergency_copied = UINT64_MAX; /* the disk is asked by reading the copy: there is one */
 	engine_marks(s->engine, emergency_marks(s->emergency));
-	r = emergency_recover(s->emergency, s->engine, station_now());
-	return r ? sc_fail(error, r, "memory", "", "%s", strerror(-r)) : 0;
+	return emergency_recover(s->emergency, s->engine, station_now());
 }
 
-int detector_start(struct station *s, struct sc_error *error)
+int detector_start(struct station *s)
 {
 	struct engine_config config;
+	int r;
 
 	engine_config_default(&config);
 	config.poll = s->config.slowctl.poll;
 	config.timeout_ms = s->config.slowctl.reply_timeout_ms;
 	config.journal = s->config.store.database;
 	s->engine = engine_create(s->params, &config);
-	if (!s->engine) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+	r = s->engine ? emergency_start(s) : -ENOMEM;
+	if (r < 0) {
+		log_error("slowctl", "cannot start: %s", strerror(-r));
 	}
-	return emergency_start(s, error);
+	return r;
 }
 
 void detector_stop(struct station *s)

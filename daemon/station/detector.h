@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command engine's hands: its rows to the store, its words to the board; the store's answers. */
+/* Carries out what the command engine asks for: rows to the store, words to the board; the store's answers. */
 #pragma once
 
 struct sc_error;
 struct station;
 
 int detector_load(struct station *s, struct sc_error *error); /* the dictionary */
-int detector_disk(struct station *s, struct sc_error *error); /* who looks at the database's disk */
-int detector_start(struct station *s, struct sc_error *error); /* the engine */
+int detector_disk(struct station *s);  /* the thread that looks at the database's disk */
+int detector_start(struct station *s); /* the engine */
 void detector_stop(struct station *s);
 void detector_tick(struct station *s);
 /* Carry out all that the engine has put out. Once a turn of the main loop. */

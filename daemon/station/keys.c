@@ -9,6 +9,7 @@
 
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
+#include "daemon/station/base.h"
 #include "daemon/station/network_say.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -81,7 +82,7 @@ int keys_start(struct station *s)
 			  "[data] curve = no",
 			  s->config_path);
 	}
-	return r;
+	return station_blame_config(s, r);
 }
 
 void keys_put_place(struct station *s)

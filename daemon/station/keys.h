@@ -9,8 +9,8 @@
 struct config;
 struct station;
 
-int keys_start(struct station *s); /* reads the allow list, where a door asks for keys */
-/* Our secret; wipe it when it has been used. Told to the log. */
+int keys_start(struct station *s); /* reads the allow list, if a socket needs keys */
+/* Our secret; wipe it after use. A failure is logged. */
 int keys_secret(struct station *s, char ret_secret[ACCESS_KEY_TEXT]);
 /* Key and list of a configuration: 0, or negative, with the reason on `err`. */
 int keys_check(const struct config *c, FILE *err);

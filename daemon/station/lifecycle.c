@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The daemon's own beginning and end among the station's events, and what the database knows of
- * the daemons before us, carried to all that goes on with it: commands and their numbers, the run,
- * the phase's references, the FCMs' boots, the clock's relabelling, events left open (alarms ended
- * with their daemon; what still stands begins anew). At the start; where the database could not be
- * opened then, when it can; and again when another file has taken its place: what this daemon
- * knows itself then comes before what the file says.
+ * The daemon's start and stop as events, and the state of earlier daemons: from the database to the modules that
+ * continue it. That is commands and their numbers, the run, the phase's references, the FCMs' boots, the clock's
+ * relabelling, and events left open (alarms end with their daemon; those that are still active start again). It is
+ * taken over at the start, or when the database can be opened; and again when another file has taken its place: then
+ * what this daemon knows itself counts more than the file.
  */
 #include "daemon/station/lifecycle.h"
 
@@ -28,7 +27,7 @@
 
 #define TAKEOVER_NS 5000000000ull /* after our start capture has reported each ring */
 
-/* --- beginning and end --- */
+/* --- start and stop --- */
 
 static void end_left_open(struct station *s, const struct store_past *past)
 {
@@ -85,7 +84,7 @@ void lifecycle_stop(struct station *s)
 
 /* --- what the database knows --- */
 
-/* Not known at all, or not any more: the numbers of commands come from it. */
+/* Without the database the next number of a command is unknown. */
 static void say_away(struct station *s)
 {
 	struct store_status v;

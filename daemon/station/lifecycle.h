@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Our own start and stop as events; what the database knows of the daemons before us, for all
- * that goes on with it. */
+/* The daemon's start and stop as events; the state of earlier daemons, from the database to the modules that continue
+ * it. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@ void lifecycle_takeover(struct station *s, unsigned link, bool taken_over);
 void lifecycle_second(struct station *s);
 void lifecycle_stop(struct station *s);
 
-/* Go on with what the database knows, when it has been opened; where it is away, say so. */
+/* Take over the state that the database has, once it is open; while it cannot be opened, log that. */
 void station_restore(struct station *s);
-/* Whether an order that the journal must know of can be taken; else it is refused, answered. */
+/* Whether a command that must be journaled can be accepted. False: refused, answered. */
 bool restore_done(struct station *s, struct control_request *rq, const char *what);

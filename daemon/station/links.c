@@ -60,17 +60,17 @@ static void follow_board(struct station *s)
 {
 	const struct nanet3_info *info;
 
-	if (watch_generation(s->watch) == s->board.generation) {
+	if (watch_generation(s->watch) == s->board_generation) {
 		return;
 	}
 	info = watch_info(s->watch);
 	capture_grant(s->capture, info ? info->handle : 0);
-	station_unfollow(&s->board.event);
-	if (watch_fd(s->watch) >= 0 && station_follow(s, &s->board.event, watch_fd(s->watch),
+	station_unfollow(&s->board_event);
+	if (watch_fd(s->watch) >= 0 && station_follow(s, &s->board_event, watch_fd(s->watch),
 						      EV_READ, 0, on_board_readable) < 0) {
 		return; /* no memory: the next tick tries again */
 	}
-	s->board.generation = watch_generation(s->watch);
+	s->board_generation = watch_generation(s->watch);
 }
 
 int links_start(struct station *s)
@@ -82,17 +82,19 @@ int links_start(struct station *s)
 		r = open_phase(s, link);
 	}
 	r = r ? r : watch_create(s->config.board.device, station_links(s), &events, &s->watch);
-	if (r < 0) {
-		return r;
+	if (r == 0) {
+		r = watch_poll(s->watch, now_mono_ns());
+		follow_board(s);
 	}
-	r = watch_poll(s->watch, now_mono_ns());
-	follow_board(s);
+	if (r < 0) {
+		log_error("board", "%s: %s", s->config.board.device, strerror(-r));
+	}
 	return r;
 }
 
 void links_stop(struct station *s)
 {
-	station_unfollow(&s->board.event);
+	station_unfollow(&s->board_event);
 	watch_destroy(s->watch);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		phase_destroy(s->link[link].phase);
@@ -188,7 +190,7 @@ static void judge(struct station *s, unsigned link)
 	}
 }
 
-/* --- the clockwork --- */
+/* --- events and ticks --- */
 
 static void on_board_event(const struct nanet3_event *event, void *context)
 {
@@ -213,12 +215,12 @@ static void on_board_event(const struct nanet3_event *event, void *context)
 								   : "DMA address in no table");
 		break;
 	default:
-		break; /* LINK: the registers tell it within 100 ms; RX belongs to capture */
+		break; /* LINK: the registers show it within 100 ms; RX belongs to capture */
 	}
 }
 
-/* What was lost before a restarted ring was first aligned is its beginning, not a loss: the minute's
- * account starts behind it. */
+/* What was lost before a restarted ring was first aligned is not counted as a loss: the account of the last minute
+ * starts after it. */
 static void begin_account(struct station *s, unsigned link)
 {
 	struct station_link *l = &s->link[link];
@@ -251,7 +253,7 @@ static void note_lateness(struct station *s, uint64_t now)
 	struct late_tick tick = {now, now_thread_cpu_ns(), watch_waited_ns(s->watch)};
 	uint64_t ns = 0;
 
-	switch (late_judge(&s->late.tick, &tick, &ns)) {
+	switch (late_judge(&s->tick, &tick, &ns)) {
 	case LATE_NOT:
 		break;
 	case LATE_MACHINE:
@@ -262,7 +264,7 @@ static void note_lateness(struct station *s, uint64_t now)
 		break;
 	case LATE_BOARD:
 		s->late.held_at_ns = now;
-		if (s->board.present) { /* else that has been said */
+		if (s->board.present) { /* else that has been logged */
 			log_warning("board", "the board did not answer for %.1f s",
 				    (double)ns / 1e9);
 		}
@@ -272,7 +274,7 @@ static void note_lateness(struct station *s, uint64_t now)
 		log_notice("fcm-server", "the main thread was busy for %.1f s", (double)ns / 1e9);
 		break;
 	}
-	s->late.tick = tick;
+	s->tick = tick;
 }
 
 void links_tick(struct station *s)
@@ -283,6 +285,7 @@ void links_tick(struct station *s)
 	note_lateness(s, now);
 	r = watch_poll(s->watch, now);
 	say_board(s, r == 0);
+	s->board.stalled = watch_board(s->watch)->status & NANET3_STATUS_STALLED;
 	follow_board(s);
 	capture_get_status(s->capture, &s->capture_status);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {

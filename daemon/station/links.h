@@ -16,12 +16,12 @@ void links_restore(struct station *s, const struct store_past *past);
 void links_stop(struct station *s);
 void links_tick(struct station *s);   /* 10 times a second */
 void links_second(struct station *s); /* once a second: rates, loss window */
-/* The link is cut by ourselves: what is done, and by whom. */
+/* A command of ours interrupts the link: which, and by whom. */
 void links_note_own(struct station *s, unsigned link, const char *what, const char *who);
 bool links_board_present(const struct station *s);
 enum link_state links_state(const struct station *s, unsigned link);
 const char *link_state_name(enum link_state state); /* "off", "dark", ... */
-/* Another floor than configured names itself on the link. */
+/* Another floor than configured is on the link. */
 bool links_other_floor(const struct station *s, unsigned link);
 /* The link's ring was restarted, because the board's counts restarted: what is lost before its first good frame
  * is not counted as a loss, as at our start. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The network's control server as the station has it; listening sockets that cannot be opened, and
- * who was refused at one (status, log, events).
+ * The start of the network's control server; refused connections and requests, and listening sockets that cannot be
+ * opened, as log and events.
  */
 #include "daemon/station/network_say.h"
 
@@ -13,6 +13,7 @@
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
 #include "daemon/core/text.h"
+#include "daemon/station/base.h"
 #include "daemon/station/reports.h"
 #include "daemon/station/station.h"
 #include "daemon/store/store.h"
@@ -50,7 +51,7 @@ int network_start(struct station *s)
 	if (r < 0) {
 		log_error("network", "%s. %s: [network] in %s", error.message, error.hint,
 			  s->config_path);
-		return r;
+		return station_blame_config(s, r);
 	}
 	log_event(LOG_INFO, "network", LOG_NO_LINK, LOG_ID_CONFIG,
 		  "control at %s, CURVE, allow list %s", c.endpoint, s->config.network.allow_list);

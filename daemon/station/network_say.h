@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The network's control server: its start; sockets that cannot be opened, who was refused at
- * one. */
+/* The network's control server: its start; refused connections and requests, sockets that cannot be opened. */
 #pragma once
 
 #include <stddef.h>

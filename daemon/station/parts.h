@@ -17,16 +17,16 @@ struct store_done;
 
 /* --- links.c, reports.c --- */
 
-/* Few beginnings of a link wait to be settled; one so many older than the last has lost its session. */
+/* Few generations of a link are unsettled at a time; one that is so many older than the last has lost its session. */
 #define STATION_SESSIONS 32u
 
 struct station_link {
 	bool enabled;
 	struct phase *phase;
-	uint64_t phase_put_ns;		 /* heard_ns of what the parameters have */
-	char own[80];			 /* the last command of ours that cut it: "reset by ann" */
+	uint64_t phase_put_ns;		 /* heard_ns of the phase in the parameters */
+	char own[80];			 /* our last command that interrupted it: "reset by ann" */
 	uint64_t own_ns;		 /* ... and when */
-	struct capture_link_status data; /* capture's last word */
+	struct capture_link_status data; /* as capture reported it last */
 	struct rates rates;
 	struct rates_now per_s;
 	uint64_t loss_at[LOSS_WINDOW_S + 1][TDM_LOSSES]; /* cells by verdict, a snapshot a second */
@@ -37,8 +37,8 @@ struct station_link {
 	uint32_t session[STATION_SESSIONS];
 	struct tdm_telemetry telemetry;
 	uint64_t telemetry_ns;		  /* 0: none yet */
-	uint8_t named_tower, named_floor; /* what the floor calls itself; 0xff: nothing yet */
-	unsigned slips; /* frames were found off the board's grid, since the start */
+	uint8_t named_tower, named_floor; /* in the floor's frames; 0xff: unknown */
+	unsigned slips; /* times that frames were found off the board's grid, since the start */
 	uint32_t last_status;
 };
 
@@ -59,7 +59,7 @@ struct records {
 	struct control_request *rq; /* waits for an order to be carried out */
 	uint32_t order;		    /* its number; the last one's that was given */
 	char who[128];		    /* who gave it, and from where */
-	bool failed; /* the disk has stopped a recording, and nobody has said that he knows */
+	bool failed; /* the disk has stopped a recording, and nobody has acknowledged it */
 	char failed_text[600];
 	struct recorder_event failure;
 	uint64_t let_go, let_go_ns; /* cells, at the last look; when there were more */
@@ -68,7 +68,7 @@ struct records {
 
 /* --- ops/ --- */
 
-/* What the operations (../ops/) want to hear, with their own context. */
+/* Results for the operations (../ops/), with their own context. */
 struct station_ops {
 	void (*progress)(struct ops *ops, const struct engine_out *out);
 	/* Not of a drift. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Questions to the database, asked by a thread of their own: a disk that hangs keeps that thread, and nothing else. One
+ * Questions to the database, asked by a thread of their own: a disk that hangs blocks only that thread. One
  * after the other; each is given a limit of time. Main thread, but for `ask`.
  */
 #pragma once

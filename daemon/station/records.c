@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The main thread's side of the recorder: orders from operators, black boxes for alarms, what became of them
- * into the journal and the status.
+ * The main thread's side of the recorder: orders from operators, black boxes for alarms; their results go into the
+ * events, the answers and the status.
  */
 #include "daemon/station/records.h"
 
@@ -30,20 +30,14 @@ static const char failed_action[] = "free space or repair the disk, then fcmctl 
 
 /* ------------------------------------------------------------------------------ start and stop */
 
-/* Others read the files, too, from wherever they are. */
+/* The files are read by other programs, too, which have other working directories. */
 static void make_absolute(char *path, size_t size)
 {
-	char here[PATH_MAX];
-	size_t length = strlen(path), more;
+	char here[PATH_MAX], whole[PATH_MAX + CONFIG_STRING + 16];
 
-	if (*path == '/' || !getcwd(here, sizeof(here))) {
-		return;
-	}
-	more = strlen(here) + 1;
-	if (length + more < size) {
-		memmove(path + more, path, length + 1);
-		memcpy(path, here, more - 1);
-		path[more - 1] = '/';
+	if (*path != '/' && getcwd(here, sizeof(here)) &&
+	    (size_t)snprintf(whole, sizeof(whole), "%s/%s", here, path) < size) {
+		memcpy(path, whole, strlen(whole) + 1);
 	}
 }
 
@@ -107,12 +101,6 @@ static json_t *counts_json(const struct station *s, const struct recorder_event 
 			 (json_int_t)e->counts.let_go);
 }
 
-/* What was written before we were started is not counted. */
-static const char *since(const struct recorder_event *e)
-{
-	return e->resumed ? "since the daemon's start " : "";
-}
-
 bool records_busy(struct station *s, struct control_request *rq)
 {
 	if (s->records.rq) {
@@ -173,7 +161,7 @@ void records_order_stop(struct station *s, struct control_request *rq)
 	}
 }
 
-/* ------------------------------------------------------------------------- what the recorder says */
+/* ------------------------------------------------------------------------- events of the recorder */
 
 static void journal(struct station *s, const char *severity, const char *code,
 		    const struct recorder_event *e, const char *text, const char *action)
@@ -237,7 +225,8 @@ static void on_stopped(struct station *s, const struct recorder_event *e,
 	snprintf(text, sizeof(text),
 		 "%s%s: %s%llu frames in %llu MB, %llu cells without data, %llu let go",
 		 rq ? "stopped by " : "stopped after its set time", rq ? s->records.who : "",
-		 since(e), (unsigned long long)e->counts.frames,
+		 e->resumed ? "since the daemon's start " : "",
+		 (unsigned long long)e->counts.frames,
 		 (unsigned long long)(e->counts.bytes / 1000000),
 		 (unsigned long long)e->counts.gaps, (unsigned long long)e->counts.let_go);
 	journal(s, "info", "record", e, text, "");
@@ -260,7 +249,7 @@ static void on_failed(struct station *s, const struct recorder_event *e, struct 
 	store_put_event(s->store, "alarm", "record-stopped", RECORDER, r->failed_text,
 			failed_action, now_utc_ns());
 	log_event(LOG_ERR, "recorder", LOG_NO_LINK, LOG_ID_RECORD, "%s", r->failed_text);
-	if (rq) { /* it was to be stopped anyway */
+	if (rq) { /* it was to be stopped */
 		control_fail(rq, "failed", "fcmctl record list", NULL, "%s", r->failed_text);
 	}
 }

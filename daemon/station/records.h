@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The recorder: orders to it, what it says, black boxes for alarms. */
+/* The recorder: orders to it, its events, black boxes for alarms. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,14 +12,14 @@ struct station;
 int records_start(struct station *s);  /* before capture */
 void records_finish(void *station);    /* when capture's thread has ended */
 void records_stop(struct station *s);  /* when nobody uses the tap any more */
-void records_drain(struct station *s); /* what the recorder says */
+void records_drain(struct station *s); /* its events */
 /* One order at a time. True: refused, answered. */
 bool records_busy(struct station *s, struct control_request *rq);
 /* `rq` is answered when the recorder has carried it out. */
 void records_order_start(struct station *s, struct control_request *rq,
 			 const struct record_spec *spec);
 void records_order_stop(struct station *s, struct control_request *rq);
-/* An alarm of a link has begun: a black box. */
+/* An alarm of a link has become active: keep a black box. */
 void records_alarm(void *station, unsigned link, const char *code, const char *text);
 /* What of it is a reason. */
 void records_view(struct station *s, struct judge_recorder *ret_view);

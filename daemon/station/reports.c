@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What capture reports, carried to who cares: slow-control replies and telemetry to the engine, ledger
- * rows and losses to the store, the floors' time words to the clock. Run changes: runs.c.
+ * Passes capture's reports on: slow-control replies and telemetry to the engine, ledger rows and losses to the store,
+ * the floors' time words to the clock, changes of the run to runs.c.
  */
 #include "daemon/station/reports.h"
 
@@ -46,7 +46,7 @@ void reports_saved(struct station *s, uint64_t cookie)
 		.second = cookie & 0xffffffffff,
 	};
 
-	/* A full queue: the next second's word says it for both. */
+	/* A full queue: the command of the next second covers both. */
 	station_order(s, &command);
 }
 
@@ -67,7 +67,7 @@ void reports_losses_saved(struct station *s)
 			.number = s->losses_saved[link] & LOSS_NUMBER,
 		};
 
-		if (s->losses_saved[link]) { /* a full queue: the next word says it for both */
+		if (s->losses_saved[link]) { /* a full queue: the next command covers both */
 			station_order(s, &command);
 			s->losses_saved[link] = 0;
 		}
@@ -103,7 +103,7 @@ static void on_loss(struct station *s, const struct capture_report *r)
 		judge_dropped(s->judge, loss->group, loss->first, loss->next);
 	}
 	if (loss->open) {
-		return; /* said once, when its length is known */
+		return; /* logged once, when its length is known */
 	}
 	if (loss->kind == 0) {
 		log_event(LOG_WARNING, "link", (int)loss->link, LOG_ID_LOSS,

@@ -88,13 +88,6 @@ static void on_effect(void *context, const struct capture_run *e)
 
 /* --- answers --- */
 
-static void answer_done(struct control_request *rq, uint32_t run, uint64_t slice, bool begins)
-{
-	control_answer(rq, json_pack("{s:I,s:o}", "run", (json_int_t)run,
-				     begins ? "from_slice" : "to_slice",
-				     slice ? json_integer((json_int_t)slice) : json_null()));
-}
-
 static void answer_not_begun(struct station *s, struct control_request *rq, uint32_t run,
 			     const char *why)
 {
@@ -112,7 +105,10 @@ static void on_answer(void *context, enum run_answer how, uint32_t run, uint64_t
 	s->run.rq = NULL;
 	switch (how) {
 	case RUN_DONE:
-		answer_done(rq, run, slice, begins);
+		control_answer(rq,
+			       json_pack("{s:I,s:o}", "run", (json_int_t)run,
+					 begins ? "from_slice" : "to_slice",
+					 slice ? json_integer((json_int_t)slice) : json_null()));
 		break;
 	case RUN_NOT_JOURNALED:
 		answer_not_begun(s, rq, run, strerror(-error));

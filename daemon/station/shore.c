@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The shore's own parameters (link2.phase, clock.state, disk.free ...), once a second, so that get,
- * history, alarms and staleness are the same for them as for the floors'. A value that does not exist is
- * not put: it goes stale, which is the truth.
+ * The shore's own parameters (link2.phase, clock.state, disk.free ...), once a second, so that get, history, alarms and
+ * staleness are the same for them as for the floors'. A value that does not exist is not put: it becomes stale.
  */
 #include "daemon/station/shore.h"
 

@@ -31,21 +31,6 @@ struct station_event {
 	struct station *station;
 };
 
-struct station_board {
-	bool present;
-	uint64_t gone_ns, back_ns;  /* when it was seen to go, to come back; 0: never */
-	uint64_t restarted_ns;	    /* when a ring was restarted after our start */
-	struct station_event event; /* of its descriptor, which changes with each generation */
-	unsigned generation;
-};
-
-/* Why the tick came late. */
-struct station_lateness {
-	struct late_tick tick;
-	uint64_t ns, at_ns;  /* the last time the machine did not let us run: how long, when */
-	uint64_t held_at_ns; /* the last time the board or other work held this thread */
-};
-
 /* The reading of the table of leap seconds, on the thread of questions.h. */
 struct station_leaps {
 	struct work work;
@@ -75,7 +60,7 @@ struct lifecycle {
 	bool said, crashed;	   /* crashed: the daemon before us did not stop normally */
 };
 
-/* Who may not, and tried. */
+/* Refused connections and requests. */
 struct access_news {
 	struct reported_count control, reserved, monitors; /* connections */
 	struct reported_count requests, strangers;
@@ -95,7 +80,7 @@ struct station {
 	bool served;	    /* the main loop has run: the end is an event */
 	bool misconfigured; /* why the start has failed */
 
-	/* the way of the data */
+	/* the path of the data */
 	struct queue blocks, settled, commands, reports;
 	struct capture *capture;
 	struct capture_status capture_status;
@@ -109,9 +94,12 @@ struct station {
 
 	/* links.c, reports.c */
 	struct watch *watch;
-	struct station_board board;
+	struct judge_board board;
+	struct station_event board_event; /* of its descriptor: another one each generation */
+	unsigned board_generation;
 	struct station_link link[NANET3_LINKS];
-	struct station_lateness late;
+	struct late_tick tick;
+	struct lateness late;
 	unsigned loss_second; /* place in loss_at and drop_at */
 	uint64_t drop_at[LOSS_WINDOW_S + 1][GROUPS_MAX][OUTCOMES]; /* frames, a snapshot a second */
 	struct boots boots;

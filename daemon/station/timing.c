@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time as the main thread carries it: gpsd's reports, the board's PPS and count, the system clock go
- * into the clock; the labels that come out go to capture, state changes to the log and the store.
+ * The main thread's side of time: gpsd's reports, the board's PPS and count and the system clock go into the clock; its
+ * labels go to capture, its changes of state to the log and the store.
  */
 #include "daemon/station/timing.h"
 
@@ -33,20 +33,13 @@ static void on_tpv(void *context, const struct clock_gps *gps)
 	clock_tpv(s->clock, gps, now_mono_ns());
 }
 
-static void gpsd_lost(struct station *s)
-{
-	if (s->timing.event.event) {
-		station_unfollow(&s->timing.event);
-		log_warning("clock", "gpsd at %s:%u is gone; trying again every second",
-			    s->config.clock.gpsd_host, s->config.clock.gpsd_port);
-	}
-	clock_gpsd(s->clock, false, now_mono_ns());
-}
-
 static void on_gpsd_readable(struct station *s)
 {
 	if (gps_read_reports(s->timing.gps, on_tpv, s) < 0) {
-		gpsd_lost(s);
+		station_unfollow(&s->timing.event);
+		log_warning("clock", "gpsd at %s:%u is gone; trying again every second",
+			    s->config.clock.gpsd_host, s->config.clock.gpsd_port);
+		clock_gpsd(s->clock, false, now_mono_ns());
 	}
 }
 

@@ -97,49 +97,42 @@ static void add_engine_reason(void *context, const struct engine_reason *reason)
 	v->reason[v->reasons++] = *reason;
 }
 
-static void look_at_floor(struct station *s, unsigned link, struct judge_view *v)
-{
-	struct judge_link *l = &v->link[link];
-	struct engine_link_view engine;
-
-	engine_link_view(s->engine, link, &engine);
-	l->last_reply_ns = engine.last_reply_ns;
-	silence_get(s->params, link, v->now_ns, &l->silence);
-	phase_get_view(s->link[link].phase, v->now_ns, &l->phase);
-}
-
-static void look_at_link(struct station *s, unsigned link, struct judge_link *v)
+static void look_at_link(struct station *s, unsigned link, uint64_t now_ns, struct judge_link *v)
 {
 	const struct station_link *l = &s->link[link];
-	const struct config_link *c = &s->config.link[link];
+	struct engine_link_view engine;
 
+	if (!l->enabled) {
+		return;
+	}
+	engine_link_view(s->engine, link, &engine);
 	*v = (struct judge_link){
-		.enabled = l->enabled,
+		.enabled = true,
 		.state = links_state(s, link),
-		.tower = c->tower,
-		.floor = c->floor,
+		.signal = watch_link(s->watch, link)->status & NANET3_LSTAT_SIGNAL,
+		.tower = s->config.link[link].tower,
+		.floor = s->config.link[link].floor,
 		.named_tower = l->named_tower,
 		.named_floor = l->named_floor,
+		.other_floor = links_other_floor(s, link),
 		.last_good_ns = l->data.last_good_ns,
+		.offset = links_offset(s, link),
 		.slips = l->slips,
 		.accounted = l->accounted,
 		.restarted_ns = l->restarted_ns,
+		.downlink = links_recent_downlink(s, link),
 		.ring_used = l->data.ring_write - l->data.ring_release,
 		.ring_depth = l->data.ring_depth,
 		.own = l->own,
 		.own_ns = l->own_ns,
 		.boot = boots_find(&s->boots, l->named_tower, l->named_floor),
 		.module = s->view->module[link],
+		.last_reply_ns = engine.last_reply_ns,
 	};
-	if (!l->enabled) {
-		return;
-	}
-	v->signal = watch_link(s->watch, link)->status & NANET3_LSTAT_SIGNAL;
-	v->other_floor = links_other_floor(s, link);
-	v->offset = links_offset(s, link);
 	memcpy(v->cells, l->data.cells, sizeof(v->cells));
 	links_recent_losses(s, link, v->lost);
-	v->downlink = links_recent_downlink(s, link);
+	silence_get(s->params, link, now_ns, &v->silence);
+	phase_get_view(l->phase, now_ns, &v->phase);
 }
 
 static void look_at_drops(struct station *s, struct judge_view *v)
@@ -156,9 +149,6 @@ static void look_at_drops(struct station *s, struct judge_view *v)
 static void look_at_all(struct station *s, struct judge_view *v)
 {
 	reports_groups(s);
-	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		look_at_link(s, link, &v->link[link]);
-	}
 	clock_get_view(s->clock, &v->clock);
 	look_at_drops(s, v);
 	doors_closed(s, s->view->closed_doors, sizeof(s->view->closed_doors));
@@ -169,9 +159,7 @@ static void look_at_all(struct station *s, struct judge_view *v)
 	v->now_ns = now_mono_ns(); /* later than all times in it */
 	v->utc_ns = now_utc_ns();
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		if (v->link[link].enabled) {
-			look_at_floor(s, link, v);
-		}
+		look_at_link(s, link, v->now_ns, &v->link[link]);
 	}
 	s->view->reasons = 0;
 	engine_reasons(s->engine, (struct engine_now){v->now_ns, v->utc_ns}, add_engine_reason,
@@ -193,16 +181,10 @@ void view_judge(struct station *s)
 			   .monitor_endpoint = c->data.monitor_endpoint,
 			   .data_open = config_is_open(c),
 			   .drift_ps = c->phase.drift_ps},
-		.board_present = s->board.present,
-		.board_stalled = watch_board(s->watch)->status & NANET3_STATUS_STALLED,
-		.board_gone_ns = s->board.gone_ns,
-		.board_back_ns = s->board.back_ns,
-		.counts_restarted_ns = s->board.restarted_ns,
+		.board = s->board,
+		.late = s->late,
 		.capture_tick_ns = s->capture_status.last_tick_ns,
 		.reports_lost = s->capture_status.reports_lost,
-		.late_ns = s->late.ns,
-		.late_at_ns = s->late.at_ns,
-		.held_at_ns = s->late.held_at_ns,
 		.leaps_error = s->timing.leaps_error,
 		.publisher = &s->publisher_status,
 		.closed_doors = s->view->closed_doors,

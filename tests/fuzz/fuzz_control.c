@@ -80,13 +80,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	r = start_base(s);
 	r = r ? r : questions_start(s);
 	r = r ? r : load_detector(s);
-	r = r ? r : start_disk(s);
+	r = r ? r : detector_disk(s);
 	r = r ? r : start_control(s);
 	r = r ? r : data_open_queues(s);
 	r = r ? r : data_start_publisher(s, 16000);
 	r = r ? r : records_start(s);
 	r = r ? r : start_store(s);
-	r = r ? r : run_detector(s);
+	r = r ? r : detector_start(s);
 	links_start(s); /* all but the board */
 	must(s->watch && !watch_info(s->watch));
 	r = r ? r : timing_start(s);

@@ -205,7 +205,7 @@ def not_known(t):
     st.wait_ready()
     st.wait_for("a slip", lambda: st.ctl("link", "align", "2") and "link2/phase-slip" in alarms(st), 60)
     stands(st, TRIP)
-    st.wait_for("the trip of a mute floor is not known", lambda: "not known of om2 for" in reason(st, TRIP).get("text", ""),
+    st.wait_for("the trip of a mute floor is not known", lambda: "state of om2 unknown for" in reason(st, TRIP).get("text", ""),
                 90)
     st.emu.kill9()
     st.wait_for("board-gone", lambda: "board/board-gone" in alarms(st), 10)

@@ -107,7 +107,7 @@ def board_off_the_bus(t):
     losses = [(e["text"], e["action"]) for e in st.request("event.list", limit=100)["result"]["events"]
               if e["code"] == "link-loss" and "lost:" in e["text"]]
     t.check("the rings' beginning is no loss; that the board's first PPS moved its count is its doing, not the floors'",
-            losses and all("alignment" not in x and "counts anew" in x and "board-back" in a for x, a in losses), losses)
+            losses and all("alignment" not in x and "counts restarted" in x and "board-back" in a for x, a in losses), losses)
     t.equal("the daemon ends with 0", st.stop(), 0)
     ledger = st.ledger()
     t.check("both balances of the ledger are right", ledger["balanced"], ledger.get("unbalanced"))

@@ -179,7 +179,7 @@ def consumer_stopped(t):
     r = [r for r in st.status()["reasons"] if r["code"] == "consumer-none"]
     st.consumers["trigger-1"].signal(signal.SIGCONT)
     t.check("the stopped one is named", len(r) == 1 and r[0]["text"].startswith("trigger-1 has been silent since 2") and
-            "start it anew only where it has ended" in r[0]["action"], r)
+            "start it again only where it has ended" in r[0]["action"], r)
     st.wait_for("it to be back", lambda: "consumer-none" not in {c for c, _ in codes(st)}, 15)
     t.account(st)
 

@@ -95,7 +95,7 @@ void rig_open(struct judge_rig *r)
 	r->v.started_ns = RIG_S;
 	r->v.now_ns = 1001 * RIG_S;
 	r->v.utc_ns = 1795187523000000000;
-	r->v.board_present = true;
+	r->v.board.present = true;
 	r->v.clock.label.state = CLOCK_LOCKED;
 	r->publisher.groups = 1;
 	strcpy(r->publisher.group[0].name, "trigger");
@@ -188,7 +188,7 @@ static void step(struct judge_rig *r)
 
 		if (l->state == LINK_UP) {
 			l->last_good_ns = r->v.now_ns;
-		} else if (l->state == LINK_DARK && r->v.board_present) {
+		} else if (l->state == LINK_DARK && r->v.board.present) {
 			rig_lose(r, link, TDM_LOSS_LINK_DOWN, STEP_FRAMES);
 		}
 		if (r->v.now_ns - r->lost_ns > LOSS_WINDOW_S * RIG_S) {

@@ -205,14 +205,14 @@ static void the_board_is_gone_and_back(void **state)
 {
 	uint64_t gone;
 
-	rig.v.board_gone_ns = gone = rig.v.now_ns;
-	rig.v.board_present = false;
+	rig.v.board.gone_ns = gone = rig.v.now_ns;
+	rig.v.board.present = false;
 	rig_run(&rig, 5);
 	i = rig_only(&rig, INCIDENT_ACTIVE);
 	assert_string_equal(rig_parts(&rig, i), "board-gone board");
 	assert_true(i->cost.dark_ns == 24 * 49 * RIG_S / 10);
-	rig.v.board_present = true;
-	rig.v.board_back_ns = rig.v.counts_restarted_ns = rig.v.now_ns;
+	rig.v.board.present = true;
+	rig.v.board.back_ns = rig.v.board.restarted_ns = rig.v.now_ns;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		rig_cut(&rig, link);
 	}
@@ -242,8 +242,8 @@ static void a_link_that_was_dark_before_the_board_went_is_its_own(void **state)
 {
 	rig_cut(&rig, 0);
 	rig_run(&rig, 10);
-	rig.v.board_gone_ns = rig.v.now_ns;
-	rig.v.board_present = false;
+	rig.v.board.gone_ns = rig.v.now_ns;
+	rig.v.board.present = false;
 	rig_run(&rig, 10);
 	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 2);
 	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[0];

@@ -20,7 +20,7 @@ static int setup(void **state)
 {
 	memset(counts, 0, sizeof(counts));
 	counts[1] = 77; /* of the start */
-	loss_episodes_init(&b, counts);
+	loss_episodes_start(&b, counts, 0, 0, false);
 	return 0;
 }
 
@@ -58,7 +58,7 @@ static void test_one_burst(void **state)
 /* A run from before the account may be reported after it begins: it does not lengthen the first burst. */
 static void test_before_the_account(void **state)
 {
-	loss_episodes_from(&b, 4, 8083);
+	loss_episodes_start(&b, counts, 4, 8083, false);
 	loss_episodes_span(&b, 4, 8000, 8080);
 	loss_episodes_span(&b, 4, 8080, 8083);
 	counts[1] += 16000;
@@ -78,13 +78,13 @@ static void test_left_out(void **state)
 	counts[1] += 520;
 	assert_int_equal(step(1000), LOSS_EPISODES_STARTED);
 	counts[2] += 9;
-	loss_episodes_skip(&b, counts);
+	loss_episodes_start(&b, counts, 0, 0, true);
 	assert_int_equal(step(2000), LOSS_EPISODES_NOTHING);
 	assert_int_equal(step(5000), LOSS_EPISODES_ENDED);
 	assert_int_equal(report.sum, 520);
 	assert_int_equal(report.lost[2], 0);
 	counts[2] += 9;
-	loss_episodes_skip(&b, counts);
+	loss_episodes_start(&b, counts, 0, 0, true);
 	assert_int_equal(step(6000), LOSS_EPISODES_NOTHING);
 }
 

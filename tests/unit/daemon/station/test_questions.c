@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Questions to the database: which are asked, which are refused at once, and that each request has one answer. The
- * dispatch is the real one. The thread, the database, the disk, the store and the clock are this file's: the thread runs
- * when the test says so.
+ * dispatch is the real one. The thread, the database, the disk, the store and the clock are this file's: the thread
+ * runs when the test says so.
  */
 #include <errno.h>
 #include <malloc.h>
