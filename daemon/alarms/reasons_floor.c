@@ -60,8 +60,8 @@ static void engine_reason(struct trips *t, const struct engine_reason *e)
 				.object = object_thing(e->object),
 				.advice = e->action};
 
-	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
-		return; /* floor-identity says it; trips are said together */
+	if (note_trip(t, e)) {
+		return; /* trips are reported together */
 	}
 	if (mute && judge_just_late(t->j)) {
 		return; /* this process did not listen */

@@ -100,10 +100,8 @@ static void add_engine_reason(void *context, const struct engine_reason *reason)
 static void look_at_floor(struct station *s, unsigned link, struct judge_view *v)
 {
 	struct judge_link *l = &v->link[link];
-	struct engine_link_view engine;
 
-	engine_link_view(s->engine, link, &engine);
-	l->last_reply_ns = engine.last_reply_ns;
+	l->last_reply_ns = engine_last_reply_ns(s->engine, link);
 	silence_get(s->params, link, v->now_ns, &l->silence);
 	phase_get_view(s->link[link].phase, v->now_ns, &l->phase);
 }

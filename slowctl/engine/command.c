@@ -170,7 +170,6 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	e->open_count--;
 	e->urgent_count -= c->urgent;
 	l->urgent_count -= c->urgent;
-	e->by_state[state]++;
 	engine_note_end(e, c);
 	release_followers(l, c);
 	unlock(e, c);

@@ -387,7 +387,6 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 		engine_free_command(c);
 		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 	}
-	e->by_state[COMMAND_QUEUED]++;
 	open_add(e, c);
 	*ret_id = c->id;
 	if (e->journal_lost) {

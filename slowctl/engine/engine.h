@@ -297,29 +297,15 @@ bool engine_progress(const struct engine *e, uint64_t id, struct engine_out *ret
 /* The last open set of it; 0: there is none, it stays what it is set to. */
 uint64_t engine_last_set(const struct engine *e, const struct param *p);
 
-struct engine_link_view {
-	bool configured, locked, identified, swapped; /* swapped: another floor than configured */
-	uint8_t tower, floor;			      /* configured */
-	uint8_t named_tower, named_floor;	      /* as it names itself; 0xff not yet */
-	uint32_t boot;				      /* 0: unknown yet */
-	uint64_t boots;				      /* boots during this daemon */
-	unsigned open, in_flight, polls_in_flight;
-	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
-	uint64_t last_reply_ns;	 /* CLOCK_MONOTONIC, 0: never */
-	uint32_t sequences_left; /* before the 32 bits are used up: 0 = no more writes */
-};
-void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view);
-
-struct engine_counters {
-	uint64_t by_state[COMMAND_UNKNOWN + 1]; /* commands that ended in it; QUEUED: taken */
-	unsigned open;
-};
-void engine_counters(const struct engine *e, struct engine_counters *ret_counters);
+/* When its floor answered last, CLOCK_MONOTONIC; 0: never. */
+uint64_t engine_last_reply_ns(const struct engine *e, unsigned link);
+/* Commands that have not ended. */
+unsigned engine_open_count(const struct engine *e);
 
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */
 struct engine_reason {
-	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute" */
+	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "mute", "sequences" */
 	bool red;	  /* else yellow */
 	bool latch;	  /* it stays until an operator has acknowledged it */
 	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */

@@ -213,5 +213,4 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER;
 	o->cookie = c->end_cookie;
 	journal_command_row(e, &o->store.row, q, c);
-	e->by_state[COMMAND_REFUSED]++;
 }

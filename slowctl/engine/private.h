@@ -194,7 +194,6 @@ struct engine {
 	struct engine_out scrap; /* what they are written to */
 	int journal_error;	 /* why it is lost */
 	bool journal_lost;	 /* nothing of it is known */
-	uint64_t by_state[COMMAND_UNKNOWN + 1];
 };
 
 /* ---- base.c ---- */

@@ -231,18 +231,7 @@ static void link_reasons(const struct engine *e, const struct link *l, const cha
 			 struct reasons *r)
 {
 	struct engine_reason reason = {.red = true, .link = (int)l->number};
-	char link[16];
 
-	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
-		reason.code = "swapped";
-		snprintf(link, sizeof(link), "link%u", l->number);
-		SAY(text,
-		    "link %u ends at tower %u floor %u, configured is tower %u floor %u: writes "
-		    "are refused",
-		    l->number, l->named_tower, l->named_floor, l->tower, l->floor);
-		give(r, reason, link,
-		     "Put the fibres right, or correct the configuration and restart.");
-	}
 	if (!isnan(link_mute_s(l, e->now))) {
 		reason.code = "mute";
 		SAY(text,

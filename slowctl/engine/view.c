@@ -5,8 +5,6 @@
  */
 #include "slowctl/engine/private.h"
 
-#include <string.h>
-
 /* ------------------------------------------------------------------ views */
 
 static bool has_id(const struct command *c, const void *id)
@@ -70,44 +68,14 @@ uint64_t engine_last_set(const struct engine *e, const struct param *p)
 	return id;
 }
 
-void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view)
+uint64_t engine_last_reply_ns(const struct engine *e, unsigned link)
 {
-	static const struct link none = {.named_floor = 0xff, .next_sequence = 1ull << 32};
-	const struct link *l = link < PARAM_LINKS ? &e->links[link] : &none;
-
-	*ret_view = (struct engine_link_view){
-		.configured = l->configured,
-		.locked = l->locked,
-		.identified = l->named_floor != 0xff,
-		.swapped = l->configured && l->locked && l->named_floor != 0xff && !link_usable(l),
-		.tower = l->tower,
-		.floor = l->floor,
-		.named_tower = l->named_tower,
-		.named_floor = l->named_floor,
-		.boot = l->boot,
-		.boots = l->boots,
-		.open = l->open_count,
-		.in_flight = l->flights,
-		.polls_in_flight = l->polls_flying,
-		.words = l->words,
-		.replies = l->replies,
-		.timeouts = l->timeouts,
-		.queries = l->queries,
-		.retries = l->retries,
-		.duplicates = l->duplicates,
-		.strays = l->strays,
-		.send_failures = l->send_failures,
-		.last_reply_ns = l->last_reply_ns,
-		.sequences_left = l->next_sequence > UINT32_MAX
-					  ? 0
-					  : (uint32_t)(UINT32_MAX - l->next_sequence + 1),
-	};
+	return e->links[link].last_reply_ns;
 }
 
-void engine_counters(const struct engine *e, struct engine_counters *ret_counters)
+unsigned engine_open_count(const struct engine *e)
 {
-	memcpy(ret_counters->by_state, e->by_state, sizeof(ret_counters->by_state));
-	ret_counters->open = e->open_count;
+	return e->open_count;
 }
 
 /* ------------------------------------------------------------------ when */

@@ -89,6 +89,16 @@ static void wire_destroy(struct rig_wire *w)
 	free(w);
 }
 
+const struct link *rig_inside(const struct rig *r, unsigned link)
+{
+	return &r->e->links[link];
+}
+
+uint32_t rig_sequences_left(const struct rig *r, unsigned link)
+{
+	return (uint32_t)(UINT32_MAX - rig_inside(r, link)->next_sequence + 1);
+}
+
 unsigned rig_random(struct rig *r, unsigned below)
 {
 	r->random ^= r->random << 13;

@@ -529,7 +529,6 @@ static void test_full(void **state)
 {
 	static const char *const names[] = {"threshold", "ramp"};
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t id, down;
 	char name[40];
 
@@ -544,12 +543,10 @@ static void test_full(void **state)
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 10, &id), -EAGAIN);
 	assert_int_equal(rig_set(r, HV, 1500, &id), -EAGAIN);
 	rig_run(r, 50);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, r->config.window);
+	assert_int_equal(rig_inside(r, 0)->flights, r->config.window);
 	assert_int_equal(rig_set(r, HV, 0, &down), 0);
 	rig_run(r, 10);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, r->config.window + 2); /* and the READ behind it */
+	assert_int_equal(rig_inside(r, 0)->flights, r->config.window + 2); /* and the READ behind it */
 	rig_run(r, 200);
 	assert_int_equal(r->floors[0].hv_set[2], 0);
 	/* It has room of its own, not all the room there is. */
