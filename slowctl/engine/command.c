@@ -184,7 +184,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 		}
 		engine_retire(e, c);
 	} else {
-		c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
+		c->announce_by = e->now.mono_ns + END_WAIT;
 		TAILQ_INSERT_TAIL(&e->ending, c, next);
 	}
 }
@@ -334,9 +334,7 @@ __attribute__((format(printf, 3, 4))) static void under_another(struct engine *e
 	c->row_cookie = engine_cookie(e);
 	c->journaled = c->emergency; /* the emergency journal has it at once */
 	c->want = c->emergency ? WANT_COMMAND : WANT_NOTHING;
-	journal_transition(e, c,
-			   ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
-			   c->row_cookie);
+	journal_transition(e, c, STORE_BEFORE_USE, c->row_cookie);
 	command_announce(e, c, NULL);
 }
 
@@ -427,7 +425,7 @@ static void never_executed(struct engine *e, struct command *c)
 			    "not executed: its word was lost, and the floor did not answer for "
 			    "%.0f s",
 			    (double)(e->now.mono_ns - c->sent_ns) / 1e9);
-	} else if (c->attempts >= e->config.attempts) {
+	} else if (c->attempts >= ATTEMPTS_MAX) {
 		command_end(e, c, COMMAND_FAILED,
 			    "Look at the link: fcmctl link list. Send it again.",
 			    "not executed: sent %u times, it never reached the FCM", c->attempts);
@@ -713,9 +711,9 @@ void command_timeout(struct engine *e, struct command *c)
 			     e->config.timeout_ms, c->attempts);
 	} else if (c->flight == WANT_READBACK && !overdue(e, c)) {
 		read_again(e, c);
-	} else if (++c->queries >= e->config.queries) {
+	} else if (++c->queries >= QUERIES_MAX) {
 		alarm_unknown(e, c, "the floor does not answer");
-		c->not_before = e->now.mono_ns + e->config.ask_again_ms * MS;
+		c->not_before = e->now.mono_ns + ASK_AGAIN;
 	}
 }
 

@@ -43,17 +43,10 @@ struct engine;
 
 struct engine_config {
 	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
-	uint32_t attempts;	 /* times a command's word is sent at most (3) */
-	uint32_t queries;	 /* unanswered QUERYs before the alarm; it continues, slower (3) */
-	uint32_t ask_again_ms;	 /* then one QUERY each (2000) */
-	uint32_t window;	 /* words of commands in flight, per floor (8) */
-	uint32_t poll_window;	 /* of polls (4) */
 	uint32_t commands_max;	 /* open commands at once, all floors (4096); more are refused */
 	uint32_t sequence_block; /* sequences reserved at once (65536) */
-	uint32_t store_wait_ms;	 /* announce an end that the journal has not taken by then (2000) */
 	bool poll;		 /* poll the floors (true) */
-	const char *
-		journal; /* where the journal is, for texts ("the database"); outlives the engine */
+	const char *journal;	 /* where it is, for texts ("the database"); outlives the engine */
 };
 void engine_config_default(struct engine_config *ret_config);
 
@@ -112,7 +105,7 @@ struct engine_journal {
 	char client_id[64];
 	char parameter[PARAM_NAME_MAX];
 	bool action;
-	double old_value, new_value; /* NaN: none */
+	double new_value; /* NaN: none */
 	uint32_t sequence, boot, attempts;
 	char state[16];
 	bool ended;
@@ -271,16 +264,12 @@ bool engine_next(struct engine *e, const struct engine_out **ret_out);
 
 struct engine_command_view {
 	uint64_t id;
-	const char *client_id; /* "" none */
 	const char *parameter;
-	bool action, ended, alarm;
-	bool told;	/* ended, and ENGINE_PROGRESS has announced it: there is no other */
-	bool journaled; /* its row is stored, or was refused */
-	bool numbered;	/* as in ENGINE_PROGRESS */
-	double old_value, new_value, readback; /* NaN: none */
+	bool action, ended;
+	double new_value, readback; /* NaN: none */
 	uint32_t sequence, attempts;
 	enum command_state state;
-	const char *detail, *hint;
+	const char *detail;
 	int64_t time_ns, changed_ns;
 	uint32_t boot;
 	const struct row *row; /* ROW_COMMAND as it began; NULL: of a previous daemon */

@@ -21,25 +21,18 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 	}
 	*ret_view = (struct engine_command_view){
 		.id = c->id,
-		.told = c->ended && !c->announce_by,
-		.journaled = c->journaled || c->ended,
-		.client_id = c->client_id ? c->client_id : "",
 		.parameter = c->param->name,
 		.action = c->action,
 		.ended = c->ended,
-		.alarm = c->alarm,
-		.old_value = c->old_value,
 		.new_value = c->new_value,
 		.readback = c->readback,
 		.sequence = c->sequence,
 		.attempts = c->attempts,
 		.state = c->state,
 		.detail = c->detail,
-		.hint = c->hint,
 		.time_ns = c->time_ns,
 		.changed_ns = c->changed_ns,
 		.boot = c->boot,
-		.numbered = c->journaled && !c->unwritten,
 		.row = c->row,
 	};
 	return true;
@@ -103,7 +96,7 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 		} else if (link_usable(l) && waits_for_number(l, c)) {
 			earlier(due,
 				l->asked_since ? l->asked_since + STRANDED_NS + MS : UINT64_MAX);
-		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(e, l, c) &&
+		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(l, c) &&
 			   e->of_param[c->param->number].writer == c) {
 			earlier(due, c->not_before);
 		}
@@ -129,7 +122,7 @@ static void poll_time(const struct engine *e, const struct link *l, uint64_t *du
 {
 	uint64_t next = UINT64_MAX;
 
-	if (!e->config.poll || !link_usable(l) || l->polls_flying >= e->config.poll_window) {
+	if (!e->config.poll || !link_usable(l) || l->polls_flying == POLL_SLOTS) {
 		return;
 	}
 	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {

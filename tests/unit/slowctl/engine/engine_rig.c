@@ -742,7 +742,6 @@ static void start(struct rig *r)
 		memcpy(j.parameter, c->parameter, sizeof(j.parameter));
 		memcpy(j.state, c->state, sizeof(j.state));
 		memcpy(j.detail, c->detail, sizeof(j.detail));
-		j.old_value = c->old_value;
 		j.new_value = c->new_value;
 		j.sequence = c->sequence;
 		j.boot = c->boot;

@@ -176,10 +176,11 @@ static void test_refused_by_fcm(void **state)
 	rig_destroy(r);
 }
 
-/* An end is told once, when the journal has it; until then a repeat has to wait for that. */
-static void test_told(void **state)
+/* An end is reported once, when the journal has it; until then a repeat has to wait for that. */
+static void test_reported(void **state)
 {
 	struct rig *r = rig_create(1);
+	static struct engine_out out;
 	struct engine_command_view view;
 	uint64_t id;
 
@@ -188,12 +189,12 @@ static void test_told(void **state)
 	do {
 		rig_run(r, 1);
 		assert_true(engine_command(r->e, id, &view));
-		assert_false(view.told);
+		assert_true(!engine_progress(r->e, id, &out) || !out.progress.final);
 	} while (!view.ended);
 	rig_run(r, 50);
-	assert_true(engine_command(r->e, id, &view) && !view.told);
+	assert_true(engine_command(r->e, id, &view) && !engine_progress(r->e, id, &out));
 	rig_run(r, 100);
-	assert_true(engine_command(r->e, id, &view) && view.told);
+	assert_true(engine_progress(r->e, id, &out) && out.progress.final);
 	rig_destroy(r);
 }
 
@@ -431,6 +432,7 @@ static struct wanted_reason reasons_of(struct rig *r, const char *code)
 static void test_unknown_stays(void **state)
 {
 	struct rig *r = rig_create(1);
+	static struct engine_out out;
 	struct engine_command_view v = {.ended = false};
 	uint64_t act, id;
 
@@ -445,7 +447,7 @@ static void test_unknown_stays(void **state)
 		assert_true(engine_command(r->e, act, &v));
 	}
 	assert_int_equal(v.state, COMMAND_UNKNOWN);
-	assert_false(v.told); /* the journal does not have it yet */
+	assert_false(engine_progress(r->e, act, &out)); /* the journal does not have it yet */
 	assert_int_equal(reasons_of(r, "unknown-command").count, 1);
 	r->store_us = 1000;
 	rig_run(r, 1000);
@@ -873,7 +875,7 @@ int main(void)
 		cmocka_unit_test(test_refused_by_role),
 		cmocka_unit_test(test_check_is_submit),
 		cmocka_unit_test(test_refused_by_fcm),
-		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_reported),
 		cmocka_unit_test(test_readback_disagrees),
 		cmocka_unit_test(test_lost_reply),
 		cmocka_unit_test(test_lost_request),

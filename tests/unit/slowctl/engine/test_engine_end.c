@@ -241,7 +241,7 @@ static void what_the_board_does_not_take_is_named(void **state)
 		{-EIO, "not sent: Input/output error"},
 	};
 	struct rig *r = rig_create(1);
-	struct engine_command_view v;
+	static struct engine_out out;
 	uint64_t id;
 
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
@@ -254,8 +254,8 @@ static void what_the_board_does_not_take_is_named(void **state)
 	}
 	rig_set(r, HV, 0, &id); /* what makes safer is kept */
 	rig_run(r, 1000);
-	assert_true(engine_command(r->e, id, &v) && v.alarm && !v.ended);
-	assert_string_equal(v.detail,
+	assert_true(engine_progress(r->e, id, &out) && out.progress.alarm && !out.progress.final);
+	assert_string_equal(out.progress.text,
 			    "Input/output error: not sent yet: it is sent as soon as possible");
 	r->send_result = 0;
 	rig_run(r, 20000);
@@ -565,16 +565,16 @@ static void a_restart_learns_that_a_refused_word_has_left(void **state)
 static void the_third_unanswered_question_is_an_alarm(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_command_view v;
+	static struct engine_out out;
 	uint64_t id;
 
 	r->floors[0].mute = true;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 4 * r->config.timeout_ms - 10);
-	assert_true(engine_command(r->e, id, &v) && !v.alarm);
+	assert_true(engine_progress(r->e, id, &out) && !out.progress.alarm);
 	rig_run(r, 20);
-	assert_true(engine_command(r->e, id, &v) && v.alarm);
-	assert_string_equal(v.detail,
+	assert_true(engine_progress(r->e, id, &out) && out.progress.alarm);
+	assert_string_equal(out.progress.text,
 			    "the floor does not answer: whether it was executed is not known yet");
 	rig_destroy(r);
 }

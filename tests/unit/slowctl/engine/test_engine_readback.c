@@ -88,8 +88,8 @@ static void test_writes_first(void **state)
 	}
 	rig_run(r, 70);
 	assert_int_equal(r->floors[0].writes, 6);
-	assert_int_equal(r->floors[0].reads, r->config.window - 6);
-	assert_int_equal(rig_inside(r, 0)->flights, r->config.window);
+	assert_int_equal(r->floors[0].reads, WINDOW - 6);
+	assert_int_equal(rig_inside(r, 0)->flights, WINDOW);
 	rig_run(r, 300);
 	assert_int_equal(rig_inside(r, 0)->flights, 0);
 	assert_int_equal(rig_inside(r, 0)->open_count, 0);

@@ -543,10 +543,10 @@ static void test_full(void **state)
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 10, &id), -EAGAIN);
 	assert_int_equal(rig_set(r, HV, 1500, &id), -EAGAIN);
 	rig_run(r, 50);
-	assert_int_equal(rig_inside(r, 0)->flights, r->config.window);
+	assert_int_equal(rig_inside(r, 0)->flights, WINDOW);
 	assert_int_equal(rig_set(r, HV, 0, &down), 0);
 	rig_run(r, 10);
-	assert_int_equal(rig_inside(r, 0)->flights, r->config.window + 2); /* and the READ behind it */
+	assert_int_equal(rig_inside(r, 0)->flights, WINDOW + 2); /* and the READ behind it */
 	rig_run(r, 200);
 	assert_int_equal(r->floors[0].hv_set[2], 0);
 	/* It has room of its own, not all the room there is. */

@@ -89,7 +89,7 @@ static void polls_take_four_places(void **state)
 		most = polls > most ? polls : most;
 		rig_run(r, 1);
 	}
-	assert_int_equal(most, r->config.poll_window);
+	assert_int_equal(most, POLL_SLOTS);
 	rig_destroy(r);
 }
 
@@ -432,7 +432,7 @@ static void a_link_that_is_back_is_asked_at_once(void **state)
 static void what_makes_safer_waits_for_its_link(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_command_view v;
+	static struct engine_out out;
 	uint64_t down, up;
 
 	rig_set(r, HV, 1500, &up);
@@ -441,16 +441,17 @@ static void what_makes_safer_waits_for_its_link(void **state)
 	rig_set(r, HV, 0, &down);
 	rig_link(r, 0, false);
 	rig_run(r, 3000);
-	assert_true(engine_command(r->e, down, &v));
-	assert_true(v.alarm && v.state == COMMAND_UNKNOWN && v.hint[0]);
-	assert_string_equal(v.detail,
+	assert_true(engine_progress(r->e, down, &out));
+	assert_true(out.progress.alarm && out.progress.hint[0]);
+	assert_int_equal(out.progress.state, COMMAND_UNKNOWN);
+	assert_string_equal(out.progress.text,
 			    "link 0 is not locked: not sent yet: it is sent as soon as possible");
 	rig_run(r, 60000);
 	assert_int_equal(rig_executed(r, down), 0);
 	rig_link(r, 0, true);
 	rig_run(r, 20);
-	assert_true(engine_command(r->e, down, &v));
-	assert_false(v.alarm || v.hint[0]);
+	assert_true(engine_progress(r->e, down, &out));
+	assert_false(out.progress.alarm || out.progress.hint[0]);
 	rig_run(r, 20000);
 	rig_expect(r, down, "QUEUED UNKNOWN QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);

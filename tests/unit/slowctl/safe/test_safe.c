@@ -241,7 +241,6 @@ static void test_journal_found_on_the_way(void **state)
 				     .parameter = "tower1.floor1.om0.power",
 				     .state = "QUEUED",
 				     .new_value = 0,
-				     .old_value = 1,
 				     .sequence = 1,
 				     .boot = r->floors[0].boot};
 	uint64_t id;
