@@ -20,7 +20,7 @@
 
 #define READ_PAUSE_MIN (10 * MS)
 #define READ_PAUSE_MAX (200 * MS)
-#define RAMP_UNKNOWN_S 60.0 /* allowed for a ramp whose rate is not known */
+#define RAMP_UNKNOWN_S 60.0 /* allowed for a ramp with unknown rate */
 #define OUTCOME_MARGIN 16u  /* words in flight, retries: the FCM may remember less than we count */
 #define BUSY_TRIES     10u  /* an FCM that is busy is given what makes safe so often again ... */
 #define BUSY_PAUSE     (300 * MS) /* ... after so long */
@@ -449,7 +449,7 @@ static void forgotten(struct engine *e, struct command *c, uint16_t boot)
 		command_end(
 			e, c, COMMAND_UNKNOWN,
 			"Look at the module's values, and do it again only if that is harmless.",
-			"no answer came, and the FCM %s: whether it was executed is not known",
+			"no answer came, and the FCM %s: whether it was executed is unknown",
 			same_boot(c->boot, boot) ? "no longer remembers" : "has booted since");
 	}
 }
@@ -471,7 +471,7 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 			command_number_taken(e, c);
 		} else {
 			command_outcome(e, c, w,
-					"executed, told by QUERY; waiting for the read-back");
+					"executed, as QUERY reports; waiting for the read-back");
 		}
 	} else if (unsent(c)) {
 		c->free = true;
@@ -694,10 +694,10 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why)
 	command_move(e, c, COMMAND_UNKNOWN, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
 		     : unsent(c)   ? "not sent yet: it is sent as soon as possible"
-		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is unknown yet"
+		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is still unknown"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
-			     ? "acknowledged, but whether it is complete is not known yet"
-			     : "whether it was executed is not known yet");
+			     ? "acknowledged, but whether it is complete is still unknown"
+			     : "whether it was executed is still unknown");
 }
 
 void command_timeout(struct engine *e, struct command *c)

@@ -93,7 +93,7 @@ void sequences_ask(struct engine *e, struct link *l)
  * lost, or reads have used sequences, others start below our next one. So each command that was not
  * sent yet and is not beyond the largest is queried by itself; urgent commands that overtake make
  * that necessary, too. */
-static void told(struct link *l, const struct word *w)
+static void note_remembered(struct link *l, const struct word *w)
 {
 	uint32_t newest = w->status == WORD_OK ? (uint32_t)w->value : 0;
 	struct command *c;
@@ -132,7 +132,7 @@ bool sequences_reply(struct link *l, const struct word *w)
 	    w->sequence != l->number_flight) {
 		return false;
 	}
-	told(l, w);
+	note_remembered(l, w);
 	return true;
 }
 

@@ -575,7 +575,7 @@ static void the_third_unanswered_question_is_an_alarm(void **state)
 	rig_run(r, 20);
 	assert_true(engine_progress(r->e, id, &out) && out.progress.alarm);
 	assert_string_equal(out.progress.text,
-			    "the floor does not answer: whether it was executed is not known yet");
+			    "the floor does not answer: whether it was executed is still unknown");
 	rig_destroy(r);
 }
 
