@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why slow control is not well: mute floors, stale values, values beyond their limits, and what stays to be done on a
- * parameter until a later command on it is done: commands with unknown outcome, and what the end of a daemon cut off of
- * a `safe`.
+ * Why slow control is not well: mute floors, stale values, values beyond their limits; and, until a later command on
+ * the same parameter is done, commands with unknown outcome and commands of a `safe` that the end of a daemon cut off.
  */
 #include "slowctl/engine/private.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command engine's state for others: commands, links, when it wants to be called next.
- * Changes nothing.
+ * What others ask the command engine: a command, how many are open, when a floor answered last, the quality of a
+ * value; and when engine_tick() is due. Changes nothing.
  */
 #include "slowctl/engine/private.h"
 

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -30,4 +31,9 @@ sc_fail(struct sc_error *error, int r, const char *code, const char *hint, const
 	vsnprintf(error->message, sizeof(error->message), format, args);
 	va_end(args);
 	return r;
+}
+
+static inline int sc_no_memory(struct sc_error *error)
+{
+	return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 }
