@@ -472,8 +472,8 @@ json_t *status_json(struct ops *ops)
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - ops->started_ns) / 1e9)
 			: json_null(),
-		"commands", "open", (int)engine_open_count(ops->engine), "unknown", (int)settling, "recording",
-		status_record(ops), "control", network_status_json(ops), "silence",
+		"commands", "open", (int)engine_open_count(ops->engine), "unknown", (int)settling,
+		"recording", status_record(ops), "control", network_status_json(ops), "silence",
 		status_links(ops, QUERY_ALL, silence_json), "data", "reserved",
 		publisher_reserved_endpoint(ops->publisher), "monitors",
 		publisher_monitor_endpoint(ops->publisher), "public_key", status_data_key(ops));

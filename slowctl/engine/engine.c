@@ -369,7 +369,7 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	}
 	if (!c || journal_begin(e, c, &row) < 0) {
 		engine_free_command(c);
-		return sc_no_memory(error);
+		return param_no_memory(error);
 	}
 	open_add(e, c);
 	*ret_id = c->id;

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -31,9 +30,4 @@ sc_fail(struct sc_error *error, int r, const char *code, const char *hint, const
 	vsnprintf(error->message, sizeof(error->message), format, args);
 	va_end(args);
 	return r;
-}
-
-static inline int sc_no_memory(struct sc_error *error)
-{
-	return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
 }

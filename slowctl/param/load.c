@@ -17,6 +17,11 @@
 #define LINE_MAX_BYTES 197 /* libinih cuts longer lines in two without a word */
 #define HINT	       "Correct the parameter dictionary; schemas/README.md explains its keys."
 
+int param_no_memory(struct sc_error *error)
+{
+	return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+}
+
 int param_file_complain(struct param_file *f, int line, const char *format, ...)
 {
 	char text[240];
@@ -414,7 +419,7 @@ static void kind_begin(struct param_file *f, const char *section, int line)
 
 		k = realloc(p->kinds, room * sizeof(*k));
 		if (!k) {
-			f->result = sc_no_memory(f->error);
+			f->result = param_no_memory(f->error);
 			return;
 		}
 		p->kinds = k;
@@ -542,7 +547,7 @@ int param_file_read(struct params *p, const char *path, bool site, param_begin_f
 	int bad_line, r;
 
 	if (!f) {
-		return sc_no_memory(error);
+		return param_no_memory(error);
 	}
 	f->path = path;
 	f->params = p;

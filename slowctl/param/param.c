@@ -121,7 +121,7 @@ int params_load(const char *path, const struct param_floor *floors, unsigned flo
 	int r;
 
 	if (!p) {
-		return sc_no_memory(error);
+		return param_no_memory(error);
 	}
 	r = param_load_kinds(path, p, error);
 	r = r == 0 ? check_floors(floors, floor_count, error) : r;

@@ -35,7 +35,7 @@ static struct param_kind *own_kind(struct param_file *f, struct param *param)
 	}
 	own = malloc(sizeof(*own));
 	if (!own) {
-		f->result = sc_no_memory(f->error);
+		f->result = param_no_memory(f->error);
 		return NULL;
 	}
 	own->kind = *param->kind;

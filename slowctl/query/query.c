@@ -135,7 +135,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 	if (sqlite3_create_function(q->db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
 				    NULL, NULL) != SQLITE_OK ||
 	    kind_key_register(q->db) != SQLITE_OK) {
-		return sc_no_memory(error);
+		return param_no_memory(error);
 	}
 	return 0;
 }
@@ -164,7 +164,7 @@ int query_open(const char *path, struct query **ret_query, struct sc_error *erro
 	}
 	q = calloc(1, sizeof(*q));
 	if (!q) {
-		return sc_no_memory(error);
+		return param_no_memory(error);
 	}
 	r = open_best(q, path);
 	r = r < 0 ? open_fail(r, path, q, error) : check_schema(q, path, error);

@@ -113,7 +113,7 @@ static int gather(struct params *params, const char *pattern, struct safe **ret_
 	struct safe *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		return sc_no_memory(error);
+		return param_no_memory(error);
 	}
 	for (unsigned i = 0; i < params_count(params); i++) {
 		add_row(s, params, params_at(params, i), pattern);
