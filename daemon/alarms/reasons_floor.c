@@ -59,8 +59,8 @@ static void engine_reason(struct trips *t, const struct engine_reason *e)
 				.object = object_thing(e->object),
 				.advice = e->action};
 
-	if (strcmp(e->code, "swapped") == 0 || note_trip(t, e)) {
-		return; /* floor-identity reports it; trips are reported together */
+	if (note_trip(t, e)) {
+		return; /* trips are reported together */
 	}
 	if (mute && judge_just_late(t->j)) {
 		return; /* this process did not listen */

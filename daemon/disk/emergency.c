@@ -244,7 +244,6 @@ static void journal_of(const struct row *row, struct engine_journal *ret_j)
 	*ret_j = (struct engine_journal){
 		.id = id_of(row),
 		.action = strcmp(text_of(row, 12), "action") == 0,
-		.old_value = row->values[13].type == ROW_REAL ? row->values[13].d : (double)NAN,
 		.new_value = row->values[14].type == ROW_REAL ? row->values[14].d : (double)NAN,
 		.sequence = row->values[16].type == ROW_INT ? (uint32_t)row->values[16].i : 0,
 		.boot = row->values[17].type == ROW_INT ? (uint32_t)row->values[17].i : 0,

@@ -449,11 +449,9 @@ json_t *status_json(struct ops *ops)
 	unsigned red, settling = 0;
 	json_t *reasons = reasons_json(ops, &red, &settling);
 	struct store_status store;
-	struct engine_counters commands;
 	const struct capture_status *c = ops->capture_status;
 
 	store_get_status(ops->store, &store);
-	engine_counters(ops->engine, &commands);
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
@@ -473,8 +471,8 @@ json_t *status_json(struct ops *ops)
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - ops->started_ns) / 1e9)
 			: json_null(),
-		"commands", "open", (int)commands.open, "unknown", (int)settling, "recording",
-		status_record(ops), "control", network_status_json(ops), "silence",
+		"commands", "open", (int)engine_open_count(ops->engine), "unknown", (int)settling,
+		"recording", status_record(ops), "control", network_status_json(ops), "silence",
 		status_links(ops, QUERY_ALL, silence_json), "data", "reserved",
 		publisher_reserved_endpoint(ops->publisher), "monitors",
 		publisher_monitor_endpoint(ops->publisher), "public_key", status_data_key(ops));

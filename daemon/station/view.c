@@ -100,12 +100,10 @@ static void add_engine_reason(void *context, const struct engine_reason *reason)
 static void look_at_link(struct station *s, unsigned link, uint64_t now_ns, struct judge_link *v)
 {
 	const struct station_link *l = &s->link[link];
-	struct engine_link_view engine;
 
 	if (!l->enabled) {
 		return;
 	}
-	engine_link_view(s->engine, link, &engine);
 	*v = (struct judge_link){
 		.enabled = true,
 		.state = links_state(s, link),
@@ -127,7 +125,7 @@ static void look_at_link(struct station *s, unsigned link, uint64_t now_ns, stru
 		.own_ns = l->own_ns,
 		.boot = boots_find(&s->boots, l->named_tower, l->named_floor),
 		.module = s->view->module[link],
-		.last_reply_ns = engine.last_reply_ns,
+		.last_reply_ns = engine_last_reply_ns(s->engine, link),
 	};
 	memcpy(v->cells, l->data.cells, sizeof(v->cells));
 	links_recent_losses(s, link, v->lost);

@@ -69,9 +69,8 @@ static int read_sequences(struct store *s, struct store_past *p)
 }
 
 #define COMMAND_COLUMNS                                                                            \
-	"id, client_id, parameter, op, old_value, new_value, sequence, boot, attempts, state, "    \
-	"ended,"                                                                                   \
-	" detail, time, reason"
+	"id, client_id, parameter, op, new_value, sequence, boot, attempts, state, ended, detail," \
+	" time, reason"
 #define NOT_UNDONE ", 0, 0"
 /*
  * The open commands o, each with an upper limit of the words that left for its floor after its own:
@@ -101,20 +100,19 @@ static void journal_of(sqlite3_stmt *q, void *item)
 	column_text(q, 2, ret_j->parameter, sizeof(ret_j->parameter));
 	column_text(q, 3, op, sizeof(op));
 	ret_j->action = strcmp(op, "action") == 0;
-	ret_j->old_value = column_real(q, 4);
-	ret_j->new_value = column_real(q, 5);
-	ret_j->sequence = (uint32_t)sqlite3_column_int64(q, 6);
-	ret_j->boot = (uint32_t)sqlite3_column_int64(q, 7);
-	ret_j->attempts = (uint32_t)sqlite3_column_int64(q, 8);
-	column_text(q, 9, ret_j->state, sizeof(ret_j->state));
-	ret_j->ended = sqlite3_column_type(q, 10) != SQLITE_NULL;
-	column_text(q, 11, ret_j->detail, sizeof(ret_j->detail));
-	ret_j->time_ns = sqlite3_column_int64(q, 12);
-	column_text(q, 13, reason, sizeof(reason));
+	ret_j->new_value = column_real(q, 4);
+	ret_j->sequence = (uint32_t)sqlite3_column_int64(q, 5);
+	ret_j->boot = (uint32_t)sqlite3_column_int64(q, 6);
+	ret_j->attempts = (uint32_t)sqlite3_column_int64(q, 7);
+	column_text(q, 8, ret_j->state, sizeof(ret_j->state));
+	ret_j->ended = sqlite3_column_type(q, 9) != SQLITE_NULL;
+	column_text(q, 10, ret_j->detail, sizeof(ret_j->detail));
+	ret_j->time_ns = sqlite3_column_int64(q, 11);
+	column_text(q, 12, reason, sizeof(reason));
 	ret_j->job = safe_of(reason, ret_j->id);
-	ret_j->later = (uint64_t)sqlite3_column_int64(q, 14);
-	ret_j->undone = sqlite3_column_int(q, 15) != 0;
-	ret_j->cut = sqlite3_column_int(q, 16) != 0;
+	ret_j->later = (uint64_t)sqlite3_column_int64(q, 13);
+	ret_j->undone = sqlite3_column_int(q, 14) != 0;
+	ret_j->cut = sqlite3_column_int(q, 15) != 0;
 }
 
 static int read_commands(struct store *s, const char *sql, int64_t limit, struct store_past *p)

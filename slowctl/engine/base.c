@@ -53,6 +53,15 @@ struct engine_out *engine_out(struct engine *e, enum engine_out_type type)
 	return &o->out;
 }
 
+struct row *engine_store(struct engine *e, unsigned flags, uint64_t cookie)
+{
+	struct engine_out *o = engine_out(e, ENGINE_STORE);
+
+	o->store.flags = flags;
+	o->cookie = cookie;
+	return &o->store.row;
+}
+
 uint64_t engine_cookie(struct engine *e)
 {
 	return COOKIE_MARK | ++e->last_cookie;
@@ -103,7 +112,7 @@ struct command *engine_new_command(struct param *p, const char *client_id)
 		return NULL;
 	}
 	*c = (struct command){.param = p, .client_id = copy, .frame = UINT64_MAX};
-	c->old_value = c->new_value = c->readback = NAN;
+	c->new_value = c->readback = NAN;
 	return c;
 }
 
@@ -164,13 +173,8 @@ void engine_retire(struct engine *e, struct command *c)
 /* Keep the new value in the history when that is due. */
 void engine_value(struct engine *e, struct param *p)
 {
-	struct engine_out *o;
-
-	if (!param_sample(p, e->now.mono_ns)) {
-		return;
+	if (param_sample(p, e->now.mono_ns)) {
+		row_make(engine_store(e, 0, 0), ROW_SAMPLE, ROW_VT(p->name), ROW_VI(p->time_ns),
+			 ROW_VR(p->value), ROW_VR(p->sampled_setpoint));
 	}
-	o = engine_out(e, ENGINE_STORE);
-	o->store.flags = 0;
-	row_make(&o->store.row, ROW_SAMPLE, ROW_VT(p->name), ROW_VI(p->time_ns), ROW_VR(p->value),
-		 ROW_VR(p->sampled_setpoint));
 }

@@ -20,7 +20,7 @@
 
 #define READ_PAUSE_MIN (10 * MS)
 #define READ_PAUSE_MAX (200 * MS)
-#define RAMP_UNKNOWN_S 60.0 /* allowed for a ramp whose rate is not known */
+#define RAMP_UNKNOWN_S 60.0 /* allowed for a ramp with unknown rate */
 #define OUTCOME_MARGIN 16u  /* words in flight, retries: the FCM may remember less than we count */
 #define BUSY_TRIES     10u  /* an FCM that is busy is given what makes safe so often again ... */
 #define BUSY_PAUSE     (300 * MS) /* ... after so long */
@@ -170,7 +170,6 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 	e->open_count--;
 	e->urgent_count -= c->urgent;
 	l->urgent_count -= c->urgent;
-	e->by_state[state]++;
 	engine_note_end(e, c);
 	release_followers(l, c);
 	unlock(e, c);
@@ -185,7 +184,7 @@ void command_end(struct engine *e, struct command *c, enum command_state state, 
 		}
 		engine_retire(e, c);
 	} else {
-		c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
+		c->announce_by = e->now.mono_ns + END_WAIT;
 		TAILQ_INSERT_TAIL(&e->ending, c, next);
 	}
 }
@@ -335,9 +334,7 @@ __attribute__((format(printf, 3, 4))) static void under_another(struct engine *e
 	c->row_cookie = engine_cookie(e);
 	c->journaled = c->emergency; /* the emergency journal has it at once */
 	c->want = c->emergency ? WANT_COMMAND : WANT_NOTHING;
-	journal_transition(e, c,
-			   ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER,
-			   c->row_cookie);
+	journal_transition(e, c, STORE_BEFORE_USE, c->row_cookie);
 	command_announce(e, c, NULL);
 }
 
@@ -428,7 +425,7 @@ static void never_executed(struct engine *e, struct command *c)
 			    "not executed: its word was lost, and the floor did not answer for "
 			    "%.0f s",
 			    (double)(e->now.mono_ns - c->sent_ns) / 1e9);
-	} else if (c->attempts >= e->config.attempts) {
+	} else if (c->attempts >= ATTEMPTS_MAX) {
 		command_end(e, c, COMMAND_FAILED,
 			    "Look at the link: fcmctl link list. Send it again.",
 			    "not executed: sent %u times, it never reached the FCM", c->attempts);
@@ -452,7 +449,7 @@ static void forgotten(struct engine *e, struct command *c, uint16_t boot)
 		command_end(
 			e, c, COMMAND_UNKNOWN,
 			"Look at the module's values, and do it again only if that is harmless.",
-			"no answer came, and the FCM %s: whether it was executed is not known",
+			"no answer came, and the FCM %s: whether it was executed is unknown",
 			same_boot(c->boot, boot) ? "no longer remembers" : "has booted since");
 	}
 }
@@ -474,7 +471,7 @@ void command_query_reply(struct engine *e, struct command *c, const struct word 
 			command_number_taken(e, c);
 		} else {
 			command_outcome(e, c, w,
-					"executed, told by QUERY; waiting for the read-back");
+					"executed, as QUERY reports; waiting for the read-back");
 		}
 	} else if (unsent(c)) {
 		c->free = true;
@@ -697,10 +694,10 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why)
 	command_move(e, c, COMMAND_UNKNOWN, "%s: %s", why,
 		     c->look_first ? "not sent yet: its value has to be read first"
 		     : unsent(c)   ? "not sent yet: it is sent as soon as possible"
-		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is unknown yet"
+		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is still unknown"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
-			     ? "acknowledged, but whether it is complete is not known yet"
-			     : "whether it was executed is not known yet");
+			     ? "acknowledged, but whether it is complete is still unknown"
+			     : "whether it was executed is still unknown");
 }
 
 void command_timeout(struct engine *e, struct command *c)
@@ -714,9 +711,9 @@ void command_timeout(struct engine *e, struct command *c)
 			     e->config.timeout_ms, c->attempts);
 	} else if (c->flight == WANT_READBACK && !overdue(e, c)) {
 		read_again(e, c);
-	} else if (++c->queries >= e->config.queries) {
+	} else if (++c->queries >= QUERIES_MAX) {
 		alarm_unknown(e, c, "the floor does not answer");
-		c->not_before = e->now.mono_ns + e->config.ask_again_ms * MS;
+		c->not_before = e->now.mono_ns + ASK_AGAIN;
 	}
 }
 

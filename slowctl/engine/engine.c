@@ -14,14 +14,8 @@ void engine_config_default(struct engine_config *ret_config)
 {
 	*ret_config = (struct engine_config){
 		.timeout_ms = 300,
-		.attempts = 3,
-		.queries = 3,
-		.ask_again_ms = 2000,
-		.window = 8,
-		.poll_window = 4,
 		.commands_max = 4096,
 		.sequence_block = 65536,
-		.store_wait_ms = 2000,
 		.poll = true,
 		.journal = "the database",
 	};
@@ -64,9 +58,6 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 	e->params = params;
 	e->config = *config;
 	e->marks = &e->own_marks;
-	if (e->config.poll_window > POLL_SLOTS) {
-		e->config.poll_window = POLL_SLOTS;
-	}
 	STAILQ_INIT(&e->outputs);
 	TAILQ_INIT(&e->recent);
 	TAILQ_INIT(&e->ending);
@@ -182,11 +173,8 @@ static void open_add(struct engine *e, struct command *c)
 /* No floor can be asked for an open command whose parameter is no longer configured. */
 static void orphan_end(struct engine *e, const struct engine_journal *j)
 {
-	struct engine_out *o = engine_out(e, ENGINE_STORE);
-
-	o->store.flags = ENGINE_STORE_URGENT;
-	row_make(&o->store.row, ROW_TRANSITION, ROW_VI(j->id), ROW_VI(e->now.utc_ns),
-		 ROW_VT(command_state_name(COMMAND_UNKNOWN)), ROW_VNULL,
+	row_make(engine_store(e, ENGINE_STORE_URGENT, 0), ROW_TRANSITION, ROW_VI(j->id),
+		 ROW_VI(e->now.utc_ns), ROW_VT(command_state_name(COMMAND_UNKNOWN)), ROW_VNULL,
 		 ROW_VT("its parameter is no longer configured: the outcome cannot be asked for"),
 		 ROW_VI(j->sequence), ROW_VI(j->boot), ROW_VI(j->attempts), ROW_VI(e->now.utc_ns));
 }
@@ -237,7 +225,6 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	}
 	c->id = j->id;
 	c->action = j->action;
-	c->old_value = j->old_value;
 	c->new_value = j->new_value;
 	c->raw = isnan(j->new_value) ? 0 : param_to_raw(p->kind, j->new_value);
 	c->sequence = j->sequence;
@@ -363,9 +350,6 @@ static struct command *command_of(struct engine *e, const struct engine_request 
 		c->urgent = stops || rules_safer(e, p, c->new_value);
 		c->stops = stops;
 	}
-	if (p->has_value) {
-		c->old_value = p->value;
-	}
 	c->id = journal_new_id(e);
 	c->sequence = journal_new_sequence(e, l);
 	c->boot = l->boot;
@@ -385,9 +369,8 @@ static int take(struct engine *e, const struct engine_request *q, struct param *
 	}
 	if (!c || journal_begin(e, c, &row) < 0) {
 		engine_free_command(c);
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return param_no_memory(error);
 	}
-	e->by_state[COMMAND_QUEUED]++;
 	open_add(e, c);
 	*ret_id = c->id;
 	if (e->journal_lost) {

@@ -43,17 +43,10 @@ struct engine;
 
 struct engine_config {
 	uint32_t timeout_ms;	 /* no reply for so long: ask (300) */
-	uint32_t attempts;	 /* times a command's word is sent at most (3) */
-	uint32_t queries;	 /* unanswered QUERYs before the alarm; it continues, slower (3) */
-	uint32_t ask_again_ms;	 /* then one QUERY each (2000) */
-	uint32_t window;	 /* words of commands in flight, per floor (8) */
-	uint32_t poll_window;	 /* of polls (4) */
 	uint32_t commands_max;	 /* open commands at once, all floors (4096); more are refused */
 	uint32_t sequence_block; /* sequences reserved at once (65536) */
-	uint32_t store_wait_ms;	 /* announce an end that the journal has not taken by then (2000) */
 	bool poll;		 /* poll the floors (true) */
-	const char *
-		journal; /* where the journal is, for texts ("the database"); outlives the engine */
+	const char *journal;	 /* where it is, for texts ("the database"); outlives the engine */
 };
 void engine_config_default(struct engine_config *ret_config);
 
@@ -112,7 +105,7 @@ struct engine_journal {
 	char client_id[64];
 	char parameter[PARAM_NAME_MAX];
 	bool action;
-	double old_value, new_value; /* NaN: none */
+	double new_value; /* NaN: none */
 	uint32_t sequence, boot, attempts;
 	char state[16];
 	bool ended;
@@ -271,16 +264,12 @@ bool engine_next(struct engine *e, const struct engine_out **ret_out);
 
 struct engine_command_view {
 	uint64_t id;
-	const char *client_id; /* "" none */
 	const char *parameter;
-	bool action, ended, alarm;
-	bool told;	/* ended, and ENGINE_PROGRESS has announced it: there is no other */
-	bool journaled; /* its row is stored, or was refused */
-	bool numbered;	/* as in ENGINE_PROGRESS */
-	double old_value, new_value, readback; /* NaN: none */
+	bool action, ended;
+	double new_value, readback; /* NaN: none */
 	uint32_t sequence, attempts;
 	enum command_state state;
-	const char *detail, *hint;
+	const char *detail;
 	int64_t time_ns, changed_ns;
 	uint32_t boot;
 	const struct row *row; /* ROW_COMMAND as it began; NULL: of a previous daemon */
@@ -297,29 +286,15 @@ bool engine_progress(const struct engine *e, uint64_t id, struct engine_out *ret
 /* The last open set of it; 0: there is none, it stays what it is set to. */
 uint64_t engine_last_set(const struct engine *e, const struct param *p);
 
-struct engine_link_view {
-	bool configured, locked, identified, swapped; /* swapped: another floor than configured */
-	uint8_t tower, floor;			      /* configured */
-	uint8_t named_tower, named_floor;	      /* as it names itself; 0xff not yet */
-	uint32_t boot;				      /* 0: unknown yet */
-	uint64_t boots;				      /* boots during this daemon */
-	unsigned open, in_flight, polls_in_flight;
-	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
-	uint64_t last_reply_ns;	 /* CLOCK_MONOTONIC, 0: never */
-	uint32_t sequences_left; /* before the 32 bits are used up: 0 = no more writes */
-};
-void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view);
-
-struct engine_counters {
-	uint64_t by_state[COMMAND_UNKNOWN + 1]; /* commands that ended in it; QUEUED: taken */
-	unsigned open;
-};
-void engine_counters(const struct engine *e, struct engine_counters *ret_counters);
+/* When its floor answered last, CLOCK_MONOTONIC; 0: never. */
+uint64_t engine_last_reply_ns(const struct engine *e, unsigned link);
+/* Commands that have not ended. */
+unsigned engine_open_count(const struct engine *e);
 
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */
 struct engine_reason {
-	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "swapped", "mute" */
+	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "mute", "sequences" */
 	bool red;	  /* else yellow */
 	bool latch;	  /* it stays until an operator has acknowledged it */
 	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */

@@ -116,9 +116,9 @@ void journal_command_row(struct engine *e, struct row *r, const struct engine_re
 		 ROW_VT(q->who ? q->who : "unknown"), ROW_VI_IF(q->uid >= 0, q->uid),
 		 ROW_VI_IF(q->pid >= 0, q->pid), ROW_VT(q->origin), ROW_VT(q->reason),
 		 ROW_VI_IF(p->link >= 0, p->link), ROW_VI(p->tower), ROW_VI(p->floor),
-		 ROW_VT(p->name), ROW_VT(q->action ? "action" : "set"), ROW_VR(c->old_value),
-		 ROW_VR(c->new_value), ROW_VT(p->kind->unit),
-		 ROW_VI_IF(c->sequence != 0, c->sequence),
+		 ROW_VT(p->name), ROW_VT(q->action ? "action" : "set"),
+		 ROW_VR(p->has_value ? p->value : (double)NAN), ROW_VR(c->new_value),
+		 ROW_VT(p->kind->unit), ROW_VI_IF(c->sequence != 0, c->sequence),
 		 ROW_VI_IF(c->boot != BOOT_UNKNOWN, c->boot), ROW_VT(command_state_name(c->state)),
 		 ROW_VT(c->ended ? c->detail : NULL), ROW_VI_IF(c->ended, e->now.utc_ns));
 }
@@ -146,7 +146,6 @@ void journal_put_emergency(struct engine *e, const struct row *row)
 int journal_begin(struct engine *e, struct command *c, const struct row *row)
 {
 	uint64_t lost = e->lost_outputs;
-	struct engine_out *o;
 
 	c->submitted_ns = e->now.mono_ns;
 	c->row = row_keep(row);
@@ -156,10 +155,8 @@ int journal_begin(struct engine *e, struct command *c, const struct row *row)
 	if (e->journal_lost) {
 		return 0; /* its row is written with the first transition: journal_emergency() */
 	}
-	o = engine_out(e, ENGINE_STORE);
-	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
-	o->store.row = *row;
-	o->cookie = c->row_cookie = engine_cookie(e);
+	c->row_cookie = engine_cookie(e);
+	*engine_store(e, STORE_BEFORE_USE, c->row_cookie) = *row;
 	return e->lost_outputs == lost ? 0 : -ENOMEM;
 }
 
@@ -189,7 +186,6 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 		     const struct sc_error *error, uint64_t *ret_id)
 {
 	struct command *c = e->journal_lost ? NULL : engine_new_command(p, NULL);
-	struct engine_out *o;
 
 	*ret_id = 0;
 	if (!c) {
@@ -200,18 +196,14 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 	    asprintf(&c->client_id, "%.63s!%llu", q->client_id, (unsigned long long)c->id) < 0) {
 		c->client_id = NULL;
 	}
-	c->old_value = p->has_value ? p->value : NAN;
 	c->new_value = q->action ? NAN : q->value;
 	c->state = COMMAND_REFUSED;
 	c->ended = c->journaled = c->rejected = true;
 	c->end_cookie = engine_cookie(e);
-	c->announce_by = e->now.mono_ns + e->config.store_wait_ms * MS;
+	c->announce_by = e->now.mono_ns + END_WAIT;
 	snprintf(c->detail, sizeof(c->detail), "%s", error->message);
 	snprintf(c->hint, sizeof(c->hint), "%s", error->hint);
 	TAILQ_INSERT_TAIL(&e->ending, c, next);
-	o = engine_out(e, ENGINE_STORE);
-	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER;
-	o->cookie = c->end_cookie;
-	journal_command_row(e, &o->store.row, q, c);
-	e->by_state[COMMAND_REFUSED]++;
+	journal_command_row(
+		e, engine_store(e, ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER, c->end_cookie), q, c);
 }

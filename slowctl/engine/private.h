@@ -21,6 +21,9 @@
 #define TAILQ_FOREACH_SAFE(c, list, field, after)                                                  \
 	for ((c) = TAILQ_FIRST(list); (c) && ((after) = TAILQ_NEXT(c, field), 1); (c) = (after))
 
+/* A row without which a number may not be used. */
+#define STORE_BEFORE_USE (ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER)
+
 #define HINT_AGAIN "Send it again if it is still wanted."
 
 #define COOKIE_MARK   (1ull << 63) /* tells the engine's cookies from others' */
@@ -28,11 +31,16 @@
 #define SECOND	      1000000000ull
 #define RECENT	      1024u /* ended commands kept in memory */
 #define FCM_OUTCOMES  256u  /* an FCM remembers so many */
-#define POLL_SLOTS    8u
+#define WINDOW	      8u /* words of commands in flight, per floor; of urgent ones as many again */
+#define POLL_SLOTS    4u /* polls in flight, per floor */
+#define ATTEMPTS_MAX  3u /* times a command's word is sent */
+#define QUERIES_MAX   3u /* unanswered ones before the alarm; it continues to ask, slower: */
+#define ASK_AGAIN     (2 * SECOND)
 #define BOOT_UNKNOWN  0u
 #define STRANDED_NS   (2 * SECOND)  /* a link may be down so long before its commands say so */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
 #define JOURNAL_WAIT  (100 * MS)    /* longest wait of what makes safer for the database */
+#define END_WAIT      (2 * SECOND)  /* an end is announced by then, journaled or not */
 #define TOO_LATE      (30 * SECOND) /* after this time a command for a mute floor is not sent any more */
 #define READS_KEPT    1024u	    /* sequences that polling leaves to QUERY and read-back */
 #define MUTE_TIMEOUTS 3u	    /* words unanswered in a row: probe slowly, report it */
@@ -55,7 +63,7 @@ struct command {
 	bool way_made; /* urgent: what had not been sent before it is ended */
 	bool force;    /* past soft limits and interlocks */
 	bool urgent;   /* makes safer: goes first, whatever is full */
-	double old_value, new_value;
+	double new_value;
 	int32_t raw; /* of new_value */
 	uint32_t sequence, boot, attempts, queries;
 	uint64_t sent_writes; /* of the link, when its word last left ... */
@@ -194,7 +202,6 @@ struct engine {
 	struct engine_out scrap; /* what they are written to */
 	int journal_error;	 /* why it is lost */
 	bool journal_lost;	 /* nothing of it is known */
-	uint64_t by_state[COMMAND_UNKNOWN + 1];
 };
 
 /* ---- base.c ---- */
@@ -202,6 +209,8 @@ struct engine {
 struct command *engine_new_command(struct param *p, const char *client_id);
 void engine_free_command(struct command *c);
 struct engine_out *engine_out(struct engine *e, enum engine_out_type type);
+/* The place of a row for the database; `flags` and `cookie` as in struct engine_out. */
+struct row *engine_store(struct engine *e, unsigned flags, uint64_t cookie);
 uint64_t engine_cookie(struct engine *e);
 void engine_value(struct engine *e, struct param *p);
 /* The open commands of all links, one after the other. NULL: the first; returns NULL after the last. */
@@ -318,10 +327,9 @@ void sequences_forget(struct link *l);
 bool sequence_free(struct engine *e, const struct link *l, struct command *c);
 
 /* Whether one more word of this command may be in flight: urgent ones have a window of their own. */
-static inline bool window_free(const struct engine *e, const struct link *l,
-			       const struct command *c)
+static inline bool window_free(const struct link *l, const struct command *c)
 {
-	return (c->urgent ? l->urgent_flights : l->flights - l->urgent_flights) < e->config.window;
+	return (c->urgent ? l->urgent_flights : l->flights - l->urgent_flights) < WINDOW;
 }
 
 /* A command that makes safer is sent however late; others are not. */

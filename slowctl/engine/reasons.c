@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why slow control is not well: mute floors, stale values, values beyond their limits, and what stays to be done on a
- * parameter until a later command on it is done: commands with unknown outcome, and what the end of a daemon cut off of
- * a `safe`.
+ * Why slow control is not well: mute floors, stale values, values beyond their limits; and, until a later command on
+ * the same parameter is done, commands with unknown outcome and commands of a `safe` that the end of a daemon cut off.
  */
 #include "slowctl/engine/private.h"
 
@@ -231,18 +230,7 @@ static void link_reasons(const struct engine *e, const struct link *l, const cha
 			 struct reasons *r)
 {
 	struct engine_reason reason = {.red = true, .link = (int)l->number};
-	char link[16];
 
-	if (l->locked && l->named_floor != 0xff && !link_usable(l)) {
-		reason.code = "swapped";
-		snprintf(link, sizeof(link), "link%u", l->number);
-		SAY(text,
-		    "link %u ends at tower %u floor %u, configured is tower %u floor %u: writes "
-		    "are refused",
-		    l->number, l->named_tower, l->named_floor, l->tower, l->floor);
-		give(r, reason, link,
-		     "Put the fibres right, or correct the configuration and restart.");
-	}
 	if (!isnan(link_mute_s(l, e->now))) {
 		reason.code = "mute";
 		SAY(text,

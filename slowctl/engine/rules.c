@@ -151,7 +151,7 @@ static int check_needs(struct engine *e, const struct param *p, struct sc_error 
 		return sc_fail(error, -EPERM, "interlock",
 			       "Try again in a moment; if it stays so, look at the floor: fcmctl "
 			       "link list. With --force it is sent all the same.",
-			       "%s needs %s, and whether that is on is not known (%s); nothing was "
+			       "%s needs %s, and whether that is on is unknown (%s); nothing was "
 			       "sent",
 			       p->name, q->name, param_quality_names[quality]);
 	}

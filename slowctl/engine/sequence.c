@@ -20,7 +20,6 @@ bool link_wants_sequences(const struct engine *e, const struct link *l)
 
 void sequences_reserve(struct engine *e, struct link *l)
 {
-	struct engine_out *o;
 	uint64_t until = l->next_sequence + e->config.sequence_block;
 
 	/* A journal that does not answer takes no reservations. */
@@ -31,11 +30,8 @@ void sequences_reserve(struct engine *e, struct link *l)
 	l->reserving_until = until < UINT32_MAX ? until : UINT32_MAX;
 	l->reserve_cookie = engine_cookie(e);
 	l->reserve_by = e->now.mono_ns + JOURNAL_WAIT;
-	o = engine_out(e, ENGINE_STORE);
-	o->cookie = l->reserve_cookie;
-	o->store.flags = ENGINE_STORE_URGENT | ENGINE_STORE_ANSWER | ENGINE_STORE_NOW_OR_NEVER;
-	row_make(&o->store.row, ROW_SEQUENCE, ROW_VI(l->tower), ROW_VI(l->floor),
-		 ROW_VI(l->reserving_until));
+	row_make(engine_store(e, STORE_BEFORE_USE, l->reserve_cookie), ROW_SEQUENCE,
+		 ROW_VI(l->tower), ROW_VI(l->floor), ROW_VI(l->reserving_until));
 }
 
 /* Whether more than `kept` are left. */
@@ -97,7 +93,7 @@ void sequences_ask(struct engine *e, struct link *l)
  * lost, or reads have used sequences, others start below our next one. So each command that was not
  * sent yet and is not beyond the largest is queried by itself; urgent commands that overtake make
  * that necessary, too. */
-static void told(struct link *l, const struct word *w)
+static void note_remembered(struct link *l, const struct word *w)
 {
 	uint32_t newest = w->status == WORD_OK ? (uint32_t)w->value : 0;
 	struct command *c;
@@ -136,7 +132,7 @@ bool sequences_reply(struct link *l, const struct word *w)
 	    w->sequence != l->number_flight) {
 		return false;
 	}
-	told(l, w);
+	note_remembered(l, w);
 	return true;
 }
 

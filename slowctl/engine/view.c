@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The command engine's state for others: commands, links, when it wants to be called next.
- * Changes nothing.
+ * What others ask the command engine: a command, how many are open, when a floor answered last, the quality of a
+ * value; and when engine_tick() is due. Changes nothing.
  */
 #include "slowctl/engine/private.h"
-
-#include <string.h>
 
 /* ------------------------------------------------------------------ views */
 
@@ -23,25 +21,18 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 	}
 	*ret_view = (struct engine_command_view){
 		.id = c->id,
-		.told = c->ended && !c->announce_by,
-		.journaled = c->journaled || c->ended,
-		.client_id = c->client_id ? c->client_id : "",
 		.parameter = c->param->name,
 		.action = c->action,
 		.ended = c->ended,
-		.alarm = c->alarm,
-		.old_value = c->old_value,
 		.new_value = c->new_value,
 		.readback = c->readback,
 		.sequence = c->sequence,
 		.attempts = c->attempts,
 		.state = c->state,
 		.detail = c->detail,
-		.hint = c->hint,
 		.time_ns = c->time_ns,
 		.changed_ns = c->changed_ns,
 		.boot = c->boot,
-		.numbered = c->journaled && !c->unwritten,
 		.row = c->row,
 	};
 	return true;
@@ -70,44 +61,14 @@ uint64_t engine_last_set(const struct engine *e, const struct param *p)
 	return id;
 }
 
-void engine_link_view(const struct engine *e, unsigned link, struct engine_link_view *ret_view)
+uint64_t engine_last_reply_ns(const struct engine *e, unsigned link)
 {
-	static const struct link none = {.named_floor = 0xff, .next_sequence = 1ull << 32};
-	const struct link *l = link < PARAM_LINKS ? &e->links[link] : &none;
-
-	*ret_view = (struct engine_link_view){
-		.configured = l->configured,
-		.locked = l->locked,
-		.identified = l->named_floor != 0xff,
-		.swapped = l->configured && l->locked && l->named_floor != 0xff && !link_usable(l),
-		.tower = l->tower,
-		.floor = l->floor,
-		.named_tower = l->named_tower,
-		.named_floor = l->named_floor,
-		.boot = l->boot,
-		.boots = l->boots,
-		.open = l->open_count,
-		.in_flight = l->flights,
-		.polls_in_flight = l->polls_flying,
-		.words = l->words,
-		.replies = l->replies,
-		.timeouts = l->timeouts,
-		.queries = l->queries,
-		.retries = l->retries,
-		.duplicates = l->duplicates,
-		.strays = l->strays,
-		.send_failures = l->send_failures,
-		.last_reply_ns = l->last_reply_ns,
-		.sequences_left = l->next_sequence > UINT32_MAX
-					  ? 0
-					  : (uint32_t)(UINT32_MAX - l->next_sequence + 1),
-	};
+	return e->links[link].last_reply_ns;
 }
 
-void engine_counters(const struct engine *e, struct engine_counters *ret_counters)
+unsigned engine_open_count(const struct engine *e)
 {
-	memcpy(ret_counters->by_state, e->by_state, sizeof(ret_counters->by_state));
-	ret_counters->open = e->open_count;
+	return e->open_count;
 }
 
 /* ------------------------------------------------------------------ when */
@@ -135,7 +96,7 @@ static void link_due(const struct engine *e, const struct link *l, uint64_t *due
 		} else if (link_usable(l) && waits_for_number(l, c)) {
 			earlier(due,
 				l->asked_since ? l->asked_since + STRANDED_NS + MS : UINT64_MAX);
-		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(e, l, c) &&
+		} else if (c->want != WANT_NOTHING && link_usable(l) && window_free(l, c) &&
 			   e->of_param[c->param->number].writer == c) {
 			earlier(due, c->not_before);
 		}
@@ -161,7 +122,7 @@ static void poll_time(const struct engine *e, const struct link *l, uint64_t *du
 {
 	uint64_t next = UINT64_MAX;
 
-	if (!e->config.poll || !link_usable(l) || l->polls_flying >= e->config.poll_window) {
+	if (!e->config.poll || !link_usable(l) || l->polls_flying == POLL_SLOTS) {
 		return;
 	}
 	for (unsigned i = l->first_param; i < l->first_param + l->params; i++) {

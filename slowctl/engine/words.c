@@ -85,10 +85,9 @@ static bool command_ready(struct engine *e, const struct command *c)
 	       e->of_param[c->param->number].writer == c;
 }
 
-static struct poll *free_slot(struct engine *e, struct link *l)
+static struct poll *free_slot(struct link *l)
 {
-	if (l->polls_flying >= e->config.poll_window ||
-	    l->polls_flying + l->flights >= e->config.window) {
+	if (l->polls_flying + l->flights >= WINDOW) {
 		return NULL;
 	}
 	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
@@ -173,7 +172,7 @@ static void pump_polls(struct engine *e, struct link *l)
 	if (!e->config.poll) {
 		return;
 	}
-	while (past(e, l->poll_pause) && (slot = free_slot(e, l))) {
+	while (past(e, l->poll_pause) && (slot = free_slot(l))) {
 		bool setting = false;
 		struct param *p = poll_due(e, l, &setting);
 
@@ -189,7 +188,7 @@ static void pump_commands(struct engine *e, struct link *l, bool urgent)
 	struct command *c, *after;
 
 	TAILQ_FOREACH_SAFE (c, &l->open, next, after) {
-		if (c->urgent == urgent && !window_free(e, l, c)) {
+		if (c->urgent == urgent && !window_free(l, c)) {
 			return;
 		}
 		if (c->urgent == urgent && command_ready(e, c) && rules_still(e, c) &&
@@ -264,7 +263,7 @@ static void link_behind(struct engine *e, struct link *l)
 		bool follow = c->fresh && c->flying && c->flight == WANT_COMMAND;
 
 		c->fresh = false;
-		w.sequence = follow && window_free(e, l, c) ? sequence_for_read(e, l, false) : 0;
+		w.sequence = follow && window_free(l, c) ? sequence_for_read(e, l, false) : 0;
 		if (w.sequence == 0) {
 			continue;
 		}

@@ -48,15 +48,15 @@ void limits_see(const struct limits *l, struct limits_state *s, double value, ui
 {
 	for (unsigned n = 0; n < 2; n++) {
 		struct range r = range_of(l, n);
-		double margin = s->begun[n] ? l->hysteresis : 0;
+		double margin = s->active[n] ? l->hysteresis : 0;
 
 		if (value >= r.low + margin && value <= r.high - margin) {
 			s->beyond_ns[n] = 0;
-			s->begun[n] = false;
+			s->active[n] = false;
 			continue;
 		}
 		s->beyond_ns[n] = s->beyond_ns[n] ? s->beyond_ns[n] : mono_ns;
-		s->begun[n] |= (double)(mono_ns - s->beyond_ns[n]) >= l->delay_s * 1e9;
+		s->active[n] |= (double)(mono_ns - s->beyond_ns[n]) >= l->delay_s * 1e9;
 	}
 }
 
@@ -64,7 +64,7 @@ enum limits_level limits_level(const struct limits *l, const struct limits_state
 			       uint64_t mono_ns)
 {
 	for (unsigned n = 2; n-- > 0;) {
-		if (s->begun[n] ||
+		if (s->active[n] ||
 		    (s->beyond_ns[n] &&
 		     (double)(int64_t)(mono_ns - s->beyond_ns[n]) >= l->delay_s * 1e9)) {
 			return n == 1 ? LEVEL_ALARM : LEVEL_WARNING;

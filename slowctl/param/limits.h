@@ -22,7 +22,7 @@ struct limits {
 struct limits_state {
 	/* CLOCK_MONOTONIC since when it is beyond the limits of warning, of alarm; 0: it is not. */
 	uint64_t beyond_ns[2];
-	bool begun[2];
+	bool active[2]; /* the warning, the alarm */
 };
 
 bool limits_given(const struct limits *l);

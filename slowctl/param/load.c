@@ -40,31 +40,56 @@ int param_file_complain(struct param_file *f, int line, const char *format, ...)
 
 /* ------------------------------------------------------------------ values of keys */
 
-static int to_double(const char *text, double *ret_value)
+/* A key of the dictionary: where its value belongs in struct param_kind. */
+struct key {
+	const char *name;
+	const struct key_type *type;
+	size_t offset, size;
+	bool hardware; /* not a site's to change */
+};
+
+/* A type of values. `read` puts the value in its place; negative: it is not what it `wants`. */
+struct key_type {
+	const char *wants; /* what a good value looks like, for the error */
+	int (*read)(void *place, const struct key *key, const char *value);
+	const char *const *names; /* of an enumeration; else NULL */
+};
+
+static int read_number(void *place, const struct key *key, const char *value)
 {
 	const char *end;
-	double value;
+	double number;
 
-	if (number_parse(text, &value, &end) < 0 || *end) {
+	if (number_parse(value, &number, &end) < 0 || *end) {
 		return -EINVAL;
 	}
-	*ret_value = value;
+	*(double *)place = number;
 	return 0;
 }
 
-static int key_text(char *place, size_t size, const char *value)
+static int read_positive(void *place, const struct key *key, const char *value)
 {
-	if (strlen(value) >= size) {
+	return read_number(place, key, value) < 0 || *(double *)place < 0 ? -EINVAL : 0;
+}
+
+static int read_factor(void *place, const struct key *key, const char *value)
+{
+	return read_positive(place, key, value) < 0 || *(double *)place == 0 ? -EINVAL : 0;
+}
+
+static int read_text(void *place, const struct key *key, const char *value)
+{
+	if (strlen(value) >= key->size) {
 		return -E2BIG;
 	}
 	strcpy(place, value); /* it fits: just measured */
 	return 0;
 }
 
-static int key_name(void *place, const char *value, const char *const *names)
+static int read_name(void *place, const struct key *key, const char *value)
 {
-	for (int i = 0; names[i]; i++) {
-		if (strcmp(names[i], value) == 0) {
+	for (int i = 0; key->type->names[i]; i++) {
+		if (strcmp(key->type->names[i], value) == 0) {
 			*(int *)place = i;
 			return 0;
 		}
@@ -72,20 +97,25 @@ static int key_name(void *place, const char *value, const char *const *names)
 	return -EINVAL;
 }
 
-static int key_register(int *place, const char *value)
+static int read_yes(void *place, const struct key *key, const char *value)
+{
+	*(bool *)place = strcmp(value, "yes") == 0;
+	return *(bool *)place || strcmp(value, "no") == 0 ? 0 : -EINVAL;
+}
+
+static int read_register(void *place, const struct key *key, const char *value)
 {
 	double number;
 
-	if (to_double(value, &number) < 0 || number != floor(number) || number < 0 ||
-	    number > 255) {
+	if (read_positive(&number, key, value) < 0 || number != floor(number) || number > 255) {
 		return -EINVAL;
 	}
-	*place = (int)number;
+	*(int *)place = (int)number;
 	return 0;
 }
 
 /* "0..2000", "..45", "500.." */
-static int key_range(double *low, const char *value)
+static int read_range(void *place, const struct key *key, const char *value)
 {
 	char text[64];
 	char *dots, *high;
@@ -101,18 +131,18 @@ static int key_range(double *low, const char *value)
 	}
 	*dots = 0;
 	high = dots + 2;
-	if ((text[0] && to_double(text, &bounds[0]) < 0) ||
-	    (high[0] && to_double(high, &bounds[1]) < 0) || bounds[0] > bounds[1]) {
+	if ((text[0] && read_number(&bounds[0], key, text) < 0) ||
+	    (high[0] && read_number(&bounds[1], key, high) < 0) || bounds[0] > bounds[1]) {
 		return -EINVAL;
 	}
-	low[0] = bounds[0];
-	low[1] = bounds[1];
+	memcpy(place, bounds, sizeof(bounds));
 	return 0;
 }
 
 /* "10 40" */
-static int key_order(double *steps, const char *value)
+static int read_order(void *place, const struct key *key, const char *value)
 {
+	double *steps = place;
 	int end = 0;
 	unsigned lower, raise;
 
@@ -125,8 +155,9 @@ static int key_order(double *steps, const char *value)
 	return 0;
 }
 
-static int key_enums(struct param_kind *k, const char *value)
+static int read_enums(void *place, const struct key *key, const char *value)
 {
+	struct param_kind *k = place;
 	char text[200];
 	char *save = NULL;
 
@@ -143,80 +174,64 @@ static int key_enums(struct param_kind *k, const char *value)
 	return k->enum_count > 0 ? 0 : -EINVAL;
 }
 
-enum key_type {
-	KEY_TEXT,
-	KEY_TYPE,
-	KEY_ACCESS,
-	KEY_SOURCE,
-	KEY_DANGER,
-	KEY_REGISTER,
-	KEY_RANGE,
-	KEY_NUMBER,
-	KEY_POSITIVE,
-	KEY_ORDER,
-	KEY_YES,
-	KEY_VALUE,
-	KEY_ENUMS
-};
+const char *const param_type_names[] = {"float", "int", "bool", "enum", NULL};
+const char *const param_access_names[] = {"ro", "rw", "action", NULL};
+const char *const param_danger_names[] = {"safe", "careful", "dangerous", NULL};
+const char *const param_quality_names[] = {"never", "good", "stale", "bad", NULL};
+static const char *const source_names[] = {"poll", "telemetry", "daemon", NULL};
 
-/* What a good value looks like, for the error. */
-static const char *const key_wants[] = {
-	[KEY_TEXT] = "a text (this one is too long)",
-	[KEY_TYPE] = "float, int, bool or enum",
-	[KEY_ACCESS] = "ro, rw or action",
-	[KEY_SOURCE] = "poll, telemetry or daemon",
-	[KEY_DANGER] = "safe, careful or dangerous",
-	[KEY_REGISTER] = "a register number, 0 to 255",
-	[KEY_RANGE] = "a range: LOW..HIGH, ..HIGH or LOW..",
-	[KEY_NUMBER] = "a number other than 0",
-	[KEY_POSITIVE] = "a number from 0 on",
-	[KEY_ORDER] = "two numbers from 0 on: of lowering it, of raising it",
-	[KEY_YES] = "yes or no",
-	[KEY_VALUE] = "a number",
-	[KEY_ENUMS] = "up to 16 words of up to 23 bytes",
-};
+static const struct key_type text_type = {"a text (this one is too long)", read_text};
+static const struct key_type type_type = {"float, int, bool or enum", read_name, param_type_names};
+static const struct key_type access_type = {"ro, rw or action", read_name, param_access_names};
+static const struct key_type source_type = {"poll, telemetry or daemon", read_name, source_names};
+static const struct key_type danger_type = {"safe, careful or dangerous", read_name,
+					    param_danger_names};
+static const struct key_type register_type = {"a register number, 0 to 255", read_register};
+static const struct key_type range_type = {"a range: LOW..HIGH, ..HIGH or LOW..", read_range};
+static const struct key_type factor_type = {"a number other than 0", read_factor};
+static const struct key_type positive_type = {"a number from 0 on", read_positive};
+static const struct key_type order_type = {"two numbers from 0 on: of lowering it, of raising it",
+					   read_order};
+static const struct key_type yes_type = {"yes or no", read_yes};
+static const struct key_type number_type = {"a number", read_number};
+static const struct key_type enums_type = {"up to 16 words of up to 23 bytes", read_enums};
 
 #define AT(field)   offsetof(struct param_kind, field)
 #define SIZE(field) sizeof(((struct param_kind *)0)->field)
 
-static const struct key {
-	const char *name;
-	enum key_type type;
-	size_t offset, size;
-	bool hardware; /* not a site's to change */
-} keys[] = {
-	{"description", KEY_TEXT, AT(description), SIZE(description)},
-	{"unit", KEY_TEXT, AT(unit), SIZE(unit), true},
-	{"type", KEY_TYPE, AT(type), 0, true},
-	{"access", KEY_ACCESS, AT(access), 0, true},
-	{"source", KEY_SOURCE, AT(source), 0, true},
-	{"danger", KEY_DANGER, AT(danger), 0},
-	{"register", KEY_REGISTER, AT(reg), 0, true},
-	{"readback", KEY_REGISTER, AT(readback_reg), 0, true},
-	{"scale", KEY_NUMBER, AT(scale), 0, true},
-	{"range", KEY_RANGE, AT(hard_min), 0, true},
-	{"soft", KEY_RANGE, AT(soft_min), 0},
-	{"warn", KEY_RANGE, AT(limits.warn_min), 0},
-	{"alarm", KEY_RANGE, AT(limits.alarm_min), 0},
-	{"hysteresis", KEY_POSITIVE, AT(limits.hysteresis), 0},
-	{"delay", KEY_POSITIVE, AT(limits.delay_s), 0},
-	{"latch", KEY_YES, AT(latch), 0},
-	{"tolerance", KEY_POSITIVE, AT(tolerance), 0},
-	{"settle", KEY_POSITIVE, AT(settle_s), 0},
-	{"settle_by", KEY_TEXT, AT(settle_by), SIZE(settle_by), true},
-	{"see", KEY_TEXT, AT(see), SIZE(see), true},
-	{"needs", KEY_TEXT, AT(needs), SIZE(needs), true},
-	{"powered_by", KEY_TEXT, AT(powered_by), SIZE(powered_by), true},
-	{"safest", KEY_VALUE, AT(safest), 0, true},
-	{"optional", KEY_YES, AT(optional), 0, true},
-	{"moves", KEY_TEXT, AT(moves), SIZE(moves), true},
-	{"order", KEY_ORDER, AT(order_lower), 0},
-	{"poll", KEY_POSITIVE, AT(poll_s), 0},
-	{"stale", KEY_POSITIVE, AT(stale_s), 0},
-	{"history", KEY_POSITIVE, AT(history_s), 0},
-	{"deadband", KEY_POSITIVE, AT(deadband), 0},
-	{"on_alarm", KEY_TEXT, AT(on_alarm), SIZE(on_alarm)},
-	{"values", KEY_ENUMS, 0, 0, true},
+static const struct key keys[] = {
+	{"description", &text_type, AT(description), SIZE(description)},
+	{"unit", &text_type, AT(unit), SIZE(unit), true},
+	{"type", &type_type, AT(type), 0, true},
+	{"access", &access_type, AT(access), 0, true},
+	{"source", &source_type, AT(source), 0, true},
+	{"danger", &danger_type, AT(danger), 0},
+	{"register", &register_type, AT(reg), 0, true},
+	{"readback", &register_type, AT(readback_reg), 0, true},
+	{"scale", &factor_type, AT(scale), 0, true},
+	{"range", &range_type, AT(hard_min), 0, true},
+	{"soft", &range_type, AT(soft_min), 0},
+	{"warn", &range_type, AT(limits.warn_min), 0},
+	{"alarm", &range_type, AT(limits.alarm_min), 0},
+	{"hysteresis", &positive_type, AT(limits.hysteresis), 0},
+	{"delay", &positive_type, AT(limits.delay_s), 0},
+	{"latch", &yes_type, AT(latch), 0},
+	{"tolerance", &positive_type, AT(tolerance), 0},
+	{"settle", &positive_type, AT(settle_s), 0},
+	{"settle_by", &text_type, AT(settle_by), SIZE(settle_by), true},
+	{"see", &text_type, AT(see), SIZE(see), true},
+	{"needs", &text_type, AT(needs), SIZE(needs), true},
+	{"powered_by", &text_type, AT(powered_by), SIZE(powered_by), true},
+	{"safest", &number_type, AT(safest), 0, true},
+	{"optional", &yes_type, AT(optional), 0, true},
+	{"moves", &text_type, AT(moves), SIZE(moves), true},
+	{"order", &order_type, AT(order_lower), 0},
+	{"poll", &positive_type, AT(poll_s), 0},
+	{"stale", &positive_type, AT(stale_s), 0},
+	{"history", &positive_type, AT(history_s), 0},
+	{"deadband", &positive_type, AT(deadband), 0},
+	{"on_alarm", &text_type, AT(on_alarm), SIZE(on_alarm)},
+	{"values", &enums_type, 0, 0, true},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 _Static_assert(KEYS <= 64, "a bit for each");
@@ -226,54 +241,7 @@ _Static_assert(AT(soft_max) == AT(soft_min) + sizeof(double), "a range is a pair
 _Static_assert(AT(order_raise) == AT(order_lower) + sizeof(double), "an order is a pair");
 _Static_assert(AT(limits.warn_max) == AT(limits.warn_min) + sizeof(double), "a range is a pair");
 _Static_assert(AT(limits.alarm_max) == AT(limits.alarm_min) + sizeof(double), "a range is a pair");
-_Static_assert(sizeof(enum param_type) == sizeof(int), "key_name() writes an int");
-
-const char *const param_type_names[] = {"float", "int", "bool", "enum", NULL};
-const char *const param_access_names[] = {"ro", "rw", "action", NULL};
-const char *const param_danger_names[] = {"safe", "careful", "dangerous", NULL};
-const char *const param_quality_names[] = {"never", "good", "stale", "bad", NULL};
-static const char *const source_names[] = {"poll", "telemetry", "daemon", NULL};
-
-static int key_set(struct param_kind *k, const struct key *key, const char *value)
-{
-	char *place = (char *)k + key->offset;
-	double number;
-
-	switch (key->type) {
-	case KEY_TEXT:
-		return key_text(place, key->size, value);
-	case KEY_TYPE:
-		return key_name(place, value, param_type_names);
-	case KEY_ACCESS:
-		return key_name(place, value, param_access_names);
-	case KEY_SOURCE:
-		return key_name(place, value, source_names);
-	case KEY_DANGER:
-		return key_name(place, value, param_danger_names);
-	case KEY_REGISTER:
-		return key_register((int *)(void *)place, value);
-	case KEY_RANGE:
-		return key_range((double *)(void *)place, value);
-	case KEY_NUMBER:
-	case KEY_POSITIVE:
-		if (to_double(value, &number) < 0 || number < 0 ||
-		    (key->type == KEY_NUMBER && number == 0)) {
-			return -EINVAL;
-		}
-		*(double *)(void *)place = number;
-		return 0;
-	case KEY_ORDER:
-		return key_order((double *)(void *)place, value);
-	case KEY_YES:
-		*(bool *)place = strcmp(value, "yes") == 0;
-		return *(bool *)place || strcmp(value, "no") == 0 ? 0 : -EINVAL;
-	case KEY_VALUE:
-		return to_double(value, (double *)(void *)place);
-	case KEY_ENUMS:
-		return key_enums(k, value);
-	}
-	return -EINVAL;
-}
+_Static_assert(sizeof(enum param_type) == sizeof(int), "read_name() writes an int");
 
 static const struct key *key_named(const char *name)
 {
@@ -492,9 +460,9 @@ static void section_key(struct param_file *f, const char *section, const char *n
 				    section, name);
 	} else if (f->seen & key_bit(key)) {
 		param_file_complain(f, f->line, "[%s] has %s twice", section, name);
-	} else if (key_set(f->kind, key, value) < 0) {
+	} else if (key->type->read((char *)f->kind + key->offset, key, value) < 0) {
 		param_file_complain(f, f->line, "[%s] %s = %s: wanted %s", section, name, value,
-				    key_wants[key->type]);
+				    key->type->wants);
 	}
 	f->seen |= key_bit(key);
 	f->kind->given |= key_bit(key);

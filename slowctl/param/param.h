@@ -125,6 +125,8 @@ struct param_floor {
 struct params;
 struct tdm_telemetry;
 
+int param_no_memory(struct sc_error *error); /* -ENOMEM, and the refusal that says so */
+
 /*
  * Read and check the dictionary at `path` and make the parameters of `floors` (one a link), of those
  * links and of the shore. -ENOENT, -EINVAL (the error says file:line), -ENOMEM.

@@ -59,7 +59,6 @@ int param_load_kinds(const char *path, struct params *p, struct sc_error *error)
 /* Read the sections of the dictionary, or of a file of the `site`; *ret_count: how many. */
 int param_file_read(struct params *p, const char *path, bool site, param_begin_fn begin,
 		    unsigned *ret_count, struct sc_error *error);
-int param_no_memory(struct sc_error *error); /* -ENOMEM */
 /* That a file or directory cannot be opened, for the reason `r`. Returns it. */
 int param_file_unreadable(const char *path, bool site, int r, struct sc_error *error);
 /* "PATH:LINE: ..." Returns f->result. */

@@ -15,5 +15,5 @@ bool query_can(const char *op);
  */
 int query_ask(struct query *q, const char *op, const json_t *args, const json_t *names,
 	      json_t **ret_json);
-/* An argument that is a time in seconds, in ns; what cannot be told in ns becomes 0 or INT64_MAX. */
+/* An argument that is a time in seconds, in ns; what does not fit in 64 bits becomes 0 or INT64_MAX. */
 int64_t query_ns(const json_t *args, const char *name, int64_t otherwise);

@@ -133,7 +133,7 @@ static json_t *sum_of(const json_t *sample)
 			 "max", json_object_get(sample, "max"));
 }
 
-int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
+int query_last_sample(struct query *q, const char *name, int64_t time_ns, json_t **ret_json)
 {
 	json_t *sample = NULL;
 	int r = query_row(q, &sample, SAMPLE_SQL, "si", name, time_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The history of a parameter: its samples, its sets, and what was set when they begin. */
+/* The history of a parameter: its samples, its sets, and its value before them. See query.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static bool kind_known(struct query *q, const char *name)
 
 #define SUM_MAX_NS 3600000000000ll /* the longest span that is rolled up */
 
-/* What stood when the rows begin, null where they were cut to `limit`, or one of them says it. */
+/* The value before the first row; null where rows were cut to `limit`, or one is of that very time. */
 static int history_before(struct query *q, const char *name, int64_t since_ns, unsigned limit,
 			  const json_t *rows, json_t **ret_before)
 {
@@ -59,7 +59,7 @@ static int history_before(struct query *q, const char *name, int64_t since_ns, u
 		*ret_before = json_null();
 		return 0;
 	}
-	return query_standing(q, name, since_ns, ret_before);
+	return query_last_sample(q, name, since_ns, ret_before);
 }
 
 int query_history(struct query *q, const struct query_filter *f, json_t **ret_json)

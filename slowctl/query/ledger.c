@@ -22,12 +22,12 @@
  * When something began: by the label of its first frame, as consumers see it. Without label by the system
  * clock. (What is from before a leap second comes out a second early: TAI-UTC is today's.)
  */
-#define BEGUN(tai_ns, by_clock)                                                                    \
+#define STARTED(tai_ns, by_clock)                                                                  \
 	"coalesce(" tai_ns                                                                         \
 	" - (SELECT CAST(value AS INTEGER) FROM station WHERE key = 'tai_utc_s')"                  \
 	" * 1000000000, " by_clock ")"
 /* A loss is written with the time when it last grew, `frames` after it began; frames are 125 us apart. */
-#define LOSS_BEGUN_OF(frames) BEGUN("tai_ns", "time - " frames " * 125000")
+#define LOSS_STARTED(frames) STARTED("tai_ns", "time - " frames " * 125000")
 
 /* clang-format off */
 #define LINK_SUMS \
@@ -101,7 +101,7 @@
 #define BEHIND "coalesce(until, first + frames)"
 #define LINK_LOSSES_SQL                                                                            \
 	"SELECT session, 'link' AS kind, code, link, tower, floor, NULL AS stream, NULL AS grp,"   \
-	" dma_epoch, first, " BEHIND " - 1 AS last, frames, tai_ns, " LOSS_BEGUN_OF(               \
+	" dma_epoch, first, " BEHIND " - 1 AS last, frames, tai_ns, " LOSS_STARTED(                \
 		"(" BEHIND " - first)") " AS begun, time, open FROM loss INDEXED BY "              \
 					"loss_time" WHERE_LINK " AND kind = 0"
 /*
@@ -117,7 +117,7 @@
 #define DROPS_SQL                                                                                  \
 	"SELECT session, 'group', code, link, tower, floor, stream, grp, dma_epoch, min(first),"   \
 	" max(first + frames) - 1, sum(frames),"                                                   \
-	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_BEGUN_OF(            \
+	" max(CASE WHEN head THEN tai_ns END), max(CASE WHEN head THEN " LOSS_STARTED(             \
 		"frames") " END),"                                                                 \
 			  " max(time), max(first * 2 + open) % 2" /* of the last */                \
 			  " FROM (" DROP_ROWS_SQL ") GROUP BY " DROP_OF ", run"
@@ -151,14 +151,14 @@ static const char hops[] =
 	" link_down AS [link-down], board_fifo AS [board-fifo], ring_full AS [ring-full], crc,"    \
 	" alignment, time_fault AS [time-fault], partial AS [partial:b], restarts,"                \
 	" closed AS [closed:b], time AS [time:t], balanced AS [balanced:b], off,"                  \
-	" tai_ns AS [tai:t], " BEGUN("tai_ns", "by_clock") " AS [begun:t] FROM (" rows ")"
+	" tai_ns AS [tai:t], " STARTED("tai_ns", "by_clock") " AS [begun:t] FROM (" rows ")"
 #define STREAM_TAI                                                                                 \
 	"coalesce(own_tai, (SELECT tai_ns FROM ledger_link k WHERE k.session = s.session"          \
 	" AND k.dma_epoch = s.dma_epoch AND k.link = s.link AND k.second = s.second))"
 #define STREAM_ROWS_OF(rows)                                                                       \
 	"SELECT session, dma_epoch, link, stream, grp AS [group], second, seconds, offered,"       \
 	" acked AS acknowledged, in_flight, closed AS [closed:b], time AS [time:t],"               \
-	" balanced AS [balanced:b], off, tai_ns AS [tai:t], " BEGUN(                               \
+	" balanced AS [balanced:b], off, tai_ns AS [tai:t], " STARTED(                             \
 		"tai_ns", "by_clock") " AS [begun:t], no_member AS [dropped.no-member],"           \
 				      " slow AS [dropped.slow], shutdown AS [dropped.shutdown],"   \
 				      " pool AS [dropped.pool], no_time AS [dropped.no-time]"      \

@@ -26,12 +26,12 @@ struct account {
 	bool known;
 	int64_t session, dma_epoch;
 	int64_t second, seconds;  /* the first, how many without a hole */
-	int64_t begun, end, time; /* UTC ns: accounted for from, up to, and when that was written */
+	int64_t start, end, time; /* UTC ns: accounted for from, up to, and when that was written */
 };
 
 struct gap {
-	int64_t begun, ended; /* UTC ns */
-	unsigned links;	      /* a bit each */
+	int64_t start, end; /* UTC ns */
+	unsigned links;	    /* a bit each */
 };
 
 struct missing {
@@ -41,11 +41,11 @@ struct missing {
 	size_t gaps, room;
 };
 
-static int add_gap(struct missing *m, unsigned link, int64_t begun, int64_t ended)
+static int add_gap(struct missing *m, unsigned link, int64_t start, int64_t end)
 {
-	begun = begun < m->since ? m->since : begun;
-	ended = ended > m->until ? m->until : ended;
-	if (ended <= begun) {
+	start = start < m->since ? m->since : start;
+	end = end > m->until ? m->until : end;
+	if (end <= start) {
 		return 0;
 	}
 	if (m->gaps == m->room) {
@@ -58,15 +58,15 @@ static int add_gap(struct missing *m, unsigned link, int64_t begun, int64_t ende
 		m->gap = g;
 		m->room = room;
 	}
-	m->gap[m->gaps++] = (struct gap){begun, ended, 1u << link};
+	m->gap[m->gaps++] = (struct gap){start, end, 1u << link};
 	return 0;
 }
 
-static int by_begun(const void *a, const void *b)
+static int by_start(const void *a, const void *b)
 {
 	const struct gap *x = a, *y = b;
 
-	return x->begun < y->begun ? -1 : x->begun > y->begun;
+	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 /* Links that were not accounted for at the same time are one gap. */
@@ -77,16 +77,16 @@ static void join_gaps(struct missing *m)
 	if (m->gaps == 0) {
 		return;
 	}
-	qsort(m->gap, m->gaps, sizeof(*m->gap), by_begun);
+	qsort(m->gap, m->gaps, sizeof(*m->gap), by_start);
 	for (size_t i = 1; i < m->gaps; i++) {
 		struct gap *last = &m->gap[joined];
 		const struct gap *g = &m->gap[i];
 
-		if (g->begun >= last->ended) {
+		if (g->start >= last->end) {
 			m->gap[++joined] = *g;
 			continue;
 		}
-		last->ended = g->ended > last->ended ? g->ended : last->ended;
+		last->end = g->end > last->end ? g->end : last->end;
 		last->links |= g->links;
 	}
 	m->gaps = joined + 1;
@@ -101,20 +101,20 @@ static int follow(struct missing *m, unsigned link, const struct account *row)
 	/* Of more than one second the last was written as time went by. */
 	bool as_time_goes_by = row->seconds > 1 || (row->time - was.time > SECOND_NS / 5 &&
 						    row->time - was.time < GAP_NS);
-	int64_t end = next && !as_time_goes_by ? was.end + row->time - row->begun : row->time;
+	int64_t end = next && !as_time_goes_by ? was.end + row->time - row->start : row->time;
 
 	*a = *row;
 	a->known = true;
 	a->end = end < row->time ? end : row->time;
 	a->end = was.known && a->end < was.end ? was.end : a->end;
 	if (!was.known) {
-		m->begins = row->begun < m->begins ? row->begun : m->begins;
+		m->begins = row->start < m->begins ? row->start : m->begins;
 		return 0;
 	}
-	if (next || row->begun - was.end <= GAP_NS) {
+	if (next || row->start - was.end <= GAP_NS) {
 		return 0;
 	}
-	return add_gap(m, link, was.end, row->begun);
+	return add_gap(m, link, was.end, row->start);
 }
 
 #define ROWS(seconds, begun, table, where)                                                         \
@@ -146,7 +146,7 @@ static int read_rows(struct query *q, struct missing *m, int64_t link)
 			.second = sqlite3_column_int64(s, 3),
 			.seconds = sqlite3_column_int64(s, 4),
 			.time = sqlite3_column_int64(s, 5),
-			.begun = sqlite3_column_int64(s, 6),
+			.start = sqlite3_column_int64(s, 6),
 		};
 
 		if (on >= 0 && on < LINKS && follow(m, (unsigned)on, &row) < 0) {
@@ -167,17 +167,17 @@ static json_t *gap_json(const struct gap *g)
 			json_array_append_new(links, json_integer(link));
 		}
 	}
-	return json_pack("{sfsfso}", "begun", (double)g->begun / 1e9, "ended",
-			 (double)g->ended / 1e9, "links", links);
+	return json_pack("{sfsfso}", "begun", (double)g->start / 1e9, "ended", (double)g->end / 1e9,
+			 "links", links);
 }
 
-static int tell(struct query *q, const struct missing *m, json_t *object)
+static int add_answer(struct query *q, const struct missing *m, json_t *object)
 {
 	json_t *array = json_array();
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < m->gaps; i++) {
-		sum += m->gap[i].ended - m->gap[i].begun;
+		sum += m->gap[i].end - m->gap[i].start;
 		json_array_append_new(array, gap_json(&m->gap[i]));
 	}
 	if (json_object_update_new(object, json_pack("{s:o,s:f,s:o}", "missing", array, "missing_s",
@@ -204,7 +204,7 @@ int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t l
 		}
 	}
 	join_gaps(&m);
-	r = r == 0 ? tell(q, &m, object) : r;
+	r = r == 0 ? add_answer(q, &m, object) : r;
 	free(m.gap);
 	return r;
 }

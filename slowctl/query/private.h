@@ -45,13 +45,13 @@ int query_list(struct query *q, const char *key, const char *sql, int64_t since_
 	       json_t **ret_json);
 /* The end of an answer: *ret_json is `object`, which is released where `r` < 0 or a part of it is missing. `r`. */
 int query_answer(struct query *q, int r, json_t *object, json_t **ret_json);
-/* Into `object`: missing, missing_s, begins, as query_ledger() tells them. Negative errno. */
+/* Into `object`: missing, missing_s, begins, as in the answer of query_ledger(). Negative errno. */
 int query_missing(struct query *q, int64_t since_ns, int64_t until_ns, int64_t link,
 		  json_t *object);
 /* {name, unit, words} of a full name. A file of an earlier daemon has units only in commands: else null. */
 int query_head(struct query *q, const char *name, json_t **ret_head);
 /* {time, value, setpoint} of a full name's last sample up to time_ns, null if it was stale or unknown then. */
-int query_standing(struct query *q, const char *name, int64_t time_ns, json_t **ret_json);
+int query_last_sample(struct query *q, const char *name, int64_t time_ns, json_t **ret_json);
 /* UTC ns since 1970 by the system clock. */
 int64_t query_utc_ns(void);
 /* -ENOMEM when a jansson call failed; the error text is kept. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Read-only queries: opening the database without changing it, commands and parameter history. See
- * query.h for the answers, private.h for the way from a row to JSON.
+ * Read-only queries: opens the database without changing it, makes JSON of SQLite's rows (private.h), and answers
+ * queries of the journal of commands. See query.h for the answers.
  */
 #include "slowctl/query/private.h"
 
@@ -135,7 +135,7 @@ static int check_schema(struct query *q, const char *path, struct sc_error *erro
 	if (sqlite3_create_function(q->db, "name_matches", 2, SQLITE_UTF8, NULL, on_name_matches,
 				    NULL, NULL) != SQLITE_OK ||
 	    kind_key_register(q->db) != SQLITE_OK) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return param_no_memory(error);
 	}
 	return 0;
 }
@@ -164,7 +164,7 @@ int query_open(const char *path, struct query **ret_query, struct sc_error *erro
 	}
 	q = calloc(1, sizeof(*q));
 	if (!q) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return param_no_memory(error);
 	}
 	r = open_best(q, path);
 	r = r < 0 ? open_fail(r, path, q, error) : check_schema(q, path, error);

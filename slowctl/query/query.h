@@ -72,7 +72,7 @@ int query_job(struct query *q, const struct query_filter *f, json_t **ret_json);
  * commands, open, back (commands of its roll-back), states:{STATE: commands}}]}. Names of jobs begin with the year. */
 int query_jobs(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* The parameter `name`. Oldest first, the newest `limit` (0: 1000) before until_ns (0: all). {name, unit|null, words:[..]|null,
- * before:{time, value, setpoint}|null (what stood at since_ns, not stale then, where no row says
+ * before:{time, value, setpoint}|null (the value at since_ns, not stale then, where no row has
  * it), rows:[{time, value, setpoint}] (and of old samples, rolled up, value is their mean: {..,
  * until (time of the last of them), min, max, samples, span_s (60, 3600)}), sets:[Command] (that
  * asked for another value in that time)}. words[n] is what value n means. -ENOTUNIQ: say the tower; never sampled nor set: -ENODATA of a kind that the

@@ -113,7 +113,7 @@ static int gather(struct params *params, const char *pattern, struct safe **ret_
 	struct safe *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		return sc_fail(error, -ENOMEM, "memory", "", "out of memory");
+		return param_no_memory(error);
 	}
 	for (unsigned i = 0; i < params_count(params); i++) {
 		add_row(s, params, params_at(params, i), pattern);
@@ -309,7 +309,7 @@ const char *safe_text(const struct safe *s, char *buf, size_t size)
 		snprintf(buf + strlen(buf), size - strlen(buf), ", %u NOT", not_done);
 	}
 	if (unknown > 0) {
-		snprintf(buf + strlen(buf), size - strlen(buf), ", %u not known yet", unknown);
+		snprintf(buf + strlen(buf), size - strlen(buf), ", %u still unknown", unknown);
 	}
 	return buf;
 }

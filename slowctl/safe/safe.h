@@ -58,7 +58,7 @@ const struct safe_row *safe_row(const struct safe *s, unsigned n);
 bool safe_journaled(const struct safe *s);
 /* All rows are settled. */
 bool safe_settled(const struct safe *s);
-/* Progress and end in words: "12 of 24 modules off, 6 more down, 2 NOT, 4 not known yet". Returns buf. */
+/* Progress and end in words: "12 of 24 modules off, 6 more down, 2 NOT, 4 still unknown". Returns buf. */
 const char *safe_text(const struct safe *s, char *buf, size_t size);
 /* DONE, or the worst outcome of the rows: UNKNOWN, FAILED. */
 enum command_state safe_state(const struct safe *s);

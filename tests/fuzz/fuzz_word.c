@@ -110,7 +110,6 @@ static void on_command_row(const struct row *row)
 	c->link = (unsigned)row->values[8].i;
 	snprintf(j->parameter, sizeof(j->parameter), "%s", text_of(row, 11));
 	j->action = strcmp(text_of(row, 12), "action") == 0;
-	j->old_value = real_of(row, 13);
 	j->new_value = real_of(row, 14);
 	j->sequence = row->values[16].type == ROW_INT ? (uint32_t)row->values[16].i : 0;
 	j->boot = row->values[17].type == ROW_INT ? (uint32_t)row->values[17].i : 0;

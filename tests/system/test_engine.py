@@ -92,7 +92,7 @@ def safe_while_full(t):
     t.check("the one whose client went away is done, too", all(c["state"] == "DONE" for c in rows
                                                                if (c["reason"] or "").endswith("gone")), rows)
     code, out, err = st.ctl("safe", "--yes", timeout=120)
-    t.check("of the mute floor it is not known", code == 3 and "18 of 24 modules off, 6 not known yet" in out and
+    t.check("of the mute floor it is not known", code == 3 and "18 of 24 modules off, 6 still unknown" in out and
             out.count("UNKNOWN") == 6, (code, out, err))
     t.equal("events of it", sorted({e["severity"] for e in events(st, "safe")}), ["info", "warning"])
 

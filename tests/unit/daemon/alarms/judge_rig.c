@@ -166,11 +166,8 @@ static void add_engine_reason(void *context, const struct engine_reason *reason)
 
 static void look_at_slow_control(struct judge_rig *r)
 {
-	struct engine_link_view engine;
-
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		engine_link_view(r->engine, link, &engine);
-		r->v.link[link].last_reply_ns = engine.last_reply_ns;
+		r->v.link[link].last_reply_ns = engine_last_reply_ns(r->engine, link);
 		silence_get(r->params, link, r->v.now_ns, &r->v.link[link].silence);
 	}
 	r->v.engine_reasons = 0;

@@ -89,6 +89,16 @@ static void wire_destroy(struct rig_wire *w)
 	free(w);
 }
 
+const struct link *rig_inside(const struct rig *r, unsigned link)
+{
+	return &r->e->links[link];
+}
+
+uint32_t rig_sequences_left(const struct rig *r, unsigned link)
+{
+	return (uint32_t)(UINT32_MAX - rig_inside(r, link)->next_sequence + 1);
+}
+
 unsigned rig_random(struct rig *r, unsigned below)
 {
 	r->random ^= r->random << 13;
@@ -732,7 +742,6 @@ static void start(struct rig *r)
 		memcpy(j.parameter, c->parameter, sizeof(j.parameter));
 		memcpy(j.state, c->state, sizeof(j.state));
 		memcpy(j.detail, c->detail, sizeof(j.detail));
-		j.old_value = c->old_value;
 		j.new_value = c->new_value;
 		j.sequence = c->sequence;
 		j.boot = c->boot;

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "slowctl/engine/engine.h"
+#include "slowctl/engine/private.h"
 
 #define RIG_FLOORS     2u
 #define RIG_COMMANDS   4096u
@@ -120,6 +120,10 @@ void rig_boot(struct rig *r, unsigned link);
 int rig_submit(struct rig *r, struct engine_request q, uint64_t *ret_id, struct sc_error *error);
 int rig_set(struct rig *r, const char *name, double value, uint64_t *ret_id);
 int rig_action(struct rig *r, const char *name, uint64_t *ret_id);
+/* A link as the engine has it; valid until the next rig_crash(). */
+const struct link *rig_inside(const struct rig *r, unsigned link);
+/* Before the 32 bits of its sequences are used up. */
+uint32_t rig_sequences_left(const struct rig *r, unsigned link);
 unsigned rig_random(struct rig *r, unsigned below);
 /* How often the command's word was executed. */
 unsigned rig_executed(const struct rig *r, uint64_t id);

@@ -102,7 +102,6 @@ static void a_value_that_does_not_come_says_for_how_long(void **state)
 static void answers_that_come_in_another_order_are_no_time_outs(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t id;
 
 	r->jitter_us = 20000;
@@ -111,9 +110,8 @@ static void answers_that_come_in_another_order_are_no_time_outs(void **state)
 		rig_until_end(r, id, 1000);
 		rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	}
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.timeouts, 0);
-	assert_int_equal(v.in_flight, 0);
+	assert_int_equal(rig_inside(r, 0)->timeouts, 0);
+	assert_int_equal(rig_inside(r, 0)->flights, 0);
 	rig_destroy(r);
 }
 
@@ -218,7 +216,6 @@ static void a_tripped_module_names_its_trip(void **state)
 static void a_word_is_sent_three_times_at_most(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t id;
 
 	r->floors[0].no_commands = true;
@@ -228,8 +225,7 @@ static void a_word_is_sent_three_times_at_most(void **state)
 		   0);
 	assert_string_equal(r->commands[id].detail,
 			    "not executed: sent 3 times, it never reached the FCM");
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.retries, 2);
+	assert_int_equal(rig_inside(r, 0)->retries, 2);
 	rig_destroy(r);
 }
 
@@ -245,7 +241,7 @@ static void what_the_board_does_not_take_is_named(void **state)
 		{-EIO, "not sent: Input/output error"},
 	};
 	struct rig *r = rig_create(1);
-	struct engine_command_view v;
+	static struct engine_out out;
 	uint64_t id;
 
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
@@ -258,8 +254,8 @@ static void what_the_board_does_not_take_is_named(void **state)
 	}
 	rig_set(r, HV, 0, &id); /* what makes safer is kept */
 	rig_run(r, 1000);
-	assert_true(engine_command(r->e, id, &v) && v.alarm && !v.ended);
-	assert_string_equal(v.detail,
+	assert_true(engine_progress(r->e, id, &out) && out.progress.alarm && !out.progress.final);
+	assert_string_equal(out.progress.text,
 			    "Input/output error: not sent yet: it is sent as soon as possible");
 	r->send_result = 0;
 	rig_run(r, 20000);
@@ -272,7 +268,6 @@ static void what_the_board_does_not_take_is_named(void **state)
 static void a_read_that_the_board_does_not_take_is_tried_again(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t id;
 
 	r->floors[0].slow = 20;
@@ -280,13 +275,11 @@ static void a_read_that_the_board_does_not_take_is_tried_again(void **state)
 	rig_run(r, 2000);
 	r->send_result = -ENODEV;
 	rig_run(r, 1000);
-	engine_link_view(r->e, 0, &v);
-	assert_in_range(v.send_failures, 15, 21);
+	assert_in_range(rig_inside(r, 0)->send_failures, 15, 21);
 	r->send_result = -EAGAIN;
 	rig_run(r, 200);
-	engine_link_view(r->e, 0, &v);
-	assert_in_range(v.send_failures, 80, 125);
-	assert_int_equal(v.in_flight, 0);
+	assert_in_range(rig_inside(r, 0)->send_failures, 80, 125);
+	assert_int_equal(rig_inside(r, 0)->flights, 0);
 	r->send_result = 0;
 	rig_run(r, 60000);
 	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
@@ -572,17 +565,17 @@ static void a_restart_learns_that_a_refused_word_has_left(void **state)
 static void the_third_unanswered_question_is_an_alarm(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_command_view v;
+	static struct engine_out out;
 	uint64_t id;
 
 	r->floors[0].mute = true;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 4 * r->config.timeout_ms - 10);
-	assert_true(engine_command(r->e, id, &v) && !v.alarm);
+	assert_true(engine_progress(r->e, id, &out) && !out.progress.alarm);
 	rig_run(r, 20);
-	assert_true(engine_command(r->e, id, &v) && v.alarm);
-	assert_string_equal(v.detail,
-			    "the floor does not answer: whether it was executed is not known yet");
+	assert_true(engine_progress(r->e, id, &out) && out.progress.alarm);
+	assert_string_equal(out.progress.text,
+			    "the floor does not answer: whether it was executed is still unknown");
 	rig_destroy(r);
 }
 

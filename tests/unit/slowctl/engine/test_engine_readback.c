@@ -39,7 +39,6 @@ static void test_early_read(void **state)
 {
 	struct word early = {.op = WORD_READ | WORD_REPLY, .reg = REG_OM_THRESHOLD, .boot = 7};
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t id;
 
 	rig_run(r, 10);
@@ -70,8 +69,7 @@ static void test_early_read(void **state)
 	assert_string_equal(r->commands[id].states, "QUEUED SENT UNKNOWN");
 	rig_run(r, 800);
 	rig_expect(r, id, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, 0);
+	assert_int_equal(rig_inside(r, 0)->flights, 0);
 	rig_destroy(r);
 }
 
@@ -79,7 +77,6 @@ static void test_early_read(void **state)
 static void test_writes_first(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	char name[40];
 	uint64_t id;
 
@@ -91,13 +88,11 @@ static void test_writes_first(void **state)
 	}
 	rig_run(r, 70);
 	assert_int_equal(r->floors[0].writes, 6);
-	assert_int_equal(r->floors[0].reads, r->config.window - 6);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, r->config.window);
+	assert_int_equal(r->floors[0].reads, WINDOW - 6);
+	assert_int_equal(rig_inside(r, 0)->flights, WINDOW);
 	rig_run(r, 300);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, 0);
-	assert_int_equal(v.open, 0);
+	assert_int_equal(rig_inside(r, 0)->flights, 0);
+	assert_int_equal(rig_inside(r, 0)->open_count, 0);
 	assert_int_equal(r->floors[0].writes, 6);
 	assert_int_equal(r->floors[0].reads, 6);
 	rig_destroy(r);

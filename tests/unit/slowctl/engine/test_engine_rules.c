@@ -88,18 +88,18 @@ static void test_not_known(void **state)
 
 	r->power_unknown = true;
 	rig_run(r, 31000);
-	refused(r, HV, 1450, "is not known (stale)");
+	refused(r, HV, 1450, "is unknown (stale)");
 	rig_crash(r);
-	refused(r, HV, 1450, "is not known (never)");
+	refused(r, HV, 1450, "is unknown (never)");
 	done(r, HV, 1450, true);
 	/* Known that it was 1450: what is lower goes, what is as high or higher does not. */
-	refused(r, HV, 1450, "is not known");
+	refused(r, HV, 1450, "is unknown");
 	done(r, HV, 1300, false);
-	refused(r, HV, 1301, "is not known");
+	refused(r, HV, 1301, "is unknown");
 	done(r, HV, 0, false);
 	assert_int_equal(params_find(r->params, POWER, &power, NULL), 0);
 	param_put_bad(power);
-	refused(r, HV, 1301, "is not known (bad)");
+	refused(r, HV, 1301, "is unknown (bad)");
 	rig_destroy(r);
 }
 
@@ -134,14 +134,14 @@ static void test_stale_setpoint(void **state)
 	done(r, HV, 1450, true);
 	rig_run(r, 60000);
 	r->floors[0].hv_set[2] = 0;
-	refused(r, HV, 1400, "is not known");
+	refused(r, HV, 1400, "is unknown");
 	done(r, HV, 0, false); /* the safest value, whatever it is */
 	r->power_unknown = r->settings_unknown = false;
 	rig_run(r, 2000);
 	done(r, HV, 1400, false);
 	r->power_unknown = true;
 	rig_run(r, 60000);
-	refused(r, HV, 1450, "is not known");
+	refused(r, HV, 1450, "is unknown");
 	done(r, HV, 1300, false); /* it is read as set to more */
 	rig_destroy(r);
 }
@@ -156,7 +156,7 @@ static void test_asks(void **state)
 	power->next_poll_ns = UINT64_MAX;
 	power->has_value = false;
 	r->power_unknown = true;
-	refused(r, HV, 1450, "is not known (never)");
+	refused(r, HV, 1450, "is unknown (never)");
 	assert_true(power->next_poll_ns <= r->now.mono_ns);
 	rig_destroy(r);
 }
@@ -529,7 +529,6 @@ static void test_full(void **state)
 {
 	static const char *const names[] = {"threshold", "ramp"};
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t id, down;
 	char name[40];
 
@@ -544,12 +543,10 @@ static void test_full(void **state)
 	assert_int_equal(rig_set(r, "floor1.om0.threshold", 10, &id), -EAGAIN);
 	assert_int_equal(rig_set(r, HV, 1500, &id), -EAGAIN);
 	rig_run(r, 50);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, r->config.window);
+	assert_int_equal(rig_inside(r, 0)->flights, WINDOW);
 	assert_int_equal(rig_set(r, HV, 0, &down), 0);
 	rig_run(r, 10);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.in_flight, r->config.window + 2); /* and the READ behind it */
+	assert_int_equal(rig_inside(r, 0)->flights, WINDOW + 2); /* and the READ behind it */
 	rig_run(r, 200);
 	assert_int_equal(r->floors[0].hv_set[2], 0);
 	/* It has room of its own, not all the room there is. */

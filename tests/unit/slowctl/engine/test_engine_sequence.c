@@ -210,18 +210,16 @@ static void test_overtaken_then_link_away(void **state)
 static void test_asked_once(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view before, after;
+	uint64_t words;
 
 	set_many(r, 20);
-	engine_link_view(r->e, 0, &before);
+	words = rig_inside(r, 0)->words;
 	rig_run(r, 10000);
-	engine_link_view(r->e, 0, &after);
-	assert_int_equal(after.words, before.words);
+	assert_int_equal(rig_inside(r, 0)->words, words);
 	rig_link(r, 0, false);
 	rig_link(r, 0, true);
 	rig_run(r, 10000);
-	engine_link_view(r->e, 0, &after);
-	assert_int_equal(after.words, before.words + 1);
+	assert_int_equal(rig_inside(r, 0)->words, words + 1);
 	rig_destroy(r);
 }
 
@@ -308,24 +306,20 @@ static void test_reserved_ahead(void **state)
 static void test_asked_more_seldom(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 
 	r->floors[0].deaf = true;
 	rig_crash(r);
 	rig_run(r, 1500);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.words, 4); /* at 0, 0.3, 0.6, 0.9 s */
-	assert_int_equal(v.timeouts, 3);
+	assert_int_equal(rig_inside(r, 0)->words, 4); /* at 0, 0.3, 0.6, 0.9 s */
+	assert_int_equal(rig_inside(r, 0)->timeouts, 3);
 	rig_run(r, 5000);
-	engine_link_view(r->e, 0, &v);
-	assert_int_equal(v.words, 9);
+	assert_int_equal(rig_inside(r, 0)->words, 9);
 	r->send_result = -EAGAIN; /* not taken by the board: no time-out */
 	rig_link(r, 0, false);
 	rig_link(r, 0, true);
 	rig_run(r, 200);
-	engine_link_view(r->e, 0, &v);
-	assert_in_range(v.send_failures, 4, 5);
-	assert_int_equal(v.timeouts, 8);
+	assert_in_range(rig_inside(r, 0)->send_failures, 4, 5);
+	assert_int_equal(rig_inside(r, 0)->timeouts, 8);
 	rig_destroy(r);
 }
 

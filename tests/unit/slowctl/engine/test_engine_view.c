@@ -67,45 +67,53 @@ static void assert_reason(struct rig *r, const char *code, bool red, const char 
 
 /* ------------------------------------------------------------------ views */
 
+/* Whether a set of a floor's value would be sent; else the code of the refusal. */
+static const char *taken(struct rig *r, const char *name)
+{
+	struct engine_request q = {.parameter = name, .value = 12};
+	static struct sc_error error;
+	uint64_t id;
+	int result = engine_check(r->e, &q, r->now, &id, &error);
+
+	assert_true(result == 0 || result == -EXDEV || result == -ENOLINK);
+	return result == 0 ? "taken" : error.code;
+}
+
 static void a_link_is_seen_as_it_is(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v, before;
+	const struct link *l = rig_inside(r, 1);
+	struct link before = *l;
 	uint64_t id;
 
-	engine_link_view(r->e, 1, &before);
-	assert_true(before.configured && before.locked && before.identified && !before.swapped);
+	assert_true(before.configured && before.locked && before.named_floor != 0xff);
+	assert_string_equal(taken(r, "floor2.om0.threshold"), "taken");
 	assert_int_equal(before.tower, 1);
 	assert_int_equal(before.floor, 2);
 	assert_int_equal(before.boot, RIG_FIRST_BOOT);
 	assert_int_equal(before.words, 1); /* what does the FCM remember? */
 	assert_int_equal(before.replies, 1);
-	assert_int_equal(before.last_reply_ns, r->now.mono_ns - 7 * RIG_MS);
+	assert_int_equal(engine_last_reply_ns(r->e, 1), r->now.mono_ns - 7 * RIG_MS);
 	rig_set(r, "floor2.om0.threshold", 12, &id);
 	rig_run(r, 2);
-	engine_link_view(r->e, 1, &v);
-	assert_int_equal(v.open, 1);
-	assert_int_equal(v.in_flight, 2); /* and the READ behind it */
-	assert_int_equal(before.sequences_left - v.sequences_left, 2);
-	assert_int_equal(v.words, before.words + 2);
+	assert_int_equal(l->open_count, 1);
+	assert_int_equal(l->flights, 2); /* and the READ behind it */
+	assert_int_equal(l->next_sequence - before.next_sequence, 2);
+	assert_int_equal(l->words, before.words + 2);
 	rig_run(r, 20);
-	engine_link_view(r->e, 1, &v);
-	assert_int_equal(v.replies, before.replies + 2);
-	assert_true(v.open == 0 && v.in_flight == 0 && v.timeouts == 0 && v.strays == 0);
+	assert_int_equal(l->replies, before.replies + 2);
+	assert_true(l->open_count == 0 && l->flights == 0 && l->timeouts == 0 && l->strays == 0);
 	engine_link(r->e, 1, true, 1, 7, r->now);
-	engine_link_view(r->e, 1, &v);
-	assert_true(v.identified && v.swapped && v.named_tower == 1 && v.named_floor == 7);
+	assert_string_equal(taken(r, "floor2.om0.threshold"), "swapped");
+	assert_true(l->named_tower == 1 && l->named_floor == 7);
 	engine_link(r->e, 1, true, 0xff, 0xff, r->now);
-	engine_link_view(r->e, 1, &v);
-	assert_true(v.locked && !v.identified && !v.swapped);
+	assert_true(l->locked && l->named_floor == 0xff);
+	assert_string_equal(taken(r, "floor2.om0.threshold"), "not-identified");
 	engine_link(r->e, 1, false, 1, 7, r->now);
-	engine_link_view(r->e, 1, &v);
-	assert_true(!v.locked && !v.swapped);
+	assert_false(l->locked);
+	assert_string_equal(taken(r, "floor2.om0.threshold"), "not-locked");
 	engine_link(r->e, 3, true, 1, 7, r->now); /* no floor is configured there */
-	engine_link_view(r->e, 3, &v);
-	assert_true(!v.configured && !v.swapped);
-	engine_link_view(r->e, PARAM_LINKS, &v);
-	assert_false(v.configured);
+	assert_false(rig_inside(r, 3)->configured);
 	rig_destroy(r);
 }
 
@@ -131,52 +139,64 @@ static void a_command_is_numbered_when_the_journal_has_it(void **state)
 {
 	struct rig *r = rig_create(1);
 	struct engine_request q = {.parameter = THRESHOLD, .value = 12, .client_id = "c"};
+	static struct engine_out out;
 	struct engine_command_view v;
-	uint64_t id;
+	uint64_t id, repeat;
 
 	r->store_us = 50000;
 	rig_submit(r, q, &id, NULL);
 	assert_true(engine_command(r->e, id, &v));
-	assert_false(v.journaled || v.numbered || v.told || v.ended);
+	assert_false(engine_progress(r->e, id, &out) || v.ended);
 	assert_non_null(v.row);
-	assert_string_equal(v.client_id, "c");
+	assert_int_equal(rig_submit(r, q, &repeat, NULL), 1);
+	assert_int_equal(repeat, id);
 	assert_string_equal(v.parameter, "tower1.floor1.om2.threshold");
-	assert_true(v.new_value == 12 && isnan(v.old_value) && isnan(v.readback));
+	assert_true(v.new_value == 12 && isnan(v.readback));
 	assert_int_equal(v.time_ns, r->now.utc_ns);
 	rig_run(r, 51);
-	assert_true(engine_command(r->e, id, &v));
-	assert_true(v.journaled && v.numbered && !v.ended);
+	assert_true(engine_progress(r->e, id, &out));
+	assert_true(out.progress.numbered && !out.progress.final);
+	assert_true(isnan(r->commands[id].old_value));
 	r->store_us = 1000;
 	rig_run(r, 300);
 	assert_true(engine_command(r->e, id, &v));
-	assert_true(v.ended && v.told && v.readback == 12 && v.state == COMMAND_DONE);
+	assert_true(v.ended && v.readback == 12 && v.state == COMMAND_DONE);
+	assert_true(engine_progress(r->e, id, &out) && out.progress.final);
 	assert_true(v.changed_ns > v.time_ns);
 	rig_set(r, THRESHOLD, 13, &id);
-	assert_true(engine_command(r->e, id, &v) && v.old_value == 12 && !v.client_id[0]);
+	rig_run(r, 10);
+	assert_true(r->commands[id].old_value == 12 && !r->commands[id].client_id[0]);
 	rig_destroy(r);
 }
 
-static void ends_are_counted(void **state)
+static void count_end(void *context, const struct engine_out *out)
+{
+	unsigned *ends = context;
+
+	ends[out->progress.state] += out->progress.final;
+}
+
+static void each_command_ends_once(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_counters c;
+	unsigned ends[COMMAND_UNKNOWN + 1] = {0};
 	uint64_t id, stop;
 
+	r->on_progress = count_end;
+	r->context = ends;
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_set(r, THRESHOLD, 1e6, &id); /* refused at once: was never taken */
 	rig_set(r, THRESHOLD, 13, &id);
-	engine_counters(r->e, &c);
-	assert_int_equal(c.open, 2);
+	assert_int_equal(engine_open_count(r->e), 2);
 	assert_int_equal(
 		engine_cancel(r->e, id, &(struct engine_request){.who = "t"}, r->now, &stop, NULL),
 		0);
 	rig_run(r, 100);
-	engine_counters(r->e, &c);
-	assert_int_equal(c.open, 0);
-	assert_int_equal(c.by_state[COMMAND_QUEUED], 2);
-	assert_int_equal(c.by_state[COMMAND_DONE], 1);
-	assert_int_equal(c.by_state[COMMAND_REFUSED], 1);
-	assert_int_equal(c.by_state[COMMAND_CANCELLED], 1);
+	assert_int_equal(engine_open_count(r->e), 0);
+	assert_int_equal(ends[COMMAND_DONE], 1);
+	assert_int_equal(ends[COMMAND_REFUSED], 1);
+	assert_int_equal(ends[COMMAND_CANCELLED], 1);
+	assert_int_equal(r->finals, 3);
 	rig_destroy(r);
 }
 
@@ -226,7 +246,7 @@ static void the_time_out_of_a_word_is_due(void **state)
 	assert_int_equal(r->ticks, ticks);
 	rig_run(r, 10000);
 	assert_true(r->ticks - ticks < 30); /* time-outs and questions, not each moment */
-	assert_true(due_in_ms(r) <= r->config.ask_again_ms);
+	assert_true(due_in_ms(r) <= ASK_AGAIN / RIG_MS);
 	rig_destroy(r);
 }
 
@@ -302,7 +322,6 @@ static void the_question_for_sequences_is_due(void **state)
 static void polls_are_due(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_link_view v;
 	uint64_t ticks, due;
 
 	r->config.poll = true;
@@ -312,9 +331,8 @@ static void polls_are_due(void **state)
 	rig_run(r, 60000);
 	assert_true(r->ticks - ticks < 2 * r->floors[0].reads); /* none for nothing */
 	for (unsigned n = 0; n < 10000; n++) {
-		engine_link_view(r->e, 0, &v);
 		due = engine_next_due(r->e);
-		if (v.polls_in_flight == 0 && due > r->now.mono_ns + RIG_MS) {
+		if (rig_inside(r, 0)->polls_flying == 0 && due > r->now.mono_ns + RIG_MS) {
 			break;
 		}
 		rig_run(r, 1);
@@ -329,10 +347,11 @@ static void polls_are_due(void **state)
 	rig_destroy(r);
 }
 
-/* An end that the journal does not take is told without it, once. */
+/* An end that the journal does not take is reported without it, once. */
 static void a_late_end_is_due(void **state)
 {
 	struct rig *r = rig_create(1);
+	static struct engine_out out;
 	struct engine_command_view v = {.ended = false};
 	uint64_t id;
 
@@ -343,10 +362,9 @@ static void a_late_end_is_due(void **state)
 		rig_run(r, 1);
 		assert_true(engine_command(r->e, id, &v));
 	}
-	assert_true(v.ended && !v.told);
-	assert_in_range(engine_next_due(r->e) - r->now.mono_ns,
-			(r->config.store_wait_ms - 1) * RIG_MS, r->config.store_wait_ms * RIG_MS);
-	rig_run(r, r->config.store_wait_ms - 2);
+	assert_true(v.ended && !engine_progress(r->e, id, &out));
+	assert_in_range(engine_next_due(r->e) - r->now.mono_ns, END_WAIT - RIG_MS, END_WAIT);
+	rig_run(r, (unsigned)(END_WAIT / RIG_MS) - 2);
 	assert_int_equal(r->finals, 0);
 	rig_run(r, 4);
 	assert_int_equal(r->finals, 1);
@@ -366,8 +384,8 @@ static void a_late_refusal_is_due(void **state)
 
 	r->store_hangs = true;
 	assert_int_equal(rig_set(r, THRESHOLD, 1e6, &id), -ERANGE);
-	assert_int_equal(due_in_ms(r), r->config.store_wait_ms);
-	rig_run(r, r->config.store_wait_ms);
+	assert_int_equal(due_in_ms(r), (unsigned)(END_WAIT / RIG_MS));
+	rig_run(r, (unsigned)(END_WAIT / RIG_MS));
 	assert_int_equal(r->finals, 1);
 	assert_nothing_due(r);
 	rig_destroy(r);
@@ -394,20 +412,20 @@ static void a_refused_reservation_is_due_again(void **state)
 
 /* ------------------------------------------------------------------ reasons */
 
-static void a_link_at_another_floor_is_a_reason(void **state)
+static void a_link_at_another_floor_takes_no_sets(void **state)
 {
 	struct rig *r = rig_create(1);
+	const char *name = "floor1.om2.threshold";
 
+	assert_string_equal(taken(r, name), "taken");
 	engine_link(r->e, 0, true, 1, 2, r->now);
-	assert_reason(r, "swapped", true, "link0",
-		      "link 0 ends at tower 1 floor 2, configured is tower 1 floor 1: writes are "
-		      "refused");
+	assert_string_equal(taken(r, name), "swapped");
 	engine_link(r->e, 0, true, 2, 1, r->now);
-	assert_int_equal(reasons_of(r, "swapped").count, 1);
+	assert_string_equal(taken(r, name), "swapped");
 	engine_link(r->e, 0, true, 0xff, 0xff, r->now);
-	assert_int_equal(reasons_of(r, "swapped").count, 0);
+	assert_string_equal(taken(r, name), "not-identified");
 	engine_link(r->e, 0, false, 1, 2, r->now);
-	assert_int_equal(reasons_of(r, "swapped").count, 0);
+	assert_string_equal(taken(r, name), "not-locked");
 	rig_destroy(r);
 }
 
@@ -446,7 +464,6 @@ static void sequences_that_run_out_are_a_reason(void **state)
 {
 	struct rig *r = rig_create(1);
 	const uint32_t tenth = UINT32_MAX / 10;
-	struct engine_link_view v;
 
 	engine_recover_sequence(r->e, 1, 2, UINT32_MAX - tenth - 1);
 	assert_int_equal(reasons_of(r, "sequences").count, 0);
@@ -454,12 +471,10 @@ static void sequences_that_run_out_are_a_reason(void **state)
 	assert_reason(r, "sequences", false, "tower1.floor2",
 		      "tower 1 floor 2: nine tenths of all sequence numbers are used up");
 	engine_recover_sequence(r->e, 1, 2, UINT32_MAX - 1);
-	engine_link_view(r->e, 1, &v);
-	assert_int_equal(v.sequences_left, 1);
+	assert_int_equal(rig_sequences_left(r, 1), 1);
 	assert_false(reasons_of(r, "sequences").found.red);
 	engine_recover_sequence(r->e, 1, 2, UINT32_MAX);
-	engine_link_view(r->e, 1, &v);
-	assert_int_equal(v.sequences_left, 0);
+	assert_int_equal(rig_sequences_left(r, 1), 0);
 	assert_true(reasons_of(r, "sequences").found.red);
 	rig_destroy(r);
 }
@@ -684,7 +699,7 @@ int main(void)
 		cmocka_unit_test(a_link_is_seen_as_it_is),
 		cmocka_unit_test(the_last_open_set_is_found),
 		cmocka_unit_test(a_command_is_numbered_when_the_journal_has_it),
-		cmocka_unit_test(ends_are_counted),
+		cmocka_unit_test(each_command_ends_once),
 		cmocka_unit_test(nothing_is_due_without_work),
 		cmocka_unit_test(the_time_out_of_a_word_is_due),
 		cmocka_unit_test(an_urgent_row_is_due_after_100_ms),
@@ -695,7 +710,7 @@ int main(void)
 		cmocka_unit_test(a_late_end_is_due),
 		cmocka_unit_test(a_late_refusal_is_due),
 		cmocka_unit_test(a_refused_reservation_is_due_again),
-		cmocka_unit_test(a_link_at_another_floor_is_a_reason),
+		cmocka_unit_test(a_link_at_another_floor_takes_no_sets),
 		cmocka_unit_test(a_mute_floor_is_a_reason_after_5_s),
 		cmocka_unit_test(sequences_that_run_out_are_a_reason),
 		cmocka_unit_test(a_value_beyond_a_limit_is_a_reason_that_names_it),

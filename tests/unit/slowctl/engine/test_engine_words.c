@@ -27,14 +27,6 @@ static struct param *get(struct rig *r, const char *name)
 	return p;
 }
 
-static struct engine_link_view view(struct rig *r, unsigned link)
-{
-	struct engine_link_view v;
-
-	engine_link_view(r->e, link, &v);
-	return v;
-}
-
 static struct rig *polling_rig(void)
 {
 	struct rig *r = rig_create(1);
@@ -92,12 +84,12 @@ static void polls_take_four_places(void **state)
 
 	r->delay_us = 50000;
 	for (unsigned n = 0; n < 5000; n++) {
-		unsigned polls = view(r, 0).polls_in_flight;
+		unsigned polls = rig_inside(r, 0)->polls_flying;
 
 		most = polls > most ? polls : most;
 		rig_run(r, 1);
 	}
-	assert_int_equal(most, r->config.poll_window);
+	assert_int_equal(most, POLL_SLOTS);
 	rig_destroy(r);
 }
 
@@ -115,11 +107,11 @@ static void no_poll_leaves_when_commands_take_all_places(void **state)
 		rig_action(r, name, &id);
 	}
 	rig_run(r, 5);
-	assert_int_equal(view(r, 0).in_flight, 8);
+	assert_int_equal(rig_inside(r, 0)->flights, 8);
 	rig_run(r, 15);
 	reads = r->floors[0].reads;
 	rig_run(r, 270);
-	assert_int_equal(view(r, 0).in_flight, 8);
+	assert_int_equal(rig_inside(r, 0)->flights, 8);
 	assert_int_equal(r->floors[0].reads, reads);
 	rig_destroy(r);
 }
@@ -127,21 +119,21 @@ static void no_poll_leaves_when_commands_take_all_places(void **state)
 static void a_poll_that_the_board_did_not_take_is_tried_again_soon(void **state)
 {
 	struct rig *r = polling_rig();
-	struct engine_link_view v;
+	uint64_t failures;
 
 	rig_run(r, 10000);
-	assert_int_equal(view(r, 0).send_failures, 0);
+	assert_int_equal(rig_inside(r, 0)->send_failures, 0);
 	r->send_result = -EAGAIN;
 	rig_run(r, 4000);
-	v = view(r, 0);
-	assert_in_range(v.send_failures, 20, 4 * 81); /* each 50 ms, not each moment */
-	assert_int_equal(v.polls_in_flight, 0);
-	assert_int_equal(v.timeouts, 0);
+	failures = rig_inside(r, 0)->send_failures;
+	assert_in_range(failures, 20, 4 * 81); /* each 50 ms, not each moment */
+	assert_int_equal(rig_inside(r, 0)->polls_flying, 0);
+	assert_int_equal(rig_inside(r, 0)->timeouts, 0);
 	r->send_result = 0;
 	rig_run(r, 200);
 	assert_true(param_age_s(get(r, "floor1.om1.rate"), r->now.mono_ns) < 0.2);
 	rig_run(r, 10000);
-	assert_int_equal(view(r, 0).send_failures, v.send_failures);
+	assert_int_equal(rig_inside(r, 0)->send_failures, failures);
 	rig_destroy(r);
 }
 
@@ -152,12 +144,12 @@ static void a_mute_floor_is_asked_once_a_second(void **state)
 
 	r->floors[0].mute = true;
 	rig_run(r, 10000);
-	assert_int_equal(view(r, 0).polls_in_flight, 1);
+	assert_int_equal(rig_inside(r, 0)->polls_flying, 1);
 	reads = r->floors[0].reads;
 	rig_run(r, 10000);
 	assert_in_range(r->floors[0].reads - reads, 9, 11);
-	assert_true(view(r, 0).timeouts >= 14);
-	assert_int_equal(view(r, 1).timeouts, 0);
+	assert_true(rig_inside(r, 0)->timeouts >= 14);
+	assert_int_equal(rig_inside(r, 1)->timeouts, 0);
 	rig_destroy(r);
 }
 
@@ -172,19 +164,19 @@ static void polling_leaves_the_last_sequences_to_commands(void **state)
 	r->floors[0].outcome_count = 0;
 	engine_recover_sequence(r->e, 1, 1, UINT32_MAX - 1100);
 	rig_run(r, 10000);
-	assert_int_equal(view(r, 0).sequences_left, 1024);
+	assert_int_equal(rig_sequences_left(r, 0), 1024);
 	assert_int_equal(rig_set(r, "floor1.hydrophone0.gain", 20, &id), 0);
 	rig_run(r, 100);
 	assert_string_equal(r->commands[id].states, "QUEUED SENT REFUSED"); /* no hydrophones */
-	assert_int_equal(view(r, 0).sequences_left, 1022);
+	assert_int_equal(rig_sequences_left(r, 0), 1022);
 	r->floors[0].mute = true;
 	assert_int_equal(rig_set(r, "floor1.hydrophone0.gain", 21, &id), 0);
 	rig_run(r, 400);
-	assert_int_equal(view(r, 0).queries, 1);
-	left = view(r, 0).sequences_left;
+	assert_int_equal(rig_inside(r, 0)->queries, 1);
+	left = rig_sequences_left(r, 0);
 	rig_link(r, 0, false);
 	rig_link(r, 0, true);
-	assert_int_equal(view(r, 0).sequences_left, left - 1); /* what does the FCM remember? */
+	assert_int_equal(rig_sequences_left(r, 0), left - 1); /* what does the FCM remember? */
 	rig_destroy(r);
 }
 
@@ -244,32 +236,32 @@ static void the_boot_count_of_a_reply_moves_forward(void **state)
 	struct word w = {.op = WORD_READ | WORD_REPLY, .sequence = 99999};
 
 	engine_boot(r->e, 0, 0x1ffff, r->now);
-	assert_int_equal(view(r, 0).boots, 1);
+	assert_int_equal(rig_inside(r, 0)->boots, 1);
 	w.boot = 0xfffe; /* late */
 	reply(r, w);
 	w.boot = 0xffff;
 	reply(r, w);
 	w.boot = 0x7fff; /* half the range on, or as far back */
 	reply(r, w);
-	assert_int_equal(view(r, 0).boot, 0x1ffff);
-	assert_int_equal(view(r, 0).boots, 1);
+	assert_int_equal(rig_inside(r, 0)->boot, 0x1ffff);
+	assert_int_equal(rig_inside(r, 0)->boots, 1);
 	w.boot = 0;
 	reply(r, w);
-	assert_int_equal(view(r, 0).boot, 0x20000);
-	assert_int_equal(view(r, 0).boots, 2);
+	assert_int_equal(rig_inside(r, 0)->boot, 0x20000);
+	assert_int_equal(rig_inside(r, 0)->boots, 2);
 	engine_boot(r->e, 0, 0x30000, r->now); /* the high half was not known: no boot */
-	assert_int_equal(view(r, 0).boot, 0x30000);
-	assert_int_equal(view(r, 0).boots, 2);
+	assert_int_equal(rig_inside(r, 0)->boot, 0x30000);
+	assert_int_equal(rig_inside(r, 0)->boots, 2);
 	engine_boot(r->e, 0, 0x30001, r->now);
-	assert_int_equal(view(r, 0).boots, 3);
+	assert_int_equal(rig_inside(r, 0)->boots, 3);
 	engine_boot(r->e, PARAM_LINKS, 5, r->now);
 	engine_link(r->e, PARAM_LINKS, false, 1, 1, r->now);
 	engine_reply(r->e, PARAM_LINKS, &w, r->now);
-	assert_int_equal(view(r, 0).boot, 0x30001);
-	assert_true(view(r, 0).locked);
+	assert_int_equal(rig_inside(r, 0)->boot, 0x30001);
+	assert_true(rig_inside(r, 0)->locked);
 	rig_link(r, 0, false);
 	engine_boot(r->e, 0, 0x30009, r->now);
-	assert_int_equal(view(r, 0).boot, 0x30001);
+	assert_int_equal(rig_inside(r, 0)->boot, 0x30001);
 	rig_destroy(r);
 }
 
@@ -301,10 +293,10 @@ static void a_late_answer_of_before_the_boot_is_no_set_value(void **state)
 	rig_run(r, 31000);
 	r->delay_us = 100000;
 	rig_run(r, 10150); /* words are on their way both ways */
-	assert_true(view(r, 0).polls_in_flight > 0);
+	assert_true(rig_inside(r, 0)->polls_flying > 0);
 	engine_boot(r->e, 0, RIG_FIRST_BOOT + 1, r->now);
 	rig_run(r, 5000); /* the floor answers as in its boot before */
-	assert_true(view(r, 0).polls_in_flight > 0 || view(r, 0).replies > 0);
+	assert_true(rig_inside(r, 0)->polls_flying > 0 || rig_inside(r, 0)->replies > 0);
 	for (unsigned i = 0; i < params_count(r->params); i++) {
 		const struct param *p = params_at(r->params, i);
 
@@ -327,30 +319,30 @@ static void each_stray_is_counted_once_and_each_question(void **state)
 	rig_set(r, THRESHOLD, 12, &id);
 	rig_run(r, 20);
 	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
-	assert_int_equal(view(r, 0).strays, 0);
+	assert_int_equal(rig_inside(r, 0)->strays, 0);
 	w.sequence = r->commands[id].sequence;
 	reply(r, w); /* doubled: it has ended */
-	assert_int_equal(view(r, 0).strays, 1);
-	assert_int_equal(view(r, 0).queries, 0);
+	assert_int_equal(rig_inside(r, 0)->strays, 1);
+	assert_int_equal(rig_inside(r, 0)->queries, 0);
 	r->floors[0].mute = true;
 	rig_set(r, THRESHOLD, 13, &id);
 	rig_run(r, 320); /* its time-out, and QUERY */
-	assert_int_equal(view(r, 0).queries, 1);
-	assert_int_equal(view(r, 0).timeouts, 1);
+	assert_int_equal(rig_inside(r, 0)->queries, 1);
+	assert_int_equal(rig_inside(r, 0)->timeouts, 1);
 	w.sequence = r->commands[id].sequence;
 	w.status = WORD_DUPLICATE;
 	reply(r, w); /* that it was executed is being asked for already */
-	assert_int_equal(view(r, 0).strays, 2);
-	assert_int_equal(view(r, 0).duplicates, 0);
+	assert_int_equal(rig_inside(r, 0)->strays, 2);
+	assert_int_equal(rig_inside(r, 0)->duplicates, 0);
 	w.status = WORD_OK;
 	w.value = 13;
 	reply(r, w); /* its own answer, late: that is proof */
-	assert_int_equal(view(r, 0).strays, 2);
+	assert_int_equal(rig_inside(r, 0)->strays, 2);
 	r->floors[0].mute = false;
 	rig_run(r, 100);
 	rig_expect(r, id, "QUEUED SENT UNKNOWN ACKED DONE", 1);
-	assert_int_equal(view(r, 0).queries, 1);
-	assert_int_equal(view(r, 0).in_flight, 0);
+	assert_int_equal(rig_inside(r, 0)->queries, 1);
+	assert_int_equal(rig_inside(r, 0)->flights, 0);
 	rig_destroy(r);
 }
 
@@ -410,8 +402,8 @@ static void a_lost_word_is_sent_again_behind_later_ones(void **state)
 	rig_link(r, 0, true);
 	rig_run(r, 2000);
 	rig_expect(r, lost, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
-	assert_int_equal(view(r, 0).retries, 1);
-	assert_int_equal(view(r, 0).queries, 1);
+	assert_int_equal(rig_inside(r, 0)->retries, 1);
+	assert_int_equal(rig_inside(r, 0)->queries, 1);
 	rig_destroy(r);
 }
 
@@ -440,7 +432,7 @@ static void a_link_that_is_back_is_asked_at_once(void **state)
 static void what_makes_safer_waits_for_its_link(void **state)
 {
 	struct rig *r = rig_create(1);
-	struct engine_command_view v;
+	static struct engine_out out;
 	uint64_t down, up;
 
 	rig_set(r, HV, 1500, &up);
@@ -449,16 +441,17 @@ static void what_makes_safer_waits_for_its_link(void **state)
 	rig_set(r, HV, 0, &down);
 	rig_link(r, 0, false);
 	rig_run(r, 3000);
-	assert_true(engine_command(r->e, down, &v));
-	assert_true(v.alarm && v.state == COMMAND_UNKNOWN && v.hint[0]);
-	assert_string_equal(v.detail,
+	assert_true(engine_progress(r->e, down, &out));
+	assert_true(out.progress.alarm && out.progress.hint[0]);
+	assert_int_equal(out.progress.state, COMMAND_UNKNOWN);
+	assert_string_equal(out.progress.text,
 			    "link 0 is not locked: not sent yet: it is sent as soon as possible");
 	rig_run(r, 60000);
 	assert_int_equal(rig_executed(r, down), 0);
 	rig_link(r, 0, true);
 	rig_run(r, 20);
-	assert_true(engine_command(r->e, down, &v));
-	assert_false(v.alarm || v.hint[0]);
+	assert_true(engine_progress(r->e, down, &out));
+	assert_false(out.progress.alarm || out.progress.hint[0]);
 	rig_run(r, 20000);
 	rig_expect(r, down, "QUEUED UNKNOWN QUEUED SENT ACKED DONE", 1);
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);

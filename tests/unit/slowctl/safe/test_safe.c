@@ -241,7 +241,6 @@ static void test_journal_found_on_the_way(void **state)
 				     .parameter = "tower1.floor1.om0.power",
 				     .state = "QUEUED",
 				     .new_value = 0,
-				     .old_value = 1,
 				     .sequence = 1,
 				     .boot = r->floors[0].boot};
 	uint64_t id;
@@ -481,7 +480,7 @@ static void test_mute(void **state)
 	assert_true(safe_settled(s));
 	assert_int_equal(safe_state(s), COMMAND_UNKNOWN);
 	assert_string_equal(safe_text(s, text, sizeof(text)),
-			    "6 of 12 modules off, 6 not known yet");
+			    "6 of 12 modules off, 6 still unknown");
 	r->floors[1].mute = false;
 	rig_run(r, 5000);
 	assert_int_equal(safe_state(s), COMMAND_DONE);
