@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "schemas/error_detail.h"
@@ -181,14 +183,16 @@ static bool is_detail(const json_t *error, enum error_detail detail)
 	return error_detail_of(value_string(error, "detail", "")) == detail;
 }
 
-/* More than the daemon reads while all else waits, or it could show only what is old as if it were all: nobody waits for
- * us, if we may read its file. */
+/* The question is too large for the daemon, or its database lacks the latest rows: we read the file ourselves if we may.
+ * Otherwise its error stands, which says what to do. */
 static int read_instead(const struct call *call, const json_t *args, json_t *error,
 			json_t **ret_result)
 {
 	struct ctl *ctl = call->ctl;
+	char remark[PATH_MAX + 64];
 	json_t *info = NULL;
 	const char *database = NULL;
+	int code;
 
 	if (ctl_call_quietly(ctl, "info", NULL, &info) == 0) {
 		database = value_string(info, "database", NULL);
@@ -197,20 +201,14 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 		snprintf(ctl->station.database, sizeof(ctl->station.database), "%s", database);
 	}
 	json_decref(info);
-	if (access(ctl->station.database, R_OK) != 0) {
-		return ctl_tell_refused(ctl, call->request->doing, error);
-	}
-	if (is_detail(error, DETAIL_NOT_WRITTEN)) {
-		if (!ctl_away_opens(
-			    ctl)) { /* it is another program's: the daemon says so, and what to do */
-			return ctl_tell_refused(ctl, call->request->doing, error);
-		}
-		ctl_remark("%s", value_string(error, "message", ""));
-	} else {
-		ctl_remark("query too large for the running daemon: reading %s instead",
-			   ctl->station.database);
-	}
-	return ctl_away_read(ctl, call->request->op, args, ret_result);
+	snprintf(remark, sizeof(remark),
+		 "query too large for the running daemon: reading %s instead",
+		 ctl->station.database);
+	code = ctl_away_read(
+		ctl, call->request->op, args,
+		is_detail(error, DETAIL_NOT_WRITTEN) ? value_string(error, "message", "") : remark,
+		ret_result);
+	return code >= 0 ? code : ctl_tell_refused(ctl, call->request->doing, error);
 }
 
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
@@ -309,7 +307,8 @@ int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret
 		json_decref(args);
 		return err;
 	}
-	err = client_call(ctl->client, op, args, ANSWER_S, NULL, NULL, ctl_interrupted, &answer);
+	err = client_call(ctl->client, op, args, ctl->timeout_s > 0.0 ? ctl->timeout_s : ANSWER_S,
+			  NULL, NULL, ctl_interrupted, &answer);
 	if (err != 0) {
 		ctl_disconnect(ctl);
 		return err;
@@ -459,20 +458,55 @@ json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 	return filter;
 }
 
-/* {since, limit, ..., member: what was typed}; CTL_USAGE: said. */
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
+{
+	static const char *const states[] = {"open",	"QUEUED", "SENT",      "ACKED",	 "DONE",
+					     "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
+	bool found = !ctl_given(args, CTL_STATE);
+
+	for (size_t i = 0; !found && i < sizeof(states) / sizeof(states[0]); i++) {
+		found = strcasecmp(args->text[CTL_STATE], states[i]) == 0;
+	}
+	return found ? CTL_DONE
+		     : ctl_usage(ctl,
+				 "open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
+				 "CANCELLED, UNKNOWN",
+				 "'%.40s' is not a state of a command", args->text[CTL_STATE]);
+}
+
+int ctl_command_number(struct ctl *ctl, const char *text, json_int_t *ret_command)
+{
+	char *end;
+	long long command;
+
+	errno = 0;
+	command = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || command <= 0) {
+		return ctl_usage(ctl, "fcmctl command list shows the numbers",
+				 "'%.40s' is not a command number", text);
+	}
+	*ret_command = command;
+	return CTL_DONE;
+}
+
+/* {since, limit, ..., member: what was typed}; CTL_USAGE after an error message. */
 static int plain_args(struct ctl *ctl, const struct ctl_args *args, json_t **ret_what)
 {
 	const struct ctl_command *c = args->command;
 	const char *member = args->words > 0 && c->member != NULL ? c->member : "";
 	json_t *what = ctl_filter(args, c->limit);
-	int code = CTL_DONE;
+	json_int_t command = 0;
 	int link = 0;
+	int code = ctl_check_state(ctl, args);
 
 	if (strcmp(member, "names") == 0) {
 		json_object_update_new(what, ctl_names(args));
 	} else if (strcmp(member, "link") == 0) {
 		code = ctl_link_number(ctl, args->word[0], &link);
 		json_object_set_new(what, member, json_integer(link));
+	} else if (strcmp(member, "command") == 0) {
+		code = ctl_command_number(ctl, args->word[0], &command);
+		json_object_set_new(what, member, json_integer(command));
 	} else if (*member != '\0') {
 		json_object_set_new(what, member, json_string(args->word[0]));
 	}

@@ -100,7 +100,7 @@ struct ctl_command {
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 	/*
 	 * Without run(): what it asks of the daemon. The answer to `op` is rendered, of a list the newest `limit` rows. The
-	 * first word typed is the request's `member` ("link": a number), all words are "names". With `look` it changes
+	 * first word typed is the request's `member` ("link" and "command" are numbers; "names": all words). With `look` it changes
 	 * something: see struct ctl_request, also for the time-out.
 	 */
 	const char *op, *member, *look;
@@ -240,7 +240,7 @@ int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn ren
 /* Connect if not connected. 0 or negative errno; nothing is said. */
 int ctl_connect(struct ctl *ctl);
 void ctl_disconnect(struct ctl *ctl);
-/* What client_call() says, without words: for the full screen. */
+/* The result, or what client_call() returns; -EREMOTEIO: refused. Prints nothing. */
 int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
 
 /* Whether such an error of ctl_connect() means that no daemon is there (else: it is, but not for us). */
@@ -255,13 +255,13 @@ const char *ctl_access_action(const char *path, char *buf, size_t size);
 /* Where the daemon keeps its recordings, by what it wrote into its database. */
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 
-/* The result of `op` (one of query_can()) from the database, in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
- * open have "unattended" in addition. */
+/* While the daemon is not running: the result of `op` (one of query_can()) from the database, in control.md's shape; open
+ * commands have "unattended" in addition. CTL_DONE, or the exit code after an error message. */
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
-/* The same in the place of a daemon that is there: within --timeout, or a minute. */
-int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
-/* Whether the database can be opened, and is FCM-Server's. */
-bool ctl_away_opens(const struct ctl *ctl);
+/* The same in place of a daemon that runs, within --timeout or a minute, after `remark` on stderr. Negative errno: the
+ * database cannot be opened; nothing was printed. */
+int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, const char *remark,
+		  json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
 /* `key` of what the daemon has kept of itself in the database, "" where it has not. Negative errno and *error: the database
@@ -276,6 +276,8 @@ json_t *ctl_away_known(const struct ctl *ctl);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
+/* The number of a command, as above. */
+int ctl_command_number(struct ctl *ctl, const char *text, json_int_t *ret_command);
 /* That --state, where it was given, is one: says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
 /* {names:[...]} of the words typed. A new reference. */

@@ -150,22 +150,6 @@ const char *value_word(const json_t *value, const json_t *words, char *buf, size
 	return value_text(value, VALUE_PLAIN, buf, size);
 }
 
-void value_word_cell(struct writer *w, const json_t *object, const char *path, const json_t *words)
-{
-	char buf[512];
-
-	writer_cell(w, WRITER_PLAIN, "%s",
-		    value_word(value_at(object, path), words, buf, sizeof(buf)));
-}
-
-void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form)
-{
-	char buf[512];
-
-	writer_cell(w, WRITER_PLAIN, "%s",
-		    value_text(value_at(object, path), form, buf, sizeof(buf)));
-}
-
 const char *value_floor(const json_t *object, char *buf, size_t size)
 {
 	long long tower = value_integer(object, "tower", 0);

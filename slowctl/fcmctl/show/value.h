@@ -35,12 +35,9 @@ enum value_form {
 };
 /* Text of a value, "-" when it is not known. Returns buf. */
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
-/* A cell of a table with the value at `path`. */
-void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form);
 /* The same for a number that may have a word: `words` is an array, the n-th word is that of value n;
  * NULL or null: it has none. */
 const char *value_word(const json_t *value, const json_t *words, char *buf, size_t size);
-void value_word_cell(struct writer *w, const json_t *object, const char *path, const json_t *words);
 
 /* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
 const char *value_floor(const json_t *object, char *buf, size_t size);

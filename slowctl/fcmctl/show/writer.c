@@ -313,7 +313,6 @@ static size_t line_bytes(const char *text, size_t room)
 	return cells > room && end != 0 ? end : i;
 }
 
-/* Ends the line, and goes on behind `indent` blanks where the screen ends. */
 __attribute__((format(printf, 4, 0))) static void
 paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format, va_list ap)
 {
@@ -380,15 +379,6 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 
 	va_start(ap, format);
 	paragraph(w, indent, style, format, ap);
-	va_end(ap);
-}
-
-void writer_heading(struct writer *w, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	paragraph(w, 0, WRITER_BOLD, format, ap);
 	va_end(ap);
 }
 

@@ -44,8 +44,6 @@ void writer_newline(struct writer *w);
 /* Text to the end of the line, which is not broken. */
 void writer_line(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void writer_heading(struct writer *w, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 /* "name            value", aligned for a list of them. */
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));
@@ -53,6 +51,7 @@ void writer_pair(struct writer *w, const char *name, enum writer_style style, co
 /* Text to the end of the line; where the screen ends it is broken at a blank and goes on behind `indent` blanks. */
 void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
 		      ...) __attribute__((format(printf, 4, 5)));
+#define writer_heading(w, ...) writer_paragraph(w, 0, WRITER_BOLD, __VA_ARGS__)
 /* Columns of the screen: those of the terminal that the file is, else 100; never less than 40. */
 void writer_set_width(struct writer *w, size_t width);
 /* Cells that are left in the line. */
