@@ -47,11 +47,8 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 			"for data",
 			"there is no role \"%s\"", role);
 	}
-	if (args->words > 2) {
-		snprintf(path, sizeof(path), "%s", args->word[2]);
-	} else {
-		snprintf(path, sizeof(path), "%s.key", name);
-	}
+	snprintf(path, sizeof(path), args->words > 2 ? "%s" : "%s.key",
+		 args->words > 2 ? args->word[2] : name);
 	r = keyfile_make(path, name, public, &error);
 	if (r < 0) {
 		return key_fail(ctl, r, &error);

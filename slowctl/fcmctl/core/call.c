@@ -514,17 +514,27 @@ static int plain_args(struct ctl *ctl, const struct ctl_args *args, json_t **ret
 	return code;
 }
 
-int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args)
+int ctl_run_row(struct ctl *ctl, const struct ctl_args *args, json_t *what)
 {
 	const struct ctl_command *c = args->command;
-	struct ctl_request request = {
-		.op = c->op, .doing = ctl->doing, .look = c->look, .timeout_s = c->timeout_s};
-	int code = plain_args(ctl, args, &request.args);
+	struct ctl_request request = {.op = c->op,
+				      .args = what,
+				      .doing = ctl->doing,
+				      .look = c->look,
+				      .timeout_s = c->timeout_s};
+
+	return c->look != NULL ? ctl_change(ctl, args, &request, c->render, NULL)
+			       : ctl_show(ctl, c->op, what, c->render);
+}
+
+int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *what;
+	int code = plain_args(ctl, args, &what);
 
 	if (code != CTL_DONE) {
-		json_decref(request.args);
+		json_decref(what);
 		return code;
 	}
-	return c->look != NULL ? ctl_change(ctl, args, &request, c->render, NULL)
-			       : ctl_show(ctl, c->op, request.args, c->render);
+	return ctl_run_row(ctl, args, what);
 }

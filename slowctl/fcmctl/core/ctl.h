@@ -99,7 +99,7 @@ struct ctl_command {
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 	/*
-	 * Without run(): what it asks of the daemon. The answer to `op` is rendered, of a list the newest `limit` rows. The
+	 * Without run(), or by ctl_run_row(): what it asks of the daemon. The answer to `op` is rendered, of a list the
 	 * first word typed is the request's `member` ("link" and "command" are numbers; "names": all words). With `look` it changes
 	 * something: see struct ctl_request, also for the time-out.
 	 */
@@ -228,7 +228,9 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
 	       writer_render_fn render, json_t **ret_result);
 
-/* A command without run(). The exit code. */
+/* Sends the request of the command's row with these arguments (taken over), and shows the answer. The exit code. */
+int ctl_run_row(struct ctl *ctl, const struct ctl_args *args, json_t *what);
+/* A command without run(): its arguments are those typed. The exit code. */
 int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args);
 
 /* A question without consequences. Answered from the database where `op` can be (away.c) and the

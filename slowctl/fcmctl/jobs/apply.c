@@ -239,9 +239,9 @@ static int roll_back(struct apply *done)
 	} else {
 		ctl_remark("setting back %zu, in reverse order", to_do);
 		end = run(&a);
-		job_tell_end(job, &a.many, end);
+		job_report_end(job, &a.many, end);
 		sum_up(&a);
-		code = end == MANY_ALL ? job_exit(&a.many) : CTL_UNKNOWN;
+		code = job_exit(&a.many, end);
 	}
 	many_rows_free(rows, count);
 	return code;
@@ -314,18 +314,14 @@ static int run_and_tell(struct apply *a)
 
 	ctl_remark("job %s", job->id);
 	end = run(a);
-	code = job_exit(&a->many);
+	code = job_exit(&a->many, end);
 	sum_up(a);
-	if (end == MANY_BROKEN || end == MANY_INTERRUPTED) {
-		job_tell_end(job, &a->many, end);
-		return CTL_UNKNOWN;
-	}
-	if (code != CTL_DONE && back) {
+	if (code != CTL_DONE && back && end != MANY_BROKEN && end != MANY_INTERRUPTED) {
 		int back_code = roll_back(a);
 
 		return back_code > code ? back_code : code;
 	}
-	job_tell_end(job, &a->many, end);
+	job_report_end(job, &a->many, end);
 	return code;
 }
 

@@ -517,7 +517,7 @@ static bool stopped_before(const struct many *m)
 	return false;
 }
 
-void job_tell_end(const struct job *job, const struct many *m, enum many_end end)
+void job_report_end(const struct job *job, const struct many *m, enum many_end end)
 {
 	char command[3 * PATH_MAX];
 	char span[32];
@@ -552,12 +552,12 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }
 
-int job_exit(const struct many *m)
+int job_exit(const struct many *m, enum many_end end)
 {
 	size_t of[MANY_STATES];
 
 	many_count(m, of);
-	if (of[MANY_SENT] + of[MANY_UNKNOWN] > 0) {
+	if (end == MANY_BROKEN || end == MANY_INTERRUPTED || of[MANY_SENT] + of[MANY_UNKNOWN] > 0) {
 		return CTL_UNKNOWN;
 	}
 	return of[MANY_FAILED] + of[MANY_WAITS] > 0 ? CTL_NOT : CTL_DONE;

@@ -132,11 +132,11 @@ static int run_rows(struct run *b)
 	}
 	tell_settled(b);
 	end = many_run(&b->many);
-	job_tell_end(job, &b->many, end);
+	job_report_end(job, &b->many, end);
 	if (b->dry || b->file || !ctl_given(job->args, CTL_NO_WAIT)) {
 		sum_up(b, ctl_now() - begun);
 	}
-	return end == MANY_BROKEN || end == MANY_INTERRUPTED ? CTL_UNKNOWN : job_exit(&b->many);
+	return job_exit(&b->many, end);
 }
 
 int job_run(struct job *job)

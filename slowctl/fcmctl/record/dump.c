@@ -436,9 +436,8 @@ static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 							       : UINT64_MAX;
 	}
 	if (d->what == WHATS) {
-		code = ctl_fail(ctl, CTL_USAGE, "usage",
-				"records, frames, slots, hits, samples or words",
-				"there is no --what %.40s", args->text[CTL_WHAT]);
+		code = ctl_usage(ctl, "records, frames, slots, hits, samples or words",
+				 "there is no --what %.40s", args->text[CTL_WHAT]);
 	} else {
 		code = find_recording(ctl, args->word[0], path, sizeof(path), &recording);
 	}

@@ -136,9 +136,9 @@ static int parse_links(struct ctl *ctl, const char *text, json_t *links)
 
 	for (;;) {
 		if (*p < '0' || *p > '3' || (p[1] != ',' && p[1] != '\0')) {
-			return ctl_fail(ctl, CTL_USAGE, "usage", "--links 0,2",
-					"'%.60s' is not a list of links: they are numbered 0 to 3",
-					text);
+			return ctl_usage(ctl, "--links 0,2",
+					 "'%.60s' is not a list of links: they are numbered 0 to 3",
+					 text);
 		}
 		json_array_append_new(links, json_integer(*p - '0'));
 		if (p[1] == '\0') {
@@ -161,13 +161,7 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 		json_decref(what);
 		return code;
 	}
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "record.start",
-						.args = what,
-						.doing = ctl->doing,
-						.look = "record list",
-						.timeout_s = DISK_S},
-			  render_start, NULL);
+	return ctl_run_row(ctl, args, what);
 }
 
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
@@ -224,7 +218,8 @@ const struct ctl_command ctl_record_commands[] = {
 		 "  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
 	 .options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_FOR) |
 		    CTL_BIT(CTL_DRY_RUN),
-	 .run = start_record},
+	 .run = start_record, .op = "record.start", .look = "record list", .timeout_s = DISK_S,
+	 .render = render_start},
 	{"record", "stop", "", "end the recording",
 	 .help = "Returns when the recording is on the disk. After a recording that the\n"
 		 "disk has ended, it acknowledges that.",

@@ -129,18 +129,12 @@ static void render_done(struct writer *w, const json_t *result)
 static int pause_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (!ctl_given(args, CTL_FOR) || !ctl_given(args, CTL_REASON)) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl alarm pause ALARM --for 2h --reason TEXT",
-				"a pause needs its end and a reason");
+		return ctl_usage(ctl, "fcmctl alarm pause ALARM --for 2h --reason TEXT",
+				 "a pause needs its end and a reason");
 	}
-	return ctl_change(
+	return ctl_run_row(
 		ctl, args,
-		&(struct ctl_request){.op = "alarm.pause",
-				      .args = json_pack("{s:s,s:f}", "name", args->word[0],
-							"seconds", args->number[CTL_FOR]),
-				      .doing = ctl->doing,
-				      .look = "alarm list"},
-		render_done, NULL);
+		json_pack("{s:s,s:f}", "name", args->word[0], "seconds", args->number[CTL_FOR]));
 }
 
 /* --- to watch --- */
@@ -252,8 +246,8 @@ const struct ctl_command ctl_alarm_commands[] = {
 		 "not cover it when it becomes an alarm.\n"
 		 "\n"
 		 "  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is exchanged'",
-	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-	 .run = pause_run},
+	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = pause_run,
+	 .op = "alarm.pause", .look = "alarm list", .render = render_done},
 	{"alarm", "resume", "ALARM...", "end a pause before its time",
 	 .help = "The alarm counts in status again.", .options = CTL_BIT(CTL_DRY_RUN),
 	 .op = "alarm.resume", .member = "names", .look = "alarm list", .render = render_done},

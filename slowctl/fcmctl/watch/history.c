@@ -164,20 +164,19 @@ static void say_cut(const json_t *result, unsigned limit)
 static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (strpbrk(args->word[0], "*?[") != NULL) {
-		return ctl_fail(
-			ctl, CTL_USAGE, "usage", "fcmctl get takes patterns, and lists the names",
-			"history takes one name, not a pattern such as '%s'", args->word[0]);
+		return ctl_usage(ctl, "fcmctl get takes patterns, and lists the names",
+				 "history takes one name, not a pattern such as '%s'",
+				 args->word[0]);
 	}
 	if (ctl_given(args, CTL_CSV) + ctl_given(args, CTL_PLOT) + ctl_given(args, CTL_ROWS) +
 		    ctl->json >
 	    1) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "leave the others out",
-				"use only one of --csv, --plot, --rows, --json");
+		return ctl_usage(ctl, "leave the others out",
+				 "use only one of --csv, --plot, --rows, --json");
 	}
 	if (ctl_given(args, CTL_TO) && ctl_given(args, CTL_SINCE) &&
 	    args->number[CTL_TO] <= args->number[CTL_SINCE]) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "--since comes first",
-				"--to is not after --since");
+		return ctl_usage(ctl, "--since comes first", "--to is not after --since");
 	}
 	return CTL_DONE;
 }

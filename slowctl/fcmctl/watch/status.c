@@ -431,33 +431,22 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 	}
 }
 
-/* Nobody answers: said as a status of its own. */
-json_t *ctl_status_away(const struct ctl *ctl, int err)
+json_t *ctl_status_away(struct ctl *ctl, int err)
 {
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 	json_t *known = ctl_away_known(ctl);
 	json_t *since = json_object_get(known, "time");
 
-	return json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
-			 (int)ctl->station.board, "state", "away", "time", ctl_now(), "reasons",
-			 "severity", "red", "code", "daemon-away", "object", "daemon", "text",
-			 ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
-			 ctl_away_action(ctl, err, action, sizeof(action)), "since",
-			 since != NULL ? json_incref(since) : json_null(), "known",
-			 known != NULL ? known : json_null());
-}
-
-static int status_away(struct ctl *ctl, int err)
-{
-	json_t *result = ctl_status_away(ctl, err);
-
-	if (result == NULL) {
-		return ctl_fail(ctl, CTL_UNKNOWN, "internal", "", "out of memory");
-	}
-	writer_result(ctl->out, result, ctl_status_render_away);
-	json_decref(result);
-	return CTL_UNKNOWN;
+	return ctl_memory(ctl,
+			  json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
+				    (int)ctl->station.board, "state", "away", "time", ctl_now(),
+				    "reasons", "severity", "red", "code", "daemon-away", "object",
+				    "daemon", "text",
+				    ctl_away_reason(ctl, err, false, reason, sizeof(reason)),
+				    "action", ctl_away_action(ctl, err, action, sizeof(action)),
+				    "since", since != NULL ? json_incref(since) : json_null(),
+				    "known", known != NULL ? known : json_null()));
 }
 
 static int status_run(struct ctl *ctl, const struct ctl_args *args)
@@ -467,7 +456,10 @@ static int status_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (ctl_is_away(err)) {
-		return status_away(ctl, err);
+		result = ctl_status_away(ctl, err);
+		writer_result(ctl->out, result, ctl_status_render_away);
+		json_decref(result);
+		return CTL_UNKNOWN;
 	}
 	code = ctl_ask(ctl, "status", NULL, &result);
 	if (code == CTL_DONE) {

@@ -79,8 +79,7 @@ static void fit(const struct writer *w, json_t *page, size_t rows)
 }
 
 /* `rows` 0: as many as it takes. */
-static void round_render(const struct ctl *ctl, struct writer *w, const struct round *r,
-			 size_t rows)
+static void round_render(struct ctl *ctl, struct writer *w, const struct round *r, size_t rows)
 {
 	json_t *page;
 	char reason[PATH_MAX + 256];
