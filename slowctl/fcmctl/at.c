@@ -48,7 +48,6 @@ static void author_cell(struct writer *w, const json_t *at)
 	long long open = value_integer(at, "open", 0);
 	char text[256];
 	char when[32];
-	size_t used;
 
 	if (by_fcm(at)) {
 		snprintf(text, sizeof(text), "the FCM, not by a command");
@@ -61,11 +60,10 @@ static void author_cell(struct writer *w, const json_t *at)
 			 value_integer(author, "command", 0), strcmp(state, "DONE") == 0 ? "" : " ",
 			 strcmp(state, "DONE") == 0 ? "" : state);
 	}
-	used = strlen(text);
 	if (open > 0 && !json_is_object(author) && !by_fcm(at)) {
 		snprintf(text, sizeof(text), "command %lld under way", open);
 	} else if (open > 0 && open != value_integer(author, "command", 0)) {
-		snprintf(text + used, sizeof(text) - used, ", command %lld under way", open);
+		value_append(text, sizeof(text), ", command %lld under way", open);
 	}
 	writer_cell(w, WRITER_PLAIN, "%s", text);
 }

@@ -14,17 +14,16 @@ static const char *states_text(const json_t *states, char *buf, size_t size)
 {
 	static const char *const order[] = {"QUEUED",  "SENT",	 "ACKED",     "DONE",
 					    "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
-	size_t used = 0;
-
-	snprintf(buf, size, "-");
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && used < size; i++) {
+	*buf = '\0';
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		long long count = value_integer(states, order[i], 0);
 
 		if (count > 0) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
-						 used > 0 ? ", " : "", count, order[i]);
+			value_append(buf, size, "%s%lld %s", *buf != '\0' ? ", " : "", count,
+				     order[i]);
 		}
 	}
+	value_append(buf, size, "%s", *buf != '\0' ? "" : "-");
 	return buf;
 }
 

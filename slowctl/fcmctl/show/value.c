@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,20 +102,29 @@ static void number_text(double number, enum value_form form, char *buf, size_t s
 	}
 }
 
+void value_append(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text + used, size - used, format, ap);
+	va_end(ap);
+}
+
 /* Of texts or whole numbers: "0,2". */
 static void array_text(const json_t *array, char *buf, size_t size)
 {
-	size_t used = 0, i;
 	const json_t *member;
+	size_t i;
 
+	*buf = '\0';
 	json_array_foreach (array, i, member) {
-		const char *text = json_string_value(member);
-		char number[24];
-
-		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(member));
-		if (used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? "," : "",
-						 text != NULL ? text : number);
+		value_append(buf, size, "%s", i > 0 ? "," : "");
+		if (json_is_string(member)) {
+			value_append(buf, size, "%s", json_string_value(member));
+		} else {
+			value_append(buf, size, "%lld", (long long)json_integer_value(member));
 		}
 	}
 }
@@ -172,20 +182,20 @@ long long value_losses(const json_t *object, char *buf, size_t size)
 					    "alignment", "time-fault", "no-member", "slow",
 					    "shutdown",	 "pool",       "no-time"};
 	long long sum = 0;
-	size_t used = 0;
 
-	snprintf(buf, size, "-");
+	*buf = '\0';
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const json_t *loss = json_object_get(object, names[i]);
 		long long count = json_is_object(loss) ? value_integer(loss, "blocks", 0)
 						       : value_integer(object, names[i], 0);
 
-		if (count != 0 && used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
-						 used > 0 ? ", " : "", count, names[i]);
+		if (count != 0) {
+			value_append(buf, size, "%s%lld %s", *buf != '\0' ? ", " : "", count,
+				     names[i]);
 		}
 		sum += count;
 	}
+	value_append(buf, size, "%s", *buf != '\0' ? "" : "-");
 	return sum;
 }
 
@@ -223,10 +233,10 @@ enum writer_style value_style(const char *word)
 static void begun_text(const json_t *row, char *buf, size_t size)
 {
 	const json_t *begun = json_object_get(row, "begun");
-	size_t used = strlen(value_text(begun, VALUE_TIME_MS, buf, size));
 
+	value_text(begun, VALUE_TIME_MS, buf, size);
 	if (json_is_number(begun) && json_is_null(json_object_get(row, "tai"))) {
-		snprintf(buf + used, size - used, "*");
+		value_append(buf, size, "*");
 	}
 }
 
@@ -236,10 +246,9 @@ static void seconds_text(const json_t *row, char *buf, size_t size)
 	long long seconds = value_integer(row, "seconds", 1);
 	long long second = value_integer(row, "second", 0);
 
-	size_t used = (size_t)snprintf(buf, size, "%lld", second);
-
-	if (seconds > 1 && used < size) {
-		snprintf(buf + used, size - used, "-%lld", second + seconds - 1);
+	snprintf(buf, size, "%lld", second);
+	if (seconds > 1) {
+		value_append(buf, size, "-%lld", second + seconds - 1);
 	}
 }
 

@@ -65,6 +65,10 @@ void value_line(struct writer *w, enum writer_style style, const json_t *object,
 void value_pair(struct writer *w, const char *name, enum writer_style style, const json_t *object,
 		const char *text);
 
+/* Appends to `text`; what does not fit is cut. */
+void value_append(char *text, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* A table, a row for each object of `rows`. The list of columns ends with one without heading. */
 enum value_paint {
 	VALUE_AS_IS,   /* plain */
