@@ -24,10 +24,10 @@
 struct typed {
 	char **words; /* without options and their values */
 	int count;
-	const char *begun;
+	const char *prefix;		   /* the last word, incomplete */
 	const struct ctl_command *command; /* NULL: not complete yet */
 	int named;			   /* words that name it */
-	int option;			   /* whose value is begun; -1: none */
+	int option;			   /* whose value is incomplete; -1: none */
 	struct ctl ctl;
 };
 
@@ -36,7 +36,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Whether a shell takes the word as it is. Only an option begins with '-', and only where one is begun. */
+/* Whether a shell takes the word as it is. A '-' begins options only. */
 static bool is_plain(const struct typed *t, const char *word)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -45,7 +45,7 @@ static bool is_plain(const struct typed *t, const char *word)
 
 	return word[0] != '\0' && word[strspn(word, letters)] == '\0' &&
 	       strchr(letters + sizeof(letters) - 1 - first, word[0]) == NULL &&
-	       (word[0] != '-' || t->begun[0] == '-');
+	       (word[0] != '-' || t->prefix[0] == '-');
 }
 
 static void put_word(const struct typed *t, const char *word)
@@ -57,7 +57,7 @@ static void put_word(const struct typed *t, const char *word)
 
 static void offer(const struct typed *t, const char *candidate)
 {
-	if (begins(candidate, t->begun)) {
+	if (begins(candidate, t->prefix)) {
 		put_word(t, candidate);
 	}
 }
@@ -110,7 +110,7 @@ static void take_word(struct typed *t, struct ctl_args *station, char **words, i
 		++*at; /* bash takes --name=value apart */
 	}
 	if (value == NULL && *at + 1 == count) {
-		t->option = option; /* its value is begun */
+		t->option = option; /* its value is incomplete */
 		return;
 	}
 	value = value != NULL ? value + 1 : words[++*at];
@@ -154,27 +154,26 @@ static bool is_safe(const struct typed *t)
 	return strcmp(t->command->verb, "safe") == 0;
 }
 
-/* The name, without its tower unless that is begun. */
+/* The name, without its tower unless the prefix begins one. */
 static const char *without_tower(const struct typed *t, const char *name)
 {
 	const char *dot =
-		begins(name, "tower") && !begins(t->begun, "t") ? strchr(name, '.') : NULL;
+		begins(name, "tower") && !begins(t->prefix, "t") ? strchr(name, '.') : NULL;
 
 	return dot != NULL ? dot + 1 : name;
 }
 
-/* Up to the next dot behind what is begun. Names come in order: one that is the
- * same as the last is not said again. */
+/* Up to the next dot behind the prefix. Names come in order, so only equal neighbours are duplicates. */
 static void offer_name(const struct typed *t, const char *name, char *last, size_t size)
 {
 	const char *end;
 	char cut[128];
 
 	name = without_tower(t, name);
-	if (!begins(name, t->begun)) {
+	if (!begins(name, t->prefix)) {
 		return;
 	}
-	end = strchr(name + strlen(t->begun), '.');
+	end = strchr(name + strlen(t->prefix), '.');
 	snprintf(cut, sizeof(cut), "%.*s",
 		 end != NULL ? (int)(end - name) + !is_safe(t) : (int)strlen(name), name);
 	if (strcmp(cut, last) != 0) {
@@ -434,14 +433,14 @@ int ctl_complete(int count, char **words)
 		free(t);
 		return CTL_USAGE;
 	}
-	t->begun = words[count - 1];
+	t->prefix = words[count - 1];
 	t->ctl.timeout_s = ANSWER_S;
 	t->words = calloc((size_t)count, sizeof(*t->words));
 	if (t->words != NULL) {
 		understand(t, words, count - 1);
 		if (t->option >= 0) {
 			offer_one_of(t, &option_values[t->option]);
-		} else if (t->begun[0] == '-') {
+		} else if (t->prefix[0] == '-') {
 			offer_options(t);
 		} else if (t->command != NULL) {
 			offer_argument(t);

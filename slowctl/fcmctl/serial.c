@@ -34,8 +34,8 @@ struct serial {
 	struct ctl_monitor monitor;
 	char session[32];
 	unsigned channel;
-	bool begun; /* a block has come */
-	bool heard, silence_said;
+	bool started; /* a block has come */
+	bool heard, silence_reported;
 	bool raw, escaped, done, ended; /* done: Ctrl-] q; ended: nothing more will be typed */
 	bool as_is;			/* bytes of the floor are written as they are */
 	bool returned;			/* a CR has come, and waits for its LF */
@@ -67,7 +67,7 @@ static void take(struct serial *x, const struct fcmdata_block *b)
 	struct fcmdata_cursor cursor;
 	int r;
 
-	x->begun = true;
+	x->started = true;
 	if (b->gap_lost > 0) {
 		ctl_remark("missed here: %llu frame%s; bytes may be missing",
 			   (unsigned long long)b->gap_lost, plural(b->gap_lost));
@@ -167,7 +167,7 @@ static int write_some(struct serial *x, const unsigned char *bytes, size_t lengt
 static int write_all(struct serial *x, const unsigned char *bytes, size_t length)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	double begun = ctl_monotonic();
+	double start = ctl_monotonic();
 	int code = CTL_DONE;
 
 	while (length > 0 && code == CTL_DONE && !ctl_interrupted()) {
@@ -176,7 +176,7 @@ static int write_all(struct serial *x, const unsigned char *bytes, size_t length
 		code = write_some(x, bytes, length, &sent);
 		bytes += sent;
 		length -= sent;
-		if (code == CTL_DONE && sent == 0 && ctl_monotonic() - begun > WAIT_S) {
+		if (code == CTL_DONE && sent == 0 && ctl_monotonic() - start > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "refused", "fcmctl link list",
 					"serial: the board takes no bytes");
 		}
@@ -235,12 +235,12 @@ static int still_open(struct serial *x)
 }
 
 /* No floor says which instruments it has. */
-static void say_silence(struct serial *x)
+static void report_silence(struct serial *x)
 {
-	if (x->heard || x->silence_said) {
+	if (x->heard || x->silence_reported) {
 		return;
 	}
-	x->silence_said = true;
+	x->silence_reported = true;
 	ctl_remark("nothing has come from channel %u: no instrument is there, or it is silent",
 		   x->channel);
 	if (x->raw) {
@@ -250,12 +250,12 @@ static void say_silence(struct serial *x)
 
 static int talk(struct serial *x, double for_s)
 {
-	double begun = ctl_monotonic();
+	double start = ctl_monotonic();
 	double ended = 0.0;
 	int code = CTL_DONE;
 
 	while (code == CTL_DONE && !x->done && !ctl_interrupted() &&
-	       (for_s <= 0.0 || ctl_monotonic() - begun < for_s) &&
+	       (for_s <= 0.0 || ctl_monotonic() - start < for_s) &&
 	       (ended == 0.0 || for_s > 0.0 || ctl_monotonic() - ended < LINGER_S)) {
 		bool is_typed = false;
 
@@ -266,13 +266,13 @@ static int talk(struct serial *x, double for_s)
 		} else if (code == CTL_DONE) {
 			code = still_open(x);
 		}
-		if (ctl_monotonic() - begun > SILENT_S) {
-			say_silence(x);
+		if (ctl_monotonic() - start > SILENT_S) {
+			report_silence(x);
 		}
 	}
 	code = code == CTL_DONE ? take_all(x, false, NULL) : code;
 	if (code == CTL_DONE && !ctl_interrupted()) {
-		say_silence(x);
+		report_silence(x);
 	}
 	return code;
 }
@@ -280,11 +280,11 @@ static int talk(struct serial *x, double for_s)
 /* The answer to bytes that are sent before the first block has come would be missed. */
 static int await_first(struct serial *x)
 {
-	double begun = ctl_monotonic();
+	double start = ctl_monotonic();
 	int code = CTL_DONE;
 
-	while (code == CTL_DONE && !x->begun && !ctl_interrupted()) {
-		if (ctl_monotonic() - begun > WAIT_S) {
+	while (code == CTL_DONE && !x->started && !ctl_interrupted()) {
+		if (ctl_monotonic() - start > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "time-out",
 					"fcmctl link list shows what the link does",
 					"serial: no block of the floor's instruments for %.0f s",

@@ -26,7 +26,7 @@ struct tail {
 	double interval_s, silence_s;
 	uint64_t left;				/* blocks to show */
 	double shown_s[FCM_LINKS][FCM_STREAMS]; /* when a block of it was shown last */
-	bool told_silence;
+	bool silence_reported;
 };
 
 /* --- saying it --- */
@@ -220,17 +220,17 @@ static void take_block(struct tail *t, const struct fcmdata_block *b)
 }
 
 /* No block for so long: said once, or the end where --timeout says so. */
-static int bear_silence(struct tail *t, double silent_s)
+static int report_silence(struct tail *t, double silent_s)
 {
 	if (t->silence_s > 0.0 && silent_s > t->silence_s) {
 		return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
 				"no block from %s for %.1f s", t->monitor.endpoint, t->silence_s);
 	}
-	if (!t->told_silence && silent_s > SILENCE_S) {
+	if (!t->silence_reported && silent_s > SILENCE_S) {
 		ctl_remark("no such block for %.0f s; still waiting (fcmctl link list shows what "
 			   "the links do)",
 			   SILENCE_S);
-		t->told_silence = true;
+		t->silence_reported = true;
 	}
 	return CTL_DONE;
 }
@@ -247,12 +247,12 @@ static int tail_loop(struct tail *t)
 		code = ctl_monitor_next(t->ctl, &t->monitor, 200, &b);
 		if (b != NULL) {
 			last = ctl_monotonic();
-			t->told_silence = false;
+			t->silence_reported = false;
 			take_block(t, b);
 			fcmdata_release(t->monitor.data, b);
 			code = writer_flush(t->ctl->out) != 0 ? CTL_NOT : CTL_DONE;
 		} else if (code == CTL_DONE) {
-			code = bear_silence(t, ctl_monotonic() - last);
+			code = report_silence(t, ctl_monotonic() - last);
 		}
 	}
 	return code;

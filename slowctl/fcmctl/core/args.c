@@ -384,7 +384,7 @@ static int take_options(int argc, char **argv, double now, char **words, struct 
 
 	getopt_tables(longs, shorts);
 	opterr = 0;
-	optind = 0; /* glibc: start anew; at once, not when the first word is one of getopt's */
+	optind = 0; /* glibc: restart, here and not at the first option */
 	getopt_long(1, argv, shorts, longs, NULL);
 	for (;;) {
 		int at = optind;

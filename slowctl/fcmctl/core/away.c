@@ -312,10 +312,10 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 		return code;
 	}
 	mark_all_unattended(*ret_result);
-	if (!ctl->told_away) {
+	if (!ctl->away_reported) {
 		ctl_remark("the daemon is not running%s; this is from %s",
 			   ctl_away_since_text(ctl, since, sizeof(since)), ctl->station.database);
-		ctl->told_away = true;
+		ctl->away_reported = true;
 	}
 	return CTL_DONE;
 }

@@ -66,7 +66,7 @@ void ctl_disconnect(struct ctl *ctl)
 	ctl->client = NULL;
 }
 
-/* What a call in progress has told so far. */
+/* A call in progress. */
 struct call {
 	struct ctl *ctl;
 	const struct ctl_request *request;
@@ -155,7 +155,7 @@ static int exit_of_code(const char *code)
 	return strcmp(code, "unknown") == 0 ? CTL_UNKNOWN : CTL_NOT;
 }
 
-int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
+int ctl_report_refusal(struct ctl *ctl, const char *doing, json_t *error)
 {
 	const char *code = value_string(error, "code", "internal");
 	const char *hint = value_string(error, "hint", "");
@@ -174,7 +174,7 @@ int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
 	snprintf(text, sizeof(text), "%s: %s%s", doing,
 		 value_string(error, "message", "no reason was given"),
 		 strcmp(code, "needs-yes") == 0 ? "; nothing was sent" : "");
-	ctl_tell_failure(ctl, text, hint, error);
+	ctl_report_failure(ctl, text, hint, error);
 	return exit_of_code(code);
 }
 
@@ -208,7 +208,7 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 		ctl, call->request->op, args,
 		is_detail(error, DETAIL_NOT_WRITTEN) ? value_string(error, "message", "") : remark,
 		ret_result);
-	return code >= 0 ? code : ctl_tell_refused(ctl, call->request->doing, error);
+	return code >= 0 ? code : ctl_report_refusal(ctl, call->request->doing, error);
 }
 
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
@@ -288,7 +288,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 		   (is_detail(error, DETAIL_TOO_MUCH) || is_detail(error, DETAIL_NOT_WRITTEN))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
-		code = ctl_tell_refused(ctl, request->doing, error);
+		code = ctl_report_refusal(ctl, request->doing, error);
 	} else {
 		*ret_result = json_incref(json_object_get(answer, "result"));
 	}
@@ -410,7 +410,7 @@ static void render_would(struct writer *w, const json_t *would)
 						  : "{text|?}");
 }
 
-bool ctl_told_would(struct ctl *ctl, const json_t *result)
+bool ctl_show_dry_run(struct ctl *ctl, const json_t *result)
 {
 	if (!value_true(result, "dry_run")) {
 		return false;
@@ -427,7 +427,7 @@ int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_re
 
 	ctl_put_options(args, request->args);
 	code = ctl_request(ctl, request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+	if (code == CTL_DONE && !ctl_show_dry_run(ctl, result)) {
 		writer_result(ctl->out, result, render);
 		if (ret_result != NULL) {
 			*ret_result = json_incref(result);

@@ -149,24 +149,23 @@ struct ctl {
 	bool terminal;	       /* stderr is one: progress is shown */
 	bool can_ask;	       /* stdin and stderr are */
 	struct client *client; /* NULL: not connected */
-	bool told_away;	       /* that the answers are the database's */
+	bool away_reported;    /* that the answers come from the database */
 };
 
 /*
- * A failure, told to people on stderr ("fcmctl: ...", then what to do) and, with --json, to programs
- * as {"v":1,"error":{code, message, hint}} on stdout. `hint` may be NULL. Returns `exit_code`.
+ * Reports a failure: on stderr ("fcmctl: ...", then what to do) and, with --json, on stdout
+ * as {"v":1,"error":{code, message, hint}}. `hint` may be NULL. Returns `exit_code`.
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));
 /* What was typed cannot be done. */
 #define ctl_usage(ctl, hint, ...) ctl_fail(ctl, CTL_USAGE, "usage", hint, __VA_ARGS__)
-/* `memory`, just allocated; where there is none, that is told and the program ends. */
+/* `memory`, just allocated. NULL: reports it and ends the program. */
 void *ctl_memory(struct ctl *ctl, void *memory);
-/* As ctl_fail(), of an error that has been made: {code, message, hint}. */
-void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
-/* The daemon's error to what we are `doing`: its message and what to do; programs get it as it came. Returns the exit
- * code. */
-int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error);
+/* As ctl_fail(), with the error as an object: {code, message, hint}. */
+void ctl_report_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
+/* Reports the daemon's error while `doing` something: its message and what to do; in JSON as it came. The exit code. */
+int ctl_report_refusal(struct ctl *ctl, const char *doing, json_t *error);
 /* UTC s since 1970. */
 double ctl_now(void);
 /* s since some time; it never jumps. */
@@ -176,8 +175,8 @@ double ctl_monotonic(void);
 void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what);
 /* The same of --reason, --yes, --force and --dry-run. */
 void ctl_put_options(const struct ctl_args *args, json_t *what);
-/* When the answer says only what would be done, that is told: true. */
-bool ctl_told_would(struct ctl *ctl, const json_t *result);
+/* Shows the answer to a dry run. False: it is another answer. */
+bool ctl_show_dry_run(struct ctl *ctl, const json_t *result);
 
 /* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
  * no; so does a missing terminal. */
@@ -209,12 +208,12 @@ typedef void (*ctl_progress_fn)(void *context, const json_t *progress);
 
 struct ctl_request {
 	const char *op;
-	json_t *args;	   /* taken over; NULL: none */
-	double timeout_s;  /* without any word from the daemon; 0: 5 s */
-	const char *doing; /* for messages: "set floor3.om2.hv 1450" */
-	const char *look;  /* words of fcmctl that tell what became of it when the answer does not
+	json_t *args;		  /* taken over; NULL: none */
+	double timeout_s;	  /* longest silence of the daemon; 0: 5 s */
+	const char *doing;	  /* for messages: "set floor3.om2.hv 1450" */
+	const char *look;	  /* command that shows the outcome when the answer does not
 			     * come: "command list"; NULL: the request changes nothing */
-	bool ends_with_us; /* a broken connection ends it in the daemon too (soak) */
+	bool ends_with_us;	  /* a broken connection ends it in the daemon too (soak) */
 	ctl_progress_fn progress; /* NULL: progress.text is shown on a terminal */
 	void *context;
 };

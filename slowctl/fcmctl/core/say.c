@@ -186,7 +186,7 @@ const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t
 	return buf;
 }
 
-void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
+void ctl_report_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
 {
 	json_t *whole = json_pack("{s:O}", "error", error);
 	char typed[4 * PATH_MAX];
@@ -215,7 +215,7 @@ int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint,
 	va_end(ap);
 	hint = hint != NULL ? hint : "";
 	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint);
-	ctl_tell_failure(ctl, text, hint, error);
+	ctl_report_failure(ctl, text, hint, error);
 	json_decref(error);
 	return exit_code;
 }

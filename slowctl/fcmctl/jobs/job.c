@@ -465,7 +465,7 @@ int job_ask(struct job *job, bool only_past)
 /* ------------------------------------------------------------------ ends */
 
 /* `away`: the daemon has ended; when it is back it asks the floors what became of the commands. */
-static void tell_under_way(const struct many *m, size_t under_way, bool away)
+static void report_under_way(const struct many *m, size_t under_way, bool away)
 {
 	size_t shown = 0;
 
@@ -540,8 +540,8 @@ void job_report_end(const struct job *job, const struct many *m, enum many_end e
 			   : m->err == -ECONNRESET ? "the daemon closed the connection"
 						   : strerror(-m->err));
 	}
-	tell_under_way(m, of[MANY_SENT],
-		       end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
+	report_under_way(m, of[MANY_SENT],
+			 end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
 	if (of[MANY_WAITS] > 0) {
 		ctl_remark("%zu %s not sent", of[MANY_WAITS], of[MANY_WAITS] == 1 ? "was" : "were");
 	}

@@ -9,7 +9,7 @@
 #include "slowctl/fcmctl/jobs/job.h"
 #include "slowctl/fcmctl/show/value.h"
 
-/* No word for so long while a command runs: a ramp tells of itself more often. */
+/* Longest silence of the daemon while a command runs: a ramp reports more often. */
 #define COMMAND_S 120.0
 
 static const char *doing_text(const struct ctl_args *args, char *buf, size_t size)

@@ -130,19 +130,19 @@ static bool is_control(unsigned c)
 /* JSON text: jansson has escaped only what the standard asks for, C0. The rest is in strings, too. */
 static void put_json(struct writer *w, const char *json)
 {
-	const unsigned char *p = (const unsigned char *)json, *begun = p;
+	const unsigned char *p = (const unsigned char *)json, *from = p;
 	size_t bytes;
 
 	for (; *p != '\0'; p += bytes) {
 		unsigned c = character(p, &bytes);
 
 		if (is_control(c)) {
-			fwrite(begun, 1, (size_t)(p - begun), w->file);
+			fwrite(from, 1, (size_t)(p - from), w->file);
 			fprintf(w->file, "\\u%04X", c);
-			begun = p + bytes;
+			from = p + bytes;
 		}
 	}
-	fwrite(begun, 1, (size_t)(p - begun), w->file);
+	fwrite(from, 1, (size_t)(p - from), w->file);
 	fputc('\n', w->file);
 }
 

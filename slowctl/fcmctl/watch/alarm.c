@@ -192,7 +192,7 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const struct timespec pause = {.tv_sec = 1};
 	json_t *answer = NULL;
-	bool told = false;
+	bool reported = false;
 	int err = ctl_connect(ctl);
 	int code = CTL_DONE;
 
@@ -202,7 +202,7 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 	ctl_catch_interrupt();
 	while (!ctl_interrupted() && writer_flush(ctl->out) == 0) {
 		err = watch_once(ctl, &answer);
-		/* The daemon has sent us away: it ends, or it has too many that watch. */
+		/* The daemon ended the watch: it stops, or it has too many watchers. */
 		if (err == 0 && strcmp(value_string(answer, "error.code", ""), "unknown") != 0) {
 			code = ctl_fail(ctl, CTL_NOT, value_string(answer, "error.code", "?"),
 					value_string(answer, "error.hint", ""), "alarm watch: %s",
@@ -211,10 +211,10 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 		}
 		json_decref(answer);
 		answer = NULL;
-		told = told && ctl_is_away(err);
-		if (!told && !ctl_interrupted()) {
+		reported = reported && ctl_is_away(err);
+		if (!reported && !ctl_interrupted()) {
 			ctl_remark("the daemon is not running; waiting for it");
-			told = true;
+			reported = true;
 		}
 		nanosleep(&pause, NULL);
 	}

@@ -13,7 +13,7 @@
 #include "slowctl/fcmctl/show/value.h"
 
 #define ROWS_OF_TABLE 60u
-#define ROWS_OF_ALL   10000u /* as many as the daemon tells at once */
+#define ROWS_OF_ALL   10000u /* the most of one answer */
 
 /* Some rows are of many samples. */
 static bool any_sums(const json_t *rows)

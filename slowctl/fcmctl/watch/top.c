@@ -394,7 +394,11 @@ const struct ctl_command ctl_top_commands[] = {
 		.summary = "the status, live",
 		.help = "The screen of fcmctl status and the last events, again every second, full "
 			"screen on a\nterminal: q quits, space pauses, arrows move. Elsewhere one "
-			"screen after the other. It waits\nfor a daemon that is not running.\nWith "
+			"screen after the other. It waits\nfor a daemon that is not running.\nWhat "
+			"does not fit the terminal is left out: details of the daemon, the oldest "
+			"events, then the\nleast severe reasons; it shows how many more reasons "
+			"there are. fcmctl status shows all of\nthem, fcmctl event list the "
+			"events.\nWith "
 			"--once or --count, exits as status does.",
 		.options = CTL_BIT(CTL_ONCE) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_INTERVAL),
 		.run = top_run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fcmctl get --at, diff: what parameters were at a time, who had set them, what differs. */
+/* Parameters at a past time, from the history: fcmctl get --at shows them and who had set them, diff compares two times. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,7 +166,7 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_show(ctl, "param.diff", asked, render_diff);
 }
 
-const struct ctl_command ctl_at_commands[] = {
+const struct ctl_command ctl_past_commands[] = {
 	{NULL, "diff", "[PATTERN...]", "what differs between two times",
 	 .help = "Compares parameters at two times (with one --at: at that time and\n"
 		 "now): set values that differ, values that differ by more than the\n"
