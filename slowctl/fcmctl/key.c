@@ -162,7 +162,7 @@ static int list_fail(struct ctl *ctl, const json_t *mistakes)
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct access_list *list = calloc(1, sizeof(*list));
+	struct access_list *list = ctl_memory(ctl, calloc(1, sizeof(*list)));
 	json_t *mistakes = json_array(), *keys = json_array(), *result;
 	char path[PATH_MAX] = "";
 	int code = CTL_DONE;
@@ -172,12 +172,11 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 	} else {
 		code = list_place(ctl, path, sizeof(path));
 	}
-	if (code == CTL_DONE &&
-	    (!list || access_list_read(file_guard_user(ctl->station.database), path, list,
-				       keep_mistake, mistakes) < 0)) {
+	if (code == CTL_DONE && access_list_read(file_guard_user(ctl->station.database), path, list,
+						 keep_mistake, mistakes) < 0) {
 		code = list_fail(ctl, mistakes);
 	}
-	for (unsigned n = 0; list && code == CTL_DONE && n < list->count; n++) {
+	for (unsigned n = 0; code == CTL_DONE && n < list->count; n++) {
 		char right[ACCESS_RIGHT_MAX];
 
 		access_right_text(&list->key[n].right, right);

@@ -91,7 +91,7 @@ static int ramp_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	return ctl_send(ctl, args, "param.set",
 			json_pack("{s:s,s:f}", "value", args->word[1], "rate",
-				  ctl_given(args, CTL_RATE) ? args->number[CTL_RATE] : 0.0));
+				  ctl_number(args, CTL_RATE, 0.0)));
 }
 
 static int action_run(struct ctl *ctl, const struct ctl_args *args)

@@ -153,7 +153,7 @@ int ctl_get_at(struct ctl *ctl, const struct ctl_args *args)
 static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	double from = args->number[CTL_AT];
-	double to = ctl_given(args, CTL_AT_AGAIN) ? args->number[CTL_AT_AGAIN] : ctl_now();
+	double to = ctl_number(args, CTL_AT_AGAIN, ctl_now());
 	json_t *asked;
 
 	if (!ctl_given(args, CTL_AT)) {

@@ -112,9 +112,11 @@ static int take_all(struct serial *x, bool wait, bool *ret_typed)
 
 static int fail_link(struct serial *x, int err)
 {
+	char why[96];
+
 	return ctl_fail(x->ctl, CTL_UNKNOWN, "broken",
 			"fcmctl status shows the state of the daemon", "serial: %s",
-			err == -ECONNRESET ? "the daemon closed the connection" : strerror(-err));
+			ctl_broken_text(err, WAIT_S, why, sizeof(why)));
 }
 
 /* Asks and waits: CTL_DONE and *ret_answer, or all is said. All else on the way is that serial.open has ended. */

@@ -282,11 +282,6 @@ static int parse_stream(const char *text)
 	return strcmp(text, "all") == 0 ? -1 : -EINVAL;
 }
 
-static int number_or(const struct ctl_args *args, enum ctl_option option, int otherwise)
-{
-	return ctl_given(args, option) ? (int)args->number[option] : otherwise;
-}
-
 static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *stream = ctl_given(args, CTL_STREAM) ? args->text[CTL_STREAM] : "pmt";
@@ -294,13 +289,13 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	struct tail t = {
 		.ctl = ctl,
 		.stream = parse_stream(stream),
-		.link = number_or(args, CTL_LINK, -1),
-		.tower = number_or(args, CTL_TOWER, -1),
-		.floor = number_or(args, CTL_FLOOR, -1),
-		.hits = (unsigned)number_or(args, CTL_HITS, 3),
+		.link = (int)ctl_number(args, CTL_LINK, -1),
+		.tower = (int)ctl_number(args, CTL_TOWER, -1),
+		.floor = (int)ctl_number(args, CTL_FLOOR, -1),
+		.hits = (unsigned)ctl_number(args, CTL_HITS, 3),
 		.interval_s = args->number[CTL_INTERVAL],
 		.silence_s = ctl->timeout_s,
-		.left = ctl_given(args, CTL_COUNT) ? (uint64_t)args->number[CTL_COUNT] : UINT64_MAX,
+		.left = (uint64_t)ctl_number(args, CTL_COUNT, 1e18),
 	};
 	json_t *info = NULL;
 	int code;

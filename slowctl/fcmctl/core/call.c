@@ -98,7 +98,7 @@ static double patience_s(const struct call *call)
 						: ANSWER_S;
 }
 
-static const char *what_broke(const struct call *call, int err, char *buf, size_t size)
+const char *ctl_broken_text(int err, double patience_s, char *buf, size_t size)
 {
 	char span[32];
 
@@ -111,7 +111,7 @@ static const char *what_broke(const struct call *call, int err, char *buf, size_
 		return "the daemon sent something that is not a control message";
 	case -ETIMEDOUT:
 		snprintf(buf, size, "no message from the daemon for %s",
-			 ctl_span_text(patience_s(call), span, sizeof(span)));
+			 ctl_span_text(patience_s, span, sizeof(span)));
 		return buf;
 	default:
 		return strerror(-err);
@@ -125,7 +125,7 @@ static int fail_broken(const struct call *call, int err)
 	const char *self = call->ctl->self;
 	const char *code = "unknown";
 	char buf[96];
-	const char *what = what_broke(call, err, buf, sizeof(buf));
+	const char *what = ctl_broken_text(err, patience_s(call), buf, sizeof(buf));
 	char look[2 * PATH_MAX + 128];
 	char end[64] = "";
 

@@ -128,6 +128,12 @@ static inline bool ctl_given(const struct ctl_args *args, enum ctl_option option
 	return args->text[option] != NULL;
 }
 
+static inline double ctl_number(const struct ctl_args *args, enum ctl_option option,
+				double otherwise)
+{
+	return ctl_given(args, option) ? args->number[option] : otherwise;
+}
+
 /* Where the station is. */
 struct ctl_station {
 	unsigned board;
@@ -244,6 +250,8 @@ void ctl_disconnect(struct ctl *ctl);
 /* The result, or what client_call() returns; -EREMOTEIO: refused. Prints nothing. */
 int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
 
+/* Why client_call() or its like has failed; `patience_s`: how long it waited for a message. */
+const char *ctl_broken_text(int err, double patience_s, char *buf, size_t size);
 /* Whether such an error of ctl_connect() means that no daemon is there (else: it is, but not for us). */
 bool ctl_is_away(int err);
 /* Why the daemon cannot be reached (and since when), and what to do. Return buf. */

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/param.h"
 
@@ -520,7 +519,7 @@ static bool stopped_before(const struct many *m)
 void job_report_end(const struct job *job, const struct many *m, enum many_end end)
 {
 	char command[3 * PATH_MAX];
-	char span[32];
+	char why[96];
 	size_t of[MANY_STATES];
 
 	if (end == MANY_ALL) {
@@ -531,14 +530,9 @@ void job_report_end(const struct job *job, const struct many *m, enum many_end e
 		ctl_away_fail(job->ctl, m->err, true);
 		return;
 	}
-	if (end == MANY_BROKEN && m->err == -ETIMEDOUT) {
-		ctl_remark("%s: no message from the daemon for %s", job->source,
-			   ctl_span_text(m->patience_s, span, sizeof(span)));
-	} else if (end != MANY_STOPPED) {
+	if (end != MANY_STOPPED) {
 		ctl_remark("%s: %s", job->source,
-			   end == MANY_INTERRUPTED ? "interrupted"
-			   : m->err == -ECONNRESET ? "the daemon closed the connection"
-						   : strerror(-m->err));
+			   ctl_broken_text(m->err, m->patience_s, why, sizeof(why)));
 	}
 	report_under_way(m, of[MANY_SENT],
 			 end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));

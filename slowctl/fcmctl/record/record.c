@@ -177,7 +177,7 @@ void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 /* The daemon says where they are; how many and how large is between us and the disk. */
 static int list_records(struct ctl *ctl, const struct ctl_args *args)
 {
-	const unsigned limit = ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20;
+	const unsigned limit = (unsigned)ctl_number(args, CTL_LIMIT, 20);
 	char path[PATH_MAX], action[PATH_MAX];
 	json_t *place = NULL, *list = NULL;
 	int code = CTL_DONE, err;

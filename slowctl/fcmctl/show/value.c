@@ -160,7 +160,8 @@ const char *value_word(const json_t *value, const json_t *words, char *buf, size
 	return value_text(value, VALUE_PLAIN, buf, size);
 }
 
-const char *value_floor(const json_t *object, char *buf, size_t size)
+/* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. */
+static void floor_text(const json_t *object, char *buf, size_t size)
 {
 	long long tower = value_integer(object, "tower", 0);
 	long long floor = value_integer(object, "floor", 0);
@@ -173,10 +174,11 @@ const char *value_floor(const json_t *object, char *buf, size_t size)
 	} else {
 		snprintf(buf, size, "tower%lld.floor%lld", tower, floor);
 	}
-	return buf;
 }
 
-long long value_losses(const json_t *object, char *buf, size_t size)
+/* Sum of the counts under the names of losses (of a count per block: its "blocks"), and which are not 0, as text: "13 crc,
+ * 80 alignment", "-". */
+static long long sum_losses(const json_t *object, char *buf, size_t size)
 {
 	static const char *const names[] = {"link-down", "board-fifo", "ring-full", "crc",
 					    "alignment", "time-fault", "no-member", "slow",
@@ -257,19 +259,14 @@ static void behind_text(const json_t *value, char *buf, size_t size)
 	snprintf(buf, size, json_string_length(value) > 0 ? " %s" : "", json_string_value(value));
 }
 
-static void floor_text(const json_t *value, char *buf, size_t size)
-{
-	value_floor(value, buf, size);
-}
-
 static void lost_text(const json_t *value, char *buf, size_t size)
 {
-	snprintf(buf, size, "%lld", value_losses(value, buf, size));
+	snprintf(buf, size, "%lld", sum_losses(value, buf, size));
 }
 
 static void losses_text(const json_t *value, char *buf, size_t size)
 {
-	value_losses(value, buf, size);
+	sum_losses(value, buf, size);
 }
 
 /* The forms of value_text(), and those beyond. */

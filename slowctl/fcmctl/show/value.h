@@ -39,13 +39,6 @@ const char *value_text(const json_t *value, enum value_form form, char *buf, siz
  * NULL or null: it has none. */
 const char *value_word(const json_t *value, const json_t *words, char *buf, size_t size);
 
-/* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
-const char *value_floor(const json_t *object, char *buf, size_t size);
-
-/* Sum of the counts of `object` under the names of losses (of a count per block: its "blocks"), and which are
- * not 0, as text: "13 crc, 80 alignment", "-". */
-long long value_losses(const json_t *object, char *buf, size_t size);
-
 /* Green, yellow, red for the words of the protocol: states of links, clock, commands, severities,
  * verdicts. Plain for another word. Behind the word may stand more: "SENT, open". */
 enum writer_style value_style(const char *word);

@@ -272,6 +272,16 @@ size_t writer_room(const struct writer *w)
 	return w->width > w->column ? w->width - w->column : 0;
 }
 
+size_t writer_lines_of(const char *page)
+{
+	size_t lines = 0;
+
+	for (; (page = strchr(page, '\n')) != NULL; page++) {
+		lines++;
+	}
+	return lines;
+}
+
 size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render)
 {
 	char *page = NULL;
@@ -285,9 +295,7 @@ size_t writer_count_lines(const struct writer *w, const json_t *result, writer_r
 	}
 	writer_destroy(trial);
 	if (memory != NULL && fclose(memory) == 0) {
-		for (const char *p = page; (p = strchr(p, '\n')) != NULL; p++) {
-			lines++;
-		}
+		lines = writer_lines_of(page);
 	}
 	free(page);
 	return lines;

@@ -56,7 +56,8 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 void writer_set_width(struct writer *w, size_t width);
 /* Cells that are left in the line. */
 size_t writer_room(const struct writer *w);
-/* Lines that render(w, result) would take. */
+/* Lines of a text; lines that render(w, result) would take. */
+size_t writer_lines_of(const char *page);
 size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render);
 
 /* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is

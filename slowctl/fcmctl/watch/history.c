@@ -142,8 +142,8 @@ static void render_csv(struct writer *w, const json_t *result)
 static struct plot_frame frame_of(const struct ctl_args *args)
 {
 	struct plot_frame frame = {
-		.from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : NAN,
-		.to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now(),
+		.from = ctl_number(args, CTL_SINCE, NAN),
+		.to = ctl_number(args, CTL_TO, ctl_now()),
 	};
 
 	setlocale(LC_CTYPE, ""); /* numbers stay as they are */

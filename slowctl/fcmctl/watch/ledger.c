@@ -339,8 +339,8 @@ static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *f
 		const char *name;
 		int seconds;
 	} spans[] = {{"second", 1}, {"minute", 60}, {"hour", 3600}};
-	double to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now();
-	double from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : to - 600.0;
+	double to = ctl_number(args, CTL_TO, ctl_now());
+	double from = ctl_number(args, CTL_SINCE, to - 600.0);
 
 	if (from >= to) { /* without --since it is before */
 		bool both = ctl_given(args, CTL_TO);

@@ -190,8 +190,8 @@ static void soak_progress(void *context, const json_t *p)
 
 static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	double interval = ctl_given(args, CTL_INTERVAL) ? args->number[CTL_INTERVAL] : 10.0;
-	int trials = ctl_given(args, CTL_TRIALS) ? (int)args->number[CTL_TRIALS] : 20;
+	double interval = ctl_number(args, CTL_INTERVAL, 10.0);
+	int trials = (int)ctl_number(args, CTL_TRIALS, 20);
 	const char *with = ctl_given(args, CTL_WITH) ? args->text[CTL_WITH] : "reset";
 	struct ctl_request request = {
 		.op = "phase.soak",

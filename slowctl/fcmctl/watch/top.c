@@ -174,16 +174,6 @@ static void draw_line(int row, const char *text, size_t bytes)
 	attrset((int)A_NORMAL);
 }
 
-static size_t count_lines(const char *page)
-{
-	size_t lines = 0;
-
-	for (; (page = strchr(page, '\n')) != NULL; page++) {
-		lines++;
-	}
-	return lines;
-}
-
 static void draw(const char *page, size_t top, bool paused)
 {
 	erase();
@@ -260,7 +250,7 @@ static void show_until(const char *page, double due, struct view *v)
 		timeout(v->paused || left > 0.2 ? 200 : (int)(left * 1000.0) + 1);
 		key = getch();
 		if (key != ERR) {
-			take_key(key, count_lines(page), v);
+			take_key(key, writer_lines_of(page), v);
 		}
 	}
 }
@@ -375,10 +365,8 @@ static int one_after_the_other(struct ctl *ctl, double interval, double rounds)
 
 static int top_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	double interval = ctl_given(args, CTL_INTERVAL) ? args->number[CTL_INTERVAL] : 1.0;
-	double rounds = ctl_given(args, CTL_ONCE)    ? 1.0
-			: ctl_given(args, CTL_COUNT) ? args->number[CTL_COUNT]
-						     : 1e18;
+	double interval = ctl_number(args, CTL_INTERVAL, 1.0);
+	double rounds = ctl_given(args, CTL_ONCE) ? 1.0 : ctl_number(args, CTL_COUNT, 1e18);
 
 	if (!ctl->json && !ctl_given(args, CTL_ONCE) && isatty(STDIN_FILENO) &&
 	    isatty(STDOUT_FILENO)) {
