@@ -262,13 +262,14 @@ static int tail_loop(struct tail *t)
 static void topic_prefix(const struct tail *t, char *buf, size_t size)
 {
 	buf[0] = '\0';
+	if (t->stream >= 0) {
+		value_append(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
+	}
+	if (t->stream >= 0 && t->tower >= 0) {
+		value_append(buf, size, "T%02d.", t->tower);
+	}
 	if (t->stream >= 0 && t->tower >= 0 && t->floor >= 0) {
-		snprintf(buf, size, "%s.T%02d.F%02d", fcm_stream_name((unsigned)t->stream),
-			 t->tower, t->floor);
-	} else if (t->stream >= 0 && t->tower >= 0) {
-		snprintf(buf, size, "%s.T%02d.", fcm_stream_name((unsigned)t->stream), t->tower);
-	} else if (t->stream >= 0) {
-		snprintf(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
+		value_append(buf, size, "F%02d", t->floor);
 	}
 }
 

@@ -231,8 +231,7 @@ static int name_job(struct job *job)
 static int open_job(struct job *job, char *text, size_t length, bool plan)
 {
 	struct ctl_fault fault = {.line = 0};
-	int err = plan ? job_file_plan(text, length, &job->file, &fault)
-		       : job_file_batch(text, length, &job->file, &fault);
+	int err = job_file_parse(text, length, plan, &job->file, &fault);
 	int code;
 
 	if (err == -ENOMEM) {

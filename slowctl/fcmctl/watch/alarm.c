@@ -174,23 +174,10 @@ static void on_news(void *context, const json_t *news)
 	}
 }
 
-/* One connection, to its end. */
-static int watch_once(struct ctl *ctl, json_t **ret_answer)
-{
-	double silent_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : SILENT_S;
-	int err = ctl_connect(ctl);
-
-	if (err == 0) {
-		err = client_call(ctl->client, "alarm.watch", NULL, silent_s, on_news, ctl,
-				  ctl_interrupted, ret_answer);
-		ctl_disconnect(ctl);
-	}
-	return err;
-}
-
 static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const struct timespec pause = {.tv_sec = 1};
+	double silent_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : SILENT_S;
 	json_t *answer = NULL;
 	bool reported = false;
 	int err = ctl_connect(ctl);
@@ -201,7 +188,12 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	ctl_catch_interrupt();
 	while (!ctl_interrupted() && writer_flush(ctl->out) == 0) {
-		err = watch_once(ctl, &answer);
+		err = ctl_connect(ctl);
+		if (err == 0) {
+			err = client_call(ctl->client, "alarm.watch", NULL, silent_s, on_news, ctl,
+					  ctl_interrupted, &answer);
+			ctl_disconnect(ctl);
+		}
 		/* The daemon ended the watch: it stops, or it has too many watchers. */
 		if (err == 0 && strcmp(value_string(answer, "error.code", ""), "unknown") != 0) {
 			code = ctl_fail(ctl, CTL_NOT, value_string(answer, "error.code", "?"),
