@@ -100,8 +100,8 @@ struct ctl_command {
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 	/*
 	 * Without run(), or by ctl_run_row(): what it asks of the daemon. The answer to `op` is rendered, of a list the
-	 * first word typed is the request's `member` ("link" and "command" are numbers; "names": all words). With `look` it changes
-	 * something: see struct ctl_request, also for the time-out.
+	 * newest `limit` rows. The first word typed is the request's `member` ("link" and "command" are numbers, "names"
+	 * are all words). With `look` it changes something: see struct ctl_request, also for the time-out.
 	 */
 	const char *op, *member, *look;
 	double timeout_s;
