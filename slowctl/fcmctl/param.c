@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl get, set, ramp, action: parameters, each with a value and an age. jobs/send.c sends what is set; past.c has the
- * values of a past time.
+ * fcmctl get, set, ramp, action: parameters, each with a value and an age. jobs/send.c sends what is set; past.c has
+ * the values of a past time.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parameters at a past time, from the history: fcmctl get --at shows them and who had set them, diff compares two times. */
+/* Parameters at a past time, from the history: fcmctl get --at shows them and who had set them, diff compares two
+ * times. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -183,8 +183,8 @@ static bool is_detail(const json_t *error, enum error_detail detail)
 	return error_detail_of(value_string(error, "detail", "")) == detail;
 }
 
-/* The question is too large for the daemon, or its database lacks the latest rows: we read the file ourselves if we may.
- * Otherwise its error is reported, which says what to do. */
+/* The question is too large for the daemon, or its database lacks the latest rows: reads the file if it may. Otherwise
+ * the daemon's error is reported, which says what to do. */
 static int read_instead(const struct call *call, const json_t *args, json_t *error,
 			json_t **ret_result)
 {

@@ -264,8 +264,8 @@ const char *ctl_access_action(const char *path, char *buf, size_t size);
 /* Where the daemon keeps its recordings, by what it wrote into its database. */
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 
-/* While the daemon is not running: the result of `op` (one of query_can()) from the database, in control.md's shape; open
- * commands have "unattended" in addition. CTL_DONE, or the exit code after an error message. */
+/* While the daemon is not running: the result of `op` (one of query_can()) from the database, in control.md's shape.
+ * Open commands have "unattended" in addition. CTL_DONE, or the exit code after an error message. */
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
 /* The same in place of a daemon that runs, within --timeout or a minute, after `remark` on stderr. Negative errno: the
  * database cannot be opened; nothing was printed. */

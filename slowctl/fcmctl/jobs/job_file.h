@@ -31,7 +31,8 @@ struct job_file {
 /* The longest file taken, in bytes: some 200 000 commands. */
 #define JOB_FILE_MAX (16u << 20)
 
-/* A plan, or else a batch. `text` (malloc'ed, `length` bytes and a zero) is taken over, also on failure. -EINVAL with *ret_fault, -ENOMEM. */
+/* A plan, or else a batch. `text` (malloc'ed, `length` bytes and a zero) is taken over, also on failure.
+ * -EINVAL with *ret_fault, -ENOMEM. */
 int job_file_parse(char *text, size_t length, bool plan, struct job_file *ret_file,
 		   struct ctl_fault *ret_fault);
 /* All of `path`, "-": of the standard input, as `text` of the above. Negative errno, -EFBIG: longer than

@@ -176,8 +176,8 @@ static void floor_text(const json_t *object, char *buf, size_t size)
 	}
 }
 
-/* Sum of the counts under the names of losses (of a count per block: its "blocks"), and which are not 0, as text: "13 crc,
- * 80 alignment", "-". */
+/* Sum of the counts under the names of losses (of a count per block: its "blocks"), and which are not 0, as text:
+ * "13 crc, 80 alignment", "-". */
 static long long sum_losses(const json_t *object, char *buf, size_t size)
 {
 	static const char *const names[] = {"link-down", "board-fifo", "ring-full", "crc",
