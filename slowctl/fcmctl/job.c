@@ -113,11 +113,6 @@ static json_t *row_json(const struct shown *row)
 	return json;
 }
 
-static void count_state(json_t *states, const char *state)
-{
-	json_object_set_new(states, state, json_integer(value_integer(states, state, 0) + 1));
-}
-
 /* {job, states, back: states of the roll-back, rows}: `state` NULL: all rows. */
 static json_t *job_json(const char *id, json_t *const commands[2], const char *state)
 {
@@ -128,11 +123,13 @@ static json_t *job_json(const char *id, json_t *const commands[2], const char *s
 
 	for (size_t i = 0; i < count; i++) {
 		const char *became = value_string(all[i].command, "state", "?");
+		json_t *counts = states[all[i].back];
 
 		if (i + 1 < count && all[i].row == all[i + 1].row) {
 			continue; /* an attempt behind it counts */
 		}
-		count_state(states[all[i].back], became);
+		json_object_set_new(counts, became,
+				    json_integer(value_integer(counts, became, 0) + 1));
 		if (state == NULL || strcasecmp(state, became) == 0 ||
 		    (strcasecmp(state, "open") == 0 && !job_is_over(all[i].command))) {
 			json_array_append_new(rows, row_json(&all[i]));

@@ -411,7 +411,7 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 		fputc('\n', stderr);
 	}
 	ctl_release_interrupt();
-	ctl_monitor_close(&x.monitor);
+	fcmdata_close(x.monitor.data);
 	return code;
 }
 

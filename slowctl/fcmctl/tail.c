@@ -46,7 +46,6 @@ static const struct {
 	{FCM_BLOCK_TIME_FAULT, "time-fault"},
 	{FCM_BLOCK_EMULATED, "emulated"},
 };
-#define FLAG_NAMES (sizeof(flag_names) / sizeof(flag_names[0]))
 
 static json_t *hit_json(const struct fcmdata_hit *h, unsigned channel)
 {
@@ -90,7 +89,7 @@ static json_t *block_json(const struct tail *t, const struct fcmdata_block *b)
 	double utc = ctl_block_utc(h);
 	json_t *flags = json_array();
 
-	for (size_t i = 0; i < FLAG_NAMES; i++) {
+	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++) {
 		if ((h->flags & flag_names[i].bit) != 0) {
 			json_array_append_new(flags, json_string(flag_names[i].name));
 		}
@@ -318,7 +317,7 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 		code = tail_loop(&t);
 		ctl_release_interrupt();
 	}
-	ctl_monitor_close(&t.monitor);
+	fcmdata_close(t.monitor.data);
 	return code;
 }
 

@@ -126,11 +126,6 @@ int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 			"%s refused this key", m->endpoint);
 }
 
-void ctl_monitor_close(struct ctl_monitor *m)
-{
-	fcmdata_close(m->data);
-}
-
 double ctl_block_utc(const struct fcm_block_header *h)
 {
 	int64_t counted_ns = (int64_t)(h->first_frame % FCM_SLICE_FRAMES) * FRAME_NS;

@@ -151,16 +151,6 @@ static struct plot_frame frame_of(const struct ctl_args *args)
 	return frame;
 }
 
-/* That it was cut must not be among the rows. */
-static void say_cut(const json_t *result, unsigned limit)
-{
-	if (json_array_size(value_at(result, "rows")) == limit &&
-	    !json_is_object(value_at(result, "before"))) {
-		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
-			   limit);
-	}
-}
-
 static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (strpbrk(args->word[0], "*?[") != NULL) {
@@ -213,9 +203,12 @@ static int history_run(struct ctl *ctl, const struct ctl_args *args)
 		json_object_set_new(result, "rows", rows_of(result));
 		plot_history(ctl->out, result, &frame);
 	}
-	if (code == CTL_DONE) {
-		writer_flush(ctl->out);
-		say_cut(result, limit);
+	writer_flush(ctl->out);
+	/* A remark, not a line among the rows. */
+	if (json_array_size(value_at(result, "rows")) == limit &&
+	    !json_is_object(value_at(result, "before"))) {
+		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
+			   limit);
 	}
 	json_decref(result);
 	return code;
