@@ -15,7 +15,6 @@
 
 #include "slowctl/fcmctl/commands.h"
 #include "slowctl/fcmctl/core/args.h"
-#include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/query/recordings.h"
 
@@ -25,10 +24,10 @@
 struct typed {
 	char **words; /* without options and their values */
 	int count;
-	const char *begun;
+	const char *prefix;		   /* the last word, incomplete */
 	const struct ctl_command *command; /* NULL: not complete yet */
 	int named;			   /* words that name it */
-	int option;			   /* whose value is begun; -1: none */
+	int option;			   /* whose value is incomplete; -1: none */
 	struct ctl ctl;
 };
 
@@ -37,7 +36,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Whether a shell takes the word as it is. Only an option begins with '-', and only where one is begun. */
+/* Whether a shell takes the word as it is. A '-' begins options only. */
 static bool is_plain(const struct typed *t, const char *word)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -46,7 +45,7 @@ static bool is_plain(const struct typed *t, const char *word)
 
 	return word[0] != '\0' && word[strspn(word, letters)] == '\0' &&
 	       strchr(letters + sizeof(letters) - 1 - first, word[0]) == NULL &&
-	       (word[0] != '-' || t->begun[0] == '-');
+	       (word[0] != '-' || t->prefix[0] == '-');
 }
 
 static void put_word(const struct typed *t, const char *word)
@@ -58,7 +57,7 @@ static void put_word(const struct typed *t, const char *word)
 
 static void offer(const struct typed *t, const char *candidate)
 {
-	if (begins(candidate, t->begun)) {
+	if (begins(candidate, t->prefix)) {
 		put_word(t, candidate);
 	}
 }
@@ -111,7 +110,7 @@ static void take_word(struct typed *t, struct ctl_args *station, char **words, i
 		++*at; /* bash takes --name=value apart */
 	}
 	if (value == NULL && *at + 1 == count) {
-		t->option = option; /* its value is begun */
+		t->option = option; /* its value is incomplete */
 		return;
 	}
 	value = value != NULL ? value + 1 : words[++*at];
@@ -140,21 +139,12 @@ static void understand(struct typed *t, char **words, int count)
 
 /* ------------------------------------------------------------------ asked */
 
-/* A new reference; NULL: nobody answers in time. */
+/* A new reference; NULL: no answer in time. */
 static json_t *asked(struct typed *t, const char *op, json_t *args)
 {
-	json_t *answer = NULL;
 	json_t *result = NULL;
 
-	if (ctl_connect(&t->ctl) != 0) {
-		json_decref(args);
-		return NULL;
-	}
-	if (client_call(t->ctl.client, op, args, ANSWER_S, NULL, NULL, NULL, &answer) == 0) {
-		result = json_incref(json_object_get(answer, "result"));
-		json_decref(answer);
-	}
-	ctl_disconnect(&t->ctl);
+	ctl_call_quietly(&t->ctl, op, args, &result);
 	return result;
 }
 
@@ -164,27 +154,26 @@ static bool is_safe(const struct typed *t)
 	return strcmp(t->command->verb, "safe") == 0;
 }
 
-/* The name, without its tower unless that is begun. */
+/* The name, without its tower unless the prefix begins one. */
 static const char *without_tower(const struct typed *t, const char *name)
 {
 	const char *dot =
-		begins(name, "tower") && !begins(t->begun, "t") ? strchr(name, '.') : NULL;
+		begins(name, "tower") && !begins(t->prefix, "t") ? strchr(name, '.') : NULL;
 
 	return dot != NULL ? dot + 1 : name;
 }
 
-/* Up to the next dot behind what is begun. Names come in order: one that is the
- * same as the last is not said again. */
+/* Up to the next dot behind the prefix. Names come in order, so only equal neighbours are duplicates. */
 static void offer_name(const struct typed *t, const char *name, char *last, size_t size)
 {
 	const char *end;
 	char cut[128];
 
 	name = without_tower(t, name);
-	if (!begins(name, t->begun)) {
+	if (!begins(name, t->prefix)) {
 		return;
 	}
-	end = strchr(name + strlen(t->begun), '.');
+	end = strchr(name + strlen(t->prefix), '.');
 	snprintf(cut, sizeof(cut), "%.*s",
 		 end != NULL ? (int)(end - name) + !is_safe(t) : (int)strlen(name), name);
 	if (strcmp(cut, last) != 0) {
@@ -225,18 +214,25 @@ static void offer_parameters(struct typed *t)
 	json_decref(result);
 }
 
-/* `text` (of value_fill()) of each in the `list` of the answer to `op`, where `suits` (NULL: any) says so. */
-static void offer_each(struct typed *t, const char *op, json_t *args, const char *list,
-		       const char *text, bool (*suits)(const struct typed *t, const json_t *one))
+/* Candidates, from the first of these that is there. */
+struct offer {
+	const char *words;
+	/* `text` (of value_fill()) of each in the `list` of the answer to `op`, where `suits` (NULL: any) says so. */
+	const char *op, *list, *text;
+	bool (*suits)(const struct typed *t, const json_t *one);
+	void (*otherwise)(struct typed *t);
+};
+
+static void offer_each(struct typed *t, const struct offer *offered, json_t *args)
 {
-	json_t *result = asked(t, op, args);
+	json_t *result = asked(t, offered->op, args);
 	const json_t *one;
 	char candidate[128];
 	size_t i;
 
-	json_array_foreach (value_at(result, list), i, one) {
-		if (suits == NULL || suits(t, one)) {
-			value_fill(one, text, candidate, sizeof(candidate));
+	json_array_foreach (value_at(result, offered->list), i, one) {
+		if (offered->suits == NULL || offered->suits(t, one)) {
+			value_fill(one, offered->text, candidate, sizeof(candidate));
 			offer(t, without_tower(t, candidate));
 		}
 	}
@@ -253,20 +249,20 @@ static bool alarm_suits(const struct typed *t, const json_t *alarm)
 	       (!resume || json_is_object(value_at(alarm, "paused")));
 }
 
-static void offer_commands(struct typed *t)
+/* The name of a new snapshot is free. */
+static bool snapshot_suits(const struct typed *t, const json_t *snapshot)
 {
-	bool open = strcmp(t->command->verb, "cancel") == 0;
-
-	offer_each(t, "command.list",
-		   open ? json_pack("{s:i,s:s}", "limit", 50, "state", "open")
-			: json_pack("{s:i}", "limit", 50),
-		   "commands", "{command}", NULL);
+	return strcmp(t->command->verb, "save") != 0;
 }
 
-static void offer_floors(struct typed *t)
+static void offer_commands(struct typed *t)
 {
-	offer_each(t, "link.list", NULL, "links",
-		   t->option == CTL_FLOOR ? "{expected.floor}" : "floor{expected.floor}", NULL);
+	static const struct offer commands = {
+		.op = "command.list", .list = "commands", .text = "{command}"};
+	bool open = strcmp(t->command->verb, "cancel") == 0;
+
+	offer_each(t, &commands,
+		   json_pack("{s:i,s:s*}", "limit", 50, "state", open ? "open" : NULL));
 }
 
 static void offer_recordings(struct typed *t)
@@ -339,55 +335,33 @@ static void argument_name(const struct ctl_command *c, int n, char *name, size_t
 	}
 }
 
-static void offer_snapshots(struct typed *t)
-{
-	if (strcmp(t->command->verb, "save") != 0) { /* that name is a new one */
-		offer_each(t, "snapshot.list", NULL, "snapshots", "{name}", NULL);
-	}
-}
-
-static void offer_alarms(struct typed *t)
-{
-	offer_each(t, "alarm.list", NULL, "alarms", "{name}", alarm_suits);
-}
-
-static void offer_jobs(struct typed *t)
-{
-	offer_each(t, "job.list", NULL, "jobs", "{job}", NULL);
-}
-
 static void offer_files(struct typed *t)
 {
 	puts(":files");
 }
-
-struct offer {
-	const char *words; /* these, or: */
-	void (*otherwise)(struct typed *t);
-};
 
 /* What may stand for a word of the usage: of a command's noun, or of any (NULL). */
 static const struct {
 	const char *noun, *argument;
 	struct offer offer;
 } arguments[] = {
-	{"snapshot", "NAME", {NULL, offer_snapshots}},
-	{"snapshot", "A", {NULL, offer_snapshots}},
-	{"snapshot", "B", {NULL, offer_snapshots}},
+	{"snapshot", "NAME", {NULL, "snapshot.list", "snapshots", "{name}", snapshot_suits}},
+	{"snapshot", "A", {NULL, "snapshot.list", "snapshots", "{name}", snapshot_suits}},
+	{"snapshot", "B", {NULL, "snapshot.list", "snapshots", "{name}", snapshot_suits}},
 	{"key", "NAME", {""}}, /* a new one */
 	{NULL, "ROLE", {"reader operator expert"}},
 	{NULL, "CHANNEL", {"loop ctd"}},
 	{NULL, "LINK", {"0 1 2 3"}},
 	{NULL, "SHELL", {"bash zsh"}},
-	{NULL, "NAME", {NULL, offer_parameters}},
-	{NULL, "PATTERN", {NULL, offer_parameters}},
-	{NULL, "ALARM", {NULL, offer_alarms}},
-	{NULL, "COMMAND", {NULL, offer_commands}},
-	{NULL, "JOB", {NULL, offer_jobs}},
-	{NULL, "FLOOR", {NULL, offer_floors}},
-	{NULL, "PATH", {NULL, offer_recordings}},
-	{NULL, "FILE", {NULL, offer_files}},
-	{NULL, "VALUE", {NULL, offer_values}},
+	{NULL, "NAME", {.otherwise = offer_parameters}},
+	{NULL, "PATTERN", {.otherwise = offer_parameters}},
+	{NULL, "ALARM", {NULL, "alarm.list", "alarms", "{name}", alarm_suits}},
+	{NULL, "COMMAND", {.otherwise = offer_commands}},
+	{NULL, "JOB", {NULL, "job.list", "jobs", "{job}"}},
+	{NULL, "FLOOR", {NULL, "link.list", "links", "floor{expected.floor}"}},
+	{NULL, "PATH", {.otherwise = offer_recordings}},
+	{NULL, "FILE", {.otherwise = offer_files}},
+	{NULL, "VALUE", {.otherwise = offer_values}},
 };
 
 static const struct offer option_values[CTL_OPTIONS] = {
@@ -402,20 +376,22 @@ static const struct offer option_values[CTL_OPTIONS] = {
 	[CTL_SINCE] = {"10m 1h 1d today yesterday"},
 	[CTL_AT] = {"10m 1h 1d today yesterday"},
 	[CTL_TO] = {"now 10m 1h today"},
-	[CTL_FLOOR] = {NULL, offer_floors},
-	[CTL_JOB] = {NULL, offer_jobs},
-	[CTL_DIR] = {NULL, offer_files},
-	[CTL_SOCKET] = {NULL, offer_files},
-	[CTL_DATABASE] = {NULL, offer_files},
-	[CTL_PCAP] = {NULL, offer_files},
+	[CTL_FLOOR] = {NULL, "link.list", "links", "{expected.floor}"},
+	[CTL_JOB] = {NULL, "job.list", "jobs", "{job}"},
+	[CTL_DIR] = {.otherwise = offer_files},
+	[CTL_SOCKET] = {.otherwise = offer_files},
+	[CTL_DATABASE] = {.otherwise = offer_files},
+	[CTL_PCAP] = {.otherwise = offer_files},
 };
 
-static void offer_one_of(struct typed *t, const struct offer *offer)
+static void offer_one_of(struct typed *t, const struct offer *offered)
 {
-	if (offer->words != NULL) {
-		offer_all(t, offer->words);
-	} else if (offer->otherwise != NULL) {
-		offer->otherwise(t);
+	if (offered->words != NULL) {
+		offer_all(t, offered->words);
+	} else if (offered->op != NULL) {
+		offer_each(t, offered, NULL);
+	} else if (offered->otherwise != NULL) {
+		offered->otherwise(t);
 	}
 }
 
@@ -457,13 +433,14 @@ int ctl_complete(int count, char **words)
 		free(t);
 		return CTL_USAGE;
 	}
-	t->begun = words[count - 1];
+	t->prefix = words[count - 1];
+	t->ctl.timeout_s = ANSWER_S;
 	t->words = calloc((size_t)count, sizeof(*t->words));
 	if (t->words != NULL) {
 		understand(t, words, count - 1);
 		if (t->option >= 0) {
 			offer_one_of(t, &option_values[t->option]);
-		} else if (t->begun[0] == '-') {
+		} else if (t->prefix[0] == '-') {
 			offer_options(t);
 		} else if (t->command != NULL) {
 			offer_argument(t);
@@ -471,6 +448,7 @@ int ctl_complete(int count, char **words)
 			offer_first_words(t);
 		}
 	}
+	ctl_disconnect(&t->ctl);
 	free(t->words);
 	free(t);
 	return CTL_DONE;

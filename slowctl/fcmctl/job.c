@@ -14,17 +14,16 @@ static const char *states_text(const json_t *states, char *buf, size_t size)
 {
 	static const char *const order[] = {"QUEUED",  "SENT",	 "ACKED",     "DONE",
 					    "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
-	size_t used = 0;
-
-	snprintf(buf, size, "-");
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]) && used < size; i++) {
+	*buf = '\0';
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		long long count = value_integer(states, order[i], 0);
 
 		if (count > 0) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
-						 used > 0 ? ", " : "", count, order[i]);
+			value_append(buf, size, "%s%lld %s", *buf != '\0' ? ", " : "", count,
+				     order[i]);
 		}
 	}
+	value_append(buf, size, "%s", *buf != '\0' ? "" : "-");
 	return buf;
 }
 
@@ -114,11 +113,6 @@ static json_t *row_json(const struct shown *row)
 	return json;
 }
 
-static void count_state(json_t *states, const char *state)
-{
-	json_object_set_new(states, state, json_integer(value_integer(states, state, 0) + 1));
-}
-
 /* {job, states, back: states of the roll-back, rows}: `state` NULL: all rows. */
 static json_t *job_json(const char *id, json_t *const commands[2], const char *state)
 {
@@ -129,11 +123,13 @@ static json_t *job_json(const char *id, json_t *const commands[2], const char *s
 
 	for (size_t i = 0; i < count; i++) {
 		const char *became = value_string(all[i].command, "state", "?");
+		json_t *counts = states[all[i].back];
 
 		if (i + 1 < count && all[i].row == all[i + 1].row) {
 			continue; /* an attempt behind it counts */
 		}
-		count_state(states[all[i].back], became);
+		json_object_set_new(counts, became,
+				    json_integer(value_integer(counts, became, 0) + 1));
 		if (state == NULL || strcasecmp(state, became) == 0 ||
 		    (strcasecmp(state, "open") == 0 && !job_is_over(all[i].command))) {
 			json_array_append_new(rows, row_json(&all[i]));

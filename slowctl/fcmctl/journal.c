@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl command: the journal of slow-control commands. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/jobs/many.h"
@@ -49,7 +46,7 @@ static void render_list(struct writer *w, const json_t *result)
 	json_decref(commands);
 }
 
-static void command_render(struct writer *w, const json_t *c)
+static void render_show(struct writer *w, const json_t *c)
 {
 	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
 						      {"state", "{state|?}", VALUE_BY_WORD},
@@ -77,56 +74,6 @@ static void command_render(struct writer *w, const json_t *c)
 	}
 }
 
-int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
-{
-	static const char *const states[] = {"open",	"QUEUED", "SENT",      "ACKED",	 "DONE",
-					     "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
-	bool found = !ctl_given(args, CTL_STATE);
-
-	for (size_t i = 0; !found && i < sizeof(states) / sizeof(states[0]); i++) {
-		found = strcasecmp(args->text[CTL_STATE], states[i]) == 0;
-	}
-	return found ? CTL_DONE
-		     : ctl_usage(ctl,
-				 "open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
-				 "CANCELLED, UNKNOWN",
-				 "'%.40s' is not a state of a command", args->text[CTL_STATE]);
-}
-
-static int list_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	int code = ctl_check_state(ctl, args);
-
-	return code != CTL_DONE ? code
-				: ctl_show(ctl, "command.list", ctl_filter(args, 20), render_list);
-}
-
-/* The command's number, or CTL_USAGE, said. */
-static int number_word(struct ctl *ctl, const char *word, json_int_t *ret_command)
-{
-	char *end;
-	long long command;
-
-	errno = 0;
-	command = strtoll(word, &end, 10);
-	if (errno != 0 || end == word || *end != '\0' || command <= 0) {
-		return ctl_usage(ctl, "fcmctl command list shows the numbers",
-				 "'%.40s' is not a command number", word);
-	}
-	*ret_command = command;
-	return CTL_DONE;
-}
-
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_int_t command = 0;
-	int code = number_word(ctl, args->word[0], &command);
-
-	return code != CTL_DONE ? code
-				: ctl_show(ctl, "command.show",
-					   json_pack("{s:I}", "command", command), command_render);
-}
-
 static void render_cancel(struct writer *w, const json_t *result)
 {
 	if (json_is_string(value_at(result, "state"))) { /* the command that holds the value */
@@ -144,7 +91,7 @@ static int cancel_run(struct ctl *ctl, const struct ctl_args *args)
 	char look[64];
 	struct ctl_request request = {.op = "command.cancel", .doing = doing, .look = look};
 	json_int_t command = 0;
-	int code = number_word(ctl, args->word[0], &command);
+	int code = ctl_command_number(ctl, args->word[0], &command);
 
 	if (code != CTL_DONE) {
 		return code;
@@ -164,12 +111,12 @@ const struct ctl_command ctl_journal_commands[] = {
 		 "list --floor 3 --limit 100",
 	 .options =
 		 CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_SINCE),
-	 .run = list_run},
+	 .op = "command.list", .render = render_list, .limit = 20},
 	{"command", "show", "COMMAND", "one command with every transition",
 	 .help = "Who, from where, why, old and new value, and each state with its time and "
 		 "the frame in\nwhich the word left. Also answers while the daemon is not "
 		 "running.",
-	 .run = show_run},
+	 .op = "command.show", .member = "command", .render = render_show},
 	{"command", "cancel", "COMMAND", "take back a command that waits, or stop a ramp",
 	 .help = "A command that still waits (QUEUED) is taken back. A high voltage on its "
 		 "way (ACKED) is\nstopped where it is, by a command of its own, whose end "

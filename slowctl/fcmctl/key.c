@@ -47,11 +47,8 @@ static int make_run(struct ctl *ctl, const struct ctl_args *args)
 			"for data",
 			"there is no role \"%s\"", role);
 	}
-	if (args->words > 2) {
-		snprintf(path, sizeof(path), "%s", args->word[2]);
-	} else {
-		snprintf(path, sizeof(path), "%s.key", name);
-	}
+	snprintf(path, sizeof(path), args->words > 2 ? "%s" : "%s.key",
+		 args->words > 2 ? args->word[2] : name);
 	r = keyfile_make(path, name, public, &error);
 	if (r < 0) {
 		return key_fail(ctl, r, &error);
@@ -165,7 +162,7 @@ static int list_fail(struct ctl *ctl, const json_t *mistakes)
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct access_list *list = calloc(1, sizeof(*list));
+	struct access_list *list = ctl_memory(ctl, calloc(1, sizeof(*list)));
 	json_t *mistakes = json_array(), *keys = json_array(), *result;
 	char path[PATH_MAX] = "";
 	int code = CTL_DONE;
@@ -175,12 +172,11 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 	} else {
 		code = list_place(ctl, path, sizeof(path));
 	}
-	if (code == CTL_DONE &&
-	    (!list || access_list_read(file_guard_user(ctl->station.database), path, list,
-				       keep_mistake, mistakes) < 0)) {
+	if (code == CTL_DONE && access_list_read(file_guard_user(ctl->station.database), path, list,
+						 keep_mistake, mistakes) < 0) {
 		code = list_fail(ctl, mistakes);
 	}
-	for (unsigned n = 0; list && code == CTL_DONE && n < list->count; n++) {
+	for (unsigned n = 0; code == CTL_DONE && n < list->count; n++) {
 		char right[ACCESS_RIGHT_MAX];
 
 		access_right_text(&list->key[n].right, right);

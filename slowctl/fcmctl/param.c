@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl get, set, action: everything with a value and an age. Writes are sent by fcmctl/jobs/send.c, what was
- * at a time is at.c's.
+ * fcmctl get, set, ramp, action: parameters, each with a value and an age. jobs/send.c sends what is set; past.c has
+ * the values of a past time.
  */
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static int ramp_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	return ctl_send(ctl, args, "param.set",
 			json_pack("{s:s,s:f}", "value", args->word[1], "rate",
-				  ctl_given(args, CTL_RATE) ? args->number[CTL_RATE] : 0.0));
+				  ctl_number(args, CTL_RATE, 0.0)));
 }
 
 static int action_run(struct ctl *ctl, const struct ctl_args *args)

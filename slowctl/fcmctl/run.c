@@ -68,13 +68,7 @@ static int start_run(struct ctl *ctl, const struct ctl_args *args)
 	if (ctl_given(args, CTL_NOTE) && args->words > 0) {
 		return ctl_usage(ctl, "say it once", "the note was given twice");
 	}
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "run.start",
-						.args = json_pack("{s:s*}", "note", note),
-						.doing = ctl->doing,
-						.look = "run show",
-						.timeout_s = 10.0},
-			  render_start, NULL);
+	return ctl_run_row(ctl, args, json_pack("{s:s*}", "note", note));
 }
 
 const struct ctl_command ctl_run_commands[] = {
@@ -82,7 +76,8 @@ const struct ctl_command ctl_run_commands[] = {
 	 .help = "The run gets the next number, which each block carries. It continues\n"
 		 "when the daemon restarts.\n\n"
 		 "  fcmctl run start 'physics, 4 floors'",
-	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = start_run},
+	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = start_run, .op = "run.start",
+	 .look = "run show", .timeout_s = 10.0, .render = render_start},
 	{"run", "stop", "", "end the run at the next slice border",
 	 .help = "Data continue as run 0.", .options = CTL_BIT(CTL_DRY_RUN), .op = "run.stop",
 	 .look = "run show", .timeout_s = 10.0, .render = render_stop},

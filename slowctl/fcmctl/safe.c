@@ -6,7 +6,7 @@
 #include "slowctl/fcmctl/jobs/many.h"
 #include "slowctl/fcmctl/show/value.h"
 
-#define SAFE_S 120.0 /* no word for so long: a ramp tells of itself more often */
+#define SAFE_S 120.0 /* longest silence of the daemon: a ramp reports more often */
 
 static void render(struct writer *w, const json_t *result)
 {

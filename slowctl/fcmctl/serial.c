@@ -34,8 +34,8 @@ struct serial {
 	struct ctl_monitor monitor;
 	char session[32];
 	unsigned channel;
-	bool begun; /* a block has come */
-	bool heard, silence_said;
+	bool started; /* a block has come */
+	bool heard, silence_reported;
 	bool raw, escaped, done, ended; /* done: Ctrl-] q; ended: nothing more will be typed */
 	bool as_is;			/* bytes of the floor are written as they are */
 	bool returned;			/* a CR has come, and waits for its LF */
@@ -67,7 +67,7 @@ static void take(struct serial *x, const struct fcmdata_block *b)
 	struct fcmdata_cursor cursor;
 	int r;
 
-	x->begun = true;
+	x->started = true;
 	if (b->gap_lost > 0) {
 		ctl_remark("missed here: %llu frame%s; bytes may be missing",
 			   (unsigned long long)b->gap_lost, plural(b->gap_lost));
@@ -112,9 +112,11 @@ static int take_all(struct serial *x, bool wait, bool *ret_typed)
 
 static int fail_link(struct serial *x, int err)
 {
+	char why[96];
+
 	return ctl_fail(x->ctl, CTL_UNKNOWN, "broken",
 			"fcmctl status shows the state of the daemon", "serial: %s",
-			err == -ECONNRESET ? "the daemon closed the connection" : strerror(-err));
+			ctl_broken_text(err, WAIT_S, why, sizeof(why)));
 }
 
 /* Asks and waits: CTL_DONE and *ret_answer, or all is said. All else on the way is that serial.open has ended. */
@@ -167,7 +169,7 @@ static int write_some(struct serial *x, const unsigned char *bytes, size_t lengt
 static int write_all(struct serial *x, const unsigned char *bytes, size_t length)
 {
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
-	double begun = ctl_monotonic();
+	double start = ctl_monotonic();
 	int code = CTL_DONE;
 
 	while (length > 0 && code == CTL_DONE && !ctl_interrupted()) {
@@ -176,7 +178,7 @@ static int write_all(struct serial *x, const unsigned char *bytes, size_t length
 		code = write_some(x, bytes, length, &sent);
 		bytes += sent;
 		length -= sent;
-		if (code == CTL_DONE && sent == 0 && ctl_monotonic() - begun > WAIT_S) {
+		if (code == CTL_DONE && sent == 0 && ctl_monotonic() - start > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "refused", "fcmctl link list",
 					"serial: the board takes no bytes");
 		}
@@ -235,12 +237,12 @@ static int still_open(struct serial *x)
 }
 
 /* No floor says which instruments it has. */
-static void say_silence(struct serial *x)
+static void report_silence(struct serial *x)
 {
-	if (x->heard || x->silence_said) {
+	if (x->heard || x->silence_reported) {
 		return;
 	}
-	x->silence_said = true;
+	x->silence_reported = true;
 	ctl_remark("nothing has come from channel %u: no instrument is there, or it is silent",
 		   x->channel);
 	if (x->raw) {
@@ -250,12 +252,12 @@ static void say_silence(struct serial *x)
 
 static int talk(struct serial *x, double for_s)
 {
-	double begun = ctl_monotonic();
+	double start = ctl_monotonic();
 	double ended = 0.0;
 	int code = CTL_DONE;
 
 	while (code == CTL_DONE && !x->done && !ctl_interrupted() &&
-	       (for_s <= 0.0 || ctl_monotonic() - begun < for_s) &&
+	       (for_s <= 0.0 || ctl_monotonic() - start < for_s) &&
 	       (ended == 0.0 || for_s > 0.0 || ctl_monotonic() - ended < LINGER_S)) {
 		bool is_typed = false;
 
@@ -266,13 +268,13 @@ static int talk(struct serial *x, double for_s)
 		} else if (code == CTL_DONE) {
 			code = still_open(x);
 		}
-		if (ctl_monotonic() - begun > SILENT_S) {
-			say_silence(x);
+		if (ctl_monotonic() - start > SILENT_S) {
+			report_silence(x);
 		}
 	}
 	code = code == CTL_DONE ? take_all(x, false, NULL) : code;
 	if (code == CTL_DONE && !ctl_interrupted()) {
-		say_silence(x);
+		report_silence(x);
 	}
 	return code;
 }
@@ -280,11 +282,11 @@ static int talk(struct serial *x, double for_s)
 /* The answer to bytes that are sent before the first block has come would be missed. */
 static int await_first(struct serial *x)
 {
-	double begun = ctl_monotonic();
+	double start = ctl_monotonic();
 	int code = CTL_DONE;
 
-	while (code == CTL_DONE && !x->begun && !ctl_interrupted()) {
-		if (ctl_monotonic() - begun > WAIT_S) {
+	while (code == CTL_DONE && !x->started && !ctl_interrupted()) {
+		if (ctl_monotonic() - start > WAIT_S) {
 			return ctl_fail(x->ctl, CTL_NOT, "time-out",
 					"fcmctl link list shows what the link does",
 					"serial: no block of the floor's instruments for %.0f s",
@@ -409,7 +411,7 @@ static int serial_run(struct ctl *ctl, const struct ctl_args *args)
 		fputc('\n', stderr);
 	}
 	ctl_release_interrupt();
-	ctl_monitor_close(&x.monitor);
+	fcmdata_close(x.monitor.data);
 	return code;
 }
 

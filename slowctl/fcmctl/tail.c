@@ -26,7 +26,7 @@ struct tail {
 	double interval_s, silence_s;
 	uint64_t left;				/* blocks to show */
 	double shown_s[FCM_LINKS][FCM_STREAMS]; /* when a block of it was shown last */
-	bool told_silence;
+	bool silence_reported;
 };
 
 /* --- saying it --- */
@@ -46,7 +46,6 @@ static const struct {
 	{FCM_BLOCK_TIME_FAULT, "time-fault"},
 	{FCM_BLOCK_EMULATED, "emulated"},
 };
-#define FLAG_NAMES (sizeof(flag_names) / sizeof(flag_names[0]))
 
 static json_t *hit_json(const struct fcmdata_hit *h, unsigned channel)
 {
@@ -90,7 +89,7 @@ static json_t *block_json(const struct tail *t, const struct fcmdata_block *b)
 	double utc = ctl_block_utc(h);
 	json_t *flags = json_array();
 
-	for (size_t i = 0; i < FLAG_NAMES; i++) {
+	for (size_t i = 0; i < sizeof(flag_names) / sizeof(flag_names[0]); i++) {
 		if ((h->flags & flag_names[i].bit) != 0) {
 			json_array_append_new(flags, json_string(flag_names[i].name));
 		}
@@ -220,17 +219,17 @@ static void take_block(struct tail *t, const struct fcmdata_block *b)
 }
 
 /* No block for so long: said once, or the end where --timeout says so. */
-static int bear_silence(struct tail *t, double silent_s)
+static int report_silence(struct tail *t, double silent_s)
 {
 	if (t->silence_s > 0.0 && silent_s > t->silence_s) {
 		return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
 				"no block from %s for %.1f s", t->monitor.endpoint, t->silence_s);
 	}
-	if (!t->told_silence && silent_s > SILENCE_S) {
+	if (!t->silence_reported && silent_s > SILENCE_S) {
 		ctl_remark("no such block for %.0f s; still waiting (fcmctl link list shows what "
 			   "the links do)",
 			   SILENCE_S);
-		t->told_silence = true;
+		t->silence_reported = true;
 	}
 	return CTL_DONE;
 }
@@ -247,12 +246,12 @@ static int tail_loop(struct tail *t)
 		code = ctl_monitor_next(t->ctl, &t->monitor, 200, &b);
 		if (b != NULL) {
 			last = ctl_monotonic();
-			t->told_silence = false;
+			t->silence_reported = false;
 			take_block(t, b);
 			fcmdata_release(t->monitor.data, b);
 			code = writer_flush(t->ctl->out) != 0 ? CTL_NOT : CTL_DONE;
 		} else if (code == CTL_DONE) {
-			code = bear_silence(t, ctl_monotonic() - last);
+			code = report_silence(t, ctl_monotonic() - last);
 		}
 	}
 	return code;
@@ -262,13 +261,14 @@ static int tail_loop(struct tail *t)
 static void topic_prefix(const struct tail *t, char *buf, size_t size)
 {
 	buf[0] = '\0';
+	if (t->stream >= 0) {
+		value_append(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
+	}
+	if (t->stream >= 0 && t->tower >= 0) {
+		value_append(buf, size, "T%02d.", t->tower);
+	}
 	if (t->stream >= 0 && t->tower >= 0 && t->floor >= 0) {
-		snprintf(buf, size, "%s.T%02d.F%02d", fcm_stream_name((unsigned)t->stream),
-			 t->tower, t->floor);
-	} else if (t->stream >= 0 && t->tower >= 0) {
-		snprintf(buf, size, "%s.T%02d.", fcm_stream_name((unsigned)t->stream), t->tower);
-	} else if (t->stream >= 0) {
-		snprintf(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
+		value_append(buf, size, "F%02d", t->floor);
 	}
 }
 
@@ -282,11 +282,6 @@ static int parse_stream(const char *text)
 	return strcmp(text, "all") == 0 ? -1 : -EINVAL;
 }
 
-static int number_or(const struct ctl_args *args, enum ctl_option option, int otherwise)
-{
-	return ctl_given(args, option) ? (int)args->number[option] : otherwise;
-}
-
 static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const char *stream = ctl_given(args, CTL_STREAM) ? args->text[CTL_STREAM] : "pmt";
@@ -294,13 +289,13 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 	struct tail t = {
 		.ctl = ctl,
 		.stream = parse_stream(stream),
-		.link = number_or(args, CTL_LINK, -1),
-		.tower = number_or(args, CTL_TOWER, -1),
-		.floor = number_or(args, CTL_FLOOR, -1),
-		.hits = (unsigned)number_or(args, CTL_HITS, 3),
+		.link = (int)ctl_number(args, CTL_LINK, -1),
+		.tower = (int)ctl_number(args, CTL_TOWER, -1),
+		.floor = (int)ctl_number(args, CTL_FLOOR, -1),
+		.hits = (unsigned)ctl_number(args, CTL_HITS, 3),
 		.interval_s = args->number[CTL_INTERVAL],
 		.silence_s = ctl->timeout_s,
-		.left = ctl_given(args, CTL_COUNT) ? (uint64_t)args->number[CTL_COUNT] : UINT64_MAX,
+		.left = (uint64_t)ctl_number(args, CTL_COUNT, 1e18),
 	};
 	json_t *info = NULL;
 	int code;
@@ -322,7 +317,7 @@ static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 		code = tail_loop(&t);
 		ctl_release_interrupt();
 	}
-	ctl_monitor_close(&t.monitor);
+	fcmdata_close(t.monitor.data);
 	return code;
 }
 

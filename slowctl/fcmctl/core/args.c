@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "slowctl/fcmctl/show/time.h"
+#include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/edits.h"
 #include "slowctl/param/number.h"
 
@@ -130,12 +131,9 @@ static void names_add(struct names *names, const char *name)
 
 static const char *names_text(const struct names *names, char *buf, size_t size)
 {
-	size_t used = 0;
-
-	buf[0] = '\0';
-	for (size_t i = 0; i < names->count && used < size; i++) {
-		used += (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? ", " : "",
-					 names->name[i]);
+	*buf = '\0';
+	for (size_t i = 0; i < names->count; i++) {
+		value_append(buf, size, "%s%s", i > 0 ? ", " : "", names->name[i]);
 	}
 	return buf;
 }
@@ -386,7 +384,7 @@ static int take_options(int argc, char **argv, double now, char **words, struct 
 
 	getopt_tables(longs, shorts);
 	opterr = 0;
-	optind = 0; /* glibc: start anew; at once, not when the first word is one of getopt's */
+	optind = 0; /* glibc: restart, here and not at the first option */
 	getopt_long(1, argv, shorts, longs, NULL);
 	for (;;) {
 		int at = optind;

@@ -20,61 +20,53 @@
 /* While a file is read, what the daemon writes piles up in its journal: the time for that has a limit. */
 #define READ_S 60.0
 
-/* The station table keeps texts; a time there is UTC s or ns since 1970. */
-static bool station_time(const json_t *station, const char *key, double *ret_time)
+/* The station table keeps texts; a time there is UTC s or ns since 1970. 0: unknown. */
+static double station_time(const json_t *station, const char *key)
 {
 	const char *text = value_string(station, key, NULL);
 	double time = text != NULL ? strtod(text, NULL) : value_number(station, key);
 
-	if (!isfinite(time) || time <= 0.0) {
-		return false;
+	return !isfinite(time) ? 0.0 : time > 1e14 ? time / 1e9 : time;
+}
+
+/* What the daemon has kept of itself. Negative errno and *error: the database cannot be opened. */
+static int read_station(const struct ctl *ctl, json_t **ret_station, struct sc_error *error)
+{
+	struct query *q = NULL;
+	int err = query_open(ctl->station.database, &q, error);
+
+	if (err == 0 && query_station(q, ret_station) != 0) {
+		*ret_station = NULL;
 	}
-	*ret_time = time > 1e14 ? time / 1e9 : time;
-	return true;
+	query_close(q);
+	return err;
 }
 
 int ctl_away_since(const struct ctl *ctl, double *ret_time)
 {
 	struct sc_error error = {0};
-	struct query *q = NULL;
 	json_t *station = NULL;
-	double alive = 0.0;
-	double written = 0.0;
-	int err = query_open(ctl->station.database, &q, &error);
+	double last;
 
-	if (err == 0) {
-		err = query_station(q, &station);
-	}
-	if (err == 0) {
-		station_time(json_object_get(station, "station"), "last_alive", &alive);
-		station_time(station, "last_write", &written);
-		if (alive <= 0.0 && written <= 0.0) {
-			err = -ENODATA;
-		}
-	}
+	read_station(ctl, &station, &error);
+	last = fmax(station_time(json_object_get(station, "station"), "last_alive"),
+		    station_time(station, "last_write"));
 	json_decref(station);
-	query_close(q);
-	if (err != 0) {
+	if (last <= 0.0) {
 		return -ENODATA;
 	}
-	*ret_time = alive > written ? alive : written;
+	*ret_time = last;
 	return 0;
 }
 
 int ctl_away_setting(const struct ctl *ctl, const char *key, char *text, size_t size,
 		     struct sc_error *error)
 {
-	struct query *q = NULL;
 	json_t *station = NULL;
-	int err = query_open(ctl->station.database, &q, error);
+	int err = read_station(ctl, &station, error);
 
-	*text = '\0';
-	if (err == 0 && query_station(q, &station) == 0) {
-		snprintf(text, size, "%s",
-			 value_string(json_object_get(station, "station"), key, ""));
-	}
+	snprintf(text, size, "%s", value_string(json_object_get(station, "station"), key, ""));
 	json_decref(station);
-	query_close(q);
 	return err;
 }
 
@@ -288,7 +280,7 @@ static int fail_open(struct ctl *ctl, const struct sc_error *error, int err)
 						    : strerror(-err));
 }
 
-/* Ends an open query. `limit_s` 0: as long as it takes. */
+/* The answer to `op`, no longer than `limit_s` (0: as long as it takes), and closes `q`. */
 static int ask_and_close(struct ctl *ctl, struct query *q, double limit_s, const char *op,
 			 const json_t *args, json_t **ret_result)
 {
@@ -320,33 +312,27 @@ int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **r
 		return code;
 	}
 	mark_all_unattended(*ret_result);
-	if (!ctl->told_away) {
+	if (!ctl->away_reported) {
 		ctl_remark("the daemon is not running%s; this is from %s",
 			   ctl_away_since_text(ctl, since, sizeof(since)), ctl->station.database);
-		ctl->told_away = true;
+		ctl->away_reported = true;
 	}
 	return CTL_DONE;
 }
 
-bool ctl_away_opens(const struct ctl *ctl)
+int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, const char *remark,
+		  json_t **ret_result)
 {
 	struct sc_error error = {0};
 	struct query *q = NULL;
 	int err = query_open(ctl->station.database, &q, &error);
 
-	query_close(q);
-	return err == 0;
-}
-
-int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result)
-{
-	struct sc_error error = {0};
-	struct query *q = NULL;
-	int err = query_open(ctl->station.database, &q, &error);
-
-	return err != 0 ? ctl_fail(ctl, CTL_NOT, "internal", error.hint, "%s", error.message)
-			: ask_and_close(ctl, q, ctl->timeout_s > 0.0 ? ctl->timeout_s : READ_S, op,
-					args, ret_result);
+	if (err != 0) {
+		return err;
+	}
+	ctl_remark("%s", remark);
+	return ask_and_close(ctl, q, ctl->timeout_s > 0.0 ? ctl->timeout_s : READ_S, op, args,
+			     ret_result);
 }
 
 /* ------------------------------------------------------------------ what is said about it */

@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "schemas/error_detail.h"
@@ -64,7 +66,7 @@ void ctl_disconnect(struct ctl *ctl)
 	ctl->client = NULL;
 }
 
-/* What a call in progress has told so far. */
+/* A call in progress. */
 struct call {
 	struct ctl *ctl;
 	const struct ctl_request *request;
@@ -96,7 +98,7 @@ static double patience_s(const struct call *call)
 						: ANSWER_S;
 }
 
-static const char *what_broke(const struct call *call, int err, char *buf, size_t size)
+const char *ctl_broken_text(int err, double patience_s, char *buf, size_t size)
 {
 	char span[32];
 
@@ -109,7 +111,7 @@ static const char *what_broke(const struct call *call, int err, char *buf, size_
 		return "the daemon sent something that is not a control message";
 	case -ETIMEDOUT:
 		snprintf(buf, size, "no message from the daemon for %s",
-			 ctl_span_text(patience_s(call), span, sizeof(span)));
+			 ctl_span_text(patience_s, span, sizeof(span)));
 		return buf;
 	default:
 		return strerror(-err);
@@ -123,7 +125,7 @@ static int fail_broken(const struct call *call, int err)
 	const char *self = call->ctl->self;
 	const char *code = "unknown";
 	char buf[96];
-	const char *what = what_broke(call, err, buf, sizeof(buf));
+	const char *what = ctl_broken_text(err, patience_s(call), buf, sizeof(buf));
 	char look[2 * PATH_MAX + 128];
 	char end[64] = "";
 
@@ -153,7 +155,7 @@ static int exit_of_code(const char *code)
 	return strcmp(code, "unknown") == 0 ? CTL_UNKNOWN : CTL_NOT;
 }
 
-int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
+int ctl_report_refusal(struct ctl *ctl, const char *doing, json_t *error)
 {
 	const char *code = value_string(error, "code", "internal");
 	const char *hint = value_string(error, "hint", "");
@@ -172,7 +174,7 @@ int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error)
 	snprintf(text, sizeof(text), "%s: %s%s", doing,
 		 value_string(error, "message", "no reason was given"),
 		 strcmp(code, "needs-yes") == 0 ? "; nothing was sent" : "");
-	ctl_tell_failure(ctl, text, hint, error);
+	ctl_report_failure(ctl, text, hint, error);
 	return exit_of_code(code);
 }
 
@@ -181,14 +183,16 @@ static bool is_detail(const json_t *error, enum error_detail detail)
 	return error_detail_of(value_string(error, "detail", "")) == detail;
 }
 
-/* More than the daemon reads while all else waits, or it could show only what is old as if it were all: nobody waits for
- * us, if we may read its file. */
+/* The question is too large for the daemon, or its database lacks the latest rows: reads the file if it may. Otherwise
+ * the daemon's error is reported, which says what to do. */
 static int read_instead(const struct call *call, const json_t *args, json_t *error,
 			json_t **ret_result)
 {
 	struct ctl *ctl = call->ctl;
+	char remark[PATH_MAX + 64];
 	json_t *info = NULL;
 	const char *database = NULL;
+	int code;
 
 	if (ctl_call_quietly(ctl, "info", NULL, &info) == 0) {
 		database = value_string(info, "database", NULL);
@@ -197,20 +201,14 @@ static int read_instead(const struct call *call, const json_t *args, json_t *err
 		snprintf(ctl->station.database, sizeof(ctl->station.database), "%s", database);
 	}
 	json_decref(info);
-	if (access(ctl->station.database, R_OK) != 0) {
-		return ctl_tell_refused(ctl, call->request->doing, error);
-	}
-	if (is_detail(error, DETAIL_NOT_WRITTEN)) {
-		if (!ctl_away_opens(
-			    ctl)) { /* it is another program's: the daemon says so, and what to do */
-			return ctl_tell_refused(ctl, call->request->doing, error);
-		}
-		ctl_remark("%s", value_string(error, "message", ""));
-	} else {
-		ctl_remark("query too large for the running daemon: reading %s instead",
-			   ctl->station.database);
-	}
-	return ctl_away_read(ctl, call->request->op, args, ret_result);
+	snprintf(remark, sizeof(remark),
+		 "query too large for the running daemon: reading %s instead",
+		 ctl->station.database);
+	code = ctl_away_read(
+		ctl, call->request->op, args,
+		is_detail(error, DETAIL_NOT_WRITTEN) ? value_string(error, "message", "") : remark,
+		ret_result);
+	return code >= 0 ? code : ctl_report_refusal(ctl, call->request->doing, error);
 }
 
 bool ctl_ask_yes(const struct ctl *ctl, const char *format, ...)
@@ -290,7 +288,7 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 		   (is_detail(error, DETAIL_TOO_MUCH) || is_detail(error, DETAIL_NOT_WRITTEN))) {
 		code = read_instead(&call, args, error, ret_result);
 	} else if (error != NULL) {
-		code = ctl_tell_refused(ctl, request->doing, error);
+		code = ctl_report_refusal(ctl, request->doing, error);
 	} else {
 		*ret_result = json_incref(json_object_get(answer, "result"));
 	}
@@ -309,7 +307,8 @@ int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret
 		json_decref(args);
 		return err;
 	}
-	err = client_call(ctl->client, op, args, ANSWER_S, NULL, NULL, ctl_interrupted, &answer);
+	err = client_call(ctl->client, op, args, ctl->timeout_s > 0.0 ? ctl->timeout_s : ANSWER_S,
+			  NULL, NULL, ctl_interrupted, &answer);
 	if (err != 0) {
 		ctl_disconnect(ctl);
 		return err;
@@ -411,7 +410,7 @@ static void render_would(struct writer *w, const json_t *would)
 						  : "{text|?}");
 }
 
-bool ctl_told_would(struct ctl *ctl, const json_t *result)
+bool ctl_show_dry_run(struct ctl *ctl, const json_t *result)
 {
 	if (!value_true(result, "dry_run")) {
 		return false;
@@ -428,7 +427,7 @@ int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_re
 
 	ctl_put_options(args, request->args);
 	code = ctl_request(ctl, request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
+	if (code == CTL_DONE && !ctl_show_dry_run(ctl, result)) {
 		writer_result(ctl->out, result, render);
 		if (ret_result != NULL) {
 			*ret_result = json_incref(result);
@@ -459,20 +458,55 @@ json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 	return filter;
 }
 
-/* {since, limit, ..., member: what was typed}; CTL_USAGE: said. */
+int ctl_check_state(struct ctl *ctl, const struct ctl_args *args)
+{
+	static const char *const states[] = {"open",	"QUEUED", "SENT",      "ACKED",	 "DONE",
+					     "REFUSED", "FAILED", "CANCELLED", "UNKNOWN"};
+	bool found = !ctl_given(args, CTL_STATE);
+
+	for (size_t i = 0; !found && i < sizeof(states) / sizeof(states[0]); i++) {
+		found = strcasecmp(args->text[CTL_STATE], states[i]) == 0;
+	}
+	return found ? CTL_DONE
+		     : ctl_usage(ctl,
+				 "open, or one of QUEUED, SENT, ACKED, DONE, REFUSED, FAILED, "
+				 "CANCELLED, UNKNOWN",
+				 "'%.40s' is not a state of a command", args->text[CTL_STATE]);
+}
+
+int ctl_command_number(struct ctl *ctl, const char *text, json_int_t *ret_command)
+{
+	char *end;
+	long long command;
+
+	errno = 0;
+	command = strtoll(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || command <= 0) {
+		return ctl_usage(ctl, "fcmctl command list shows the numbers",
+				 "'%.40s' is not a command number", text);
+	}
+	*ret_command = command;
+	return CTL_DONE;
+}
+
+/* {since, limit, ..., member: what was typed}; CTL_USAGE after an error message. */
 static int plain_args(struct ctl *ctl, const struct ctl_args *args, json_t **ret_what)
 {
 	const struct ctl_command *c = args->command;
 	const char *member = args->words > 0 && c->member != NULL ? c->member : "";
 	json_t *what = ctl_filter(args, c->limit);
-	int code = CTL_DONE;
+	json_int_t command = 0;
 	int link = 0;
+	int code = ctl_check_state(ctl, args);
 
 	if (strcmp(member, "names") == 0) {
 		json_object_update_new(what, ctl_names(args));
 	} else if (strcmp(member, "link") == 0) {
 		code = ctl_link_number(ctl, args->word[0], &link);
 		json_object_set_new(what, member, json_integer(link));
+	} else if (strcmp(member, "command") == 0) {
+		code = ctl_command_number(ctl, args->word[0], &command);
+		json_object_set_new(what, member, json_integer(command));
 	} else if (*member != '\0') {
 		json_object_set_new(what, member, json_string(args->word[0]));
 	}
@@ -480,17 +514,27 @@ static int plain_args(struct ctl *ctl, const struct ctl_args *args, json_t **ret
 	return code;
 }
 
-int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args)
+int ctl_run_row(struct ctl *ctl, const struct ctl_args *args, json_t *what)
 {
 	const struct ctl_command *c = args->command;
-	struct ctl_request request = {
-		.op = c->op, .doing = ctl->doing, .look = c->look, .timeout_s = c->timeout_s};
-	int code = plain_args(ctl, args, &request.args);
+	struct ctl_request request = {.op = c->op,
+				      .args = what,
+				      .doing = ctl->doing,
+				      .look = c->look,
+				      .timeout_s = c->timeout_s};
+
+	return c->look != NULL ? ctl_change(ctl, args, &request, c->render, NULL)
+			       : ctl_show(ctl, c->op, what, c->render);
+}
+
+int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *what;
+	int code = plain_args(ctl, args, &what);
 
 	if (code != CTL_DONE) {
-		json_decref(request.args);
+		json_decref(what);
 		return code;
 	}
-	return c->look != NULL ? ctl_change(ctl, args, &request, c->render, NULL)
-			       : ctl_show(ctl, c->op, request.args, c->render);
+	return ctl_run_row(ctl, args, what);
 }

@@ -26,7 +26,7 @@ struct client {
 	size_t used, room;
 };
 
-/* A crowd at the daemon's door is waited out, in its queue, for 2 s: the daemon is there. -EAGAIN: it was longer. */
+/* While the daemon's queue of connections is full, waits for 2 s at most. -EAGAIN: it was full for longer. */
 static int connect_soon(int fd, const struct sockaddr_un *address)
 {
 	const struct timeval patience = {.tv_sec = 2};

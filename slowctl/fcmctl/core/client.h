@@ -23,7 +23,7 @@ void client_close(struct client *c);
 
 /*
  * Send `op` with `args` (taken over, NULL: none) and wait for its answer, `timeout_s` at most between
- * two words of the daemon. Each progress is told to `progress` (may be NULL). `interrupted` (may be
+ * two messages of the daemon. Each progress is passed to `progress` (may be NULL). `interrupted` (may be
  * NULL) is asked whenever a signal woke us.
  *   0 and *ret_answer (the whole message, caller's; "ok" says how it went)
  *   -ETIMEDOUT, -EINTR (interrupted: the daemon works on), -ECONNRESET (the daemon went away), -EPROTO

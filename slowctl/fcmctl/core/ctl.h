@@ -99,9 +99,9 @@ struct ctl_command {
 	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 	/*
-	 * Without run(): what it asks of the daemon. The answer to `op` is rendered, of a list the newest `limit` rows. The
-	 * first word typed is the request's `member` ("link": a number), all words are "names". With `look` it changes
-	 * something: see struct ctl_request, also for the time-out.
+	 * Without run(), or by ctl_run_row(): what it asks of the daemon. The answer to `op` is rendered, of a list the
+	 * newest `limit` rows. The first word typed is the request's `member` ("link" and "command" are numbers, "names"
+	 * are all words). With `look` it changes something: see struct ctl_request, also for the time-out.
 	 */
 	const char *op, *member, *look;
 	double timeout_s;
@@ -128,6 +128,12 @@ static inline bool ctl_given(const struct ctl_args *args, enum ctl_option option
 	return args->text[option] != NULL;
 }
 
+static inline double ctl_number(const struct ctl_args *args, enum ctl_option option,
+				double otherwise)
+{
+	return ctl_given(args, option) ? args->number[option] : otherwise;
+}
+
 /* Where the station is. */
 struct ctl_station {
 	unsigned board;
@@ -149,24 +155,23 @@ struct ctl {
 	bool terminal;	       /* stderr is one: progress is shown */
 	bool can_ask;	       /* stdin and stderr are */
 	struct client *client; /* NULL: not connected */
-	bool told_away;	       /* that the answers are the database's */
+	bool away_reported;    /* that the answers come from the database */
 };
 
 /*
- * A failure, told to people on stderr ("fcmctl: ...", then what to do) and, with --json, to programs
- * as {"v":1,"error":{code, message, hint}} on stdout. `hint` may be NULL. Returns `exit_code`.
+ * Reports a failure: on stderr ("fcmctl: ...", then what to do) and, with --json, on stdout
+ * as {"v":1,"error":{code, message, hint}}. `hint` may be NULL. Returns `exit_code`.
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));
 /* What was typed cannot be done. */
 #define ctl_usage(ctl, hint, ...) ctl_fail(ctl, CTL_USAGE, "usage", hint, __VA_ARGS__)
-/* `memory`, just allocated; where there is none, that is told and the program ends. */
+/* `memory`, just allocated. NULL: reports it and ends the program. */
 void *ctl_memory(struct ctl *ctl, void *memory);
-/* As ctl_fail(), of an error that has been made: {code, message, hint}. */
-void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
-/* The daemon's error to what we are `doing`: its message and what to do; programs get it as it came. Returns the exit
- * code. */
-int ctl_tell_refused(struct ctl *ctl, const char *doing, json_t *error);
+/* As ctl_fail(), with the error as an object: {code, message, hint}. */
+void ctl_report_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error);
+/* Reports the daemon's error while `doing` something: its message and what to do; in JSON as it came. The exit code. */
+int ctl_report_refusal(struct ctl *ctl, const char *doing, json_t *error);
 /* UTC s since 1970. */
 double ctl_now(void);
 /* s since some time; it never jumps. */
@@ -176,8 +181,8 @@ double ctl_monotonic(void);
 void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what);
 /* The same of --reason, --yes, --force and --dry-run. */
 void ctl_put_options(const struct ctl_args *args, json_t *what);
-/* When the answer says only what would be done, that is told: true. */
-bool ctl_told_would(struct ctl *ctl, const json_t *result);
+/* Shows the answer to a dry run. False: it is another answer. */
+bool ctl_show_dry_run(struct ctl *ctl, const json_t *result);
 
 /* Ask on the terminal, "... type yes to go on: " last; Ctrl-C and anything but the word yes mean
  * no; so does a missing terminal. */
@@ -209,12 +214,12 @@ typedef void (*ctl_progress_fn)(void *context, const json_t *progress);
 
 struct ctl_request {
 	const char *op;
-	json_t *args;	   /* taken over; NULL: none */
-	double timeout_s;  /* without any word from the daemon; 0: 5 s */
-	const char *doing; /* for messages: "set floor3.om2.hv 1450" */
-	const char *look;  /* words of fcmctl that tell what became of it when the answer does not
+	json_t *args;		  /* taken over; NULL: none */
+	double timeout_s;	  /* longest silence of the daemon; 0: 5 s */
+	const char *doing;	  /* for messages: "set floor3.om2.hv 1450" */
+	const char *look;	  /* command that shows the outcome when the answer does not
 			     * come: "command list"; NULL: the request changes nothing */
-	bool ends_with_us; /* a broken connection ends it in the daemon too (soak) */
+	bool ends_with_us;	  /* a broken connection ends it in the daemon too (soak) */
 	ctl_progress_fn progress; /* NULL: progress.text is shown on a terminal */
 	void *context;
 };
@@ -228,7 +233,9 @@ int ctl_request(struct ctl *ctl, const struct ctl_request *request, json_t **ret
 int ctl_change(struct ctl *ctl, const struct ctl_args *args, const struct ctl_request *request,
 	       writer_render_fn render, json_t **ret_result);
 
-/* A command without run(). The exit code. */
+/* Sends the request of the command's row with these arguments (taken over), and shows the answer. The exit code. */
+int ctl_run_row(struct ctl *ctl, const struct ctl_args *args, json_t *what);
+/* A command without run(): its arguments are those typed. The exit code. */
 int ctl_run_plain(struct ctl *ctl, const struct ctl_args *args);
 
 /* A question without consequences. Answered from the database where `op` can be (away.c) and the
@@ -240,9 +247,11 @@ int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn ren
 /* Connect if not connected. 0 or negative errno; nothing is said. */
 int ctl_connect(struct ctl *ctl);
 void ctl_disconnect(struct ctl *ctl);
-/* What client_call() says, without words: for the full screen. */
+/* The result, or what client_call() returns; -EREMOTEIO: refused. Prints nothing. */
 int ctl_call_quietly(struct ctl *ctl, const char *op, json_t *args, json_t **ret_result);
 
+/* Why client_call() or its like has failed; `patience_s`: how long it waited for a message. */
+const char *ctl_broken_text(int err, double patience_s, char *buf, size_t size);
 /* Whether such an error of ctl_connect() means that no daemon is there (else: it is, but not for us). */
 bool ctl_is_away(int err);
 /* Why the daemon cannot be reached (and since when), and what to do. Return buf. */
@@ -255,13 +264,13 @@ const char *ctl_access_action(const char *path, char *buf, size_t size);
 /* Where the daemon keeps its recordings, by what it wrote into its database. */
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size);
 
-/* The result of `op` (one of query_can()) from the database, in control.md's shape. CTL_DONE, or the exit code, everything said. Commands that are
- * open have "unattended" in addition. */
+/* While the daemon is not running: the result of `op` (one of query_can()) from the database, in control.md's shape.
+ * Open commands have "unattended" in addition. CTL_DONE, or the exit code after an error message. */
 int ctl_away_ask(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
-/* The same in the place of a daemon that is there: within --timeout, or a minute. */
-int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, json_t **ret_result);
-/* Whether the database can be opened, and is FCM-Server's. */
-bool ctl_away_opens(const struct ctl *ctl);
+/* The same in place of a daemon that runs, within --timeout or a minute, after `remark` on stderr. Negative errno: the
+ * database cannot be opened; nothing was printed. */
+int ctl_away_read(struct ctl *ctl, const char *op, const json_t *args, const char *remark,
+		  json_t **ret_result);
 /* When the daemon was last alive, UTC s; -ENODATA: the database does not say. */
 int ctl_away_since(const struct ctl *ctl, double *ret_time);
 /* `key` of what the daemon has kept of itself in the database, "" where it has not. Negative errno and *error: the database
@@ -276,6 +285,8 @@ json_t *ctl_away_known(const struct ctl *ctl);
 
 /* A link number typed as "2" or "link2"; says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link);
+/* The number of a command, as above. */
+int ctl_command_number(struct ctl *ctl, const char *text, json_int_t *ret_command);
 /* That --state, where it was given, is one: says what is wrong (CTL_USAGE) or CTL_DONE. */
 int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
 /* {names:[...]} of the words typed. A new reference. */

@@ -85,7 +85,7 @@ int ctl_monitor_open(struct ctl *ctl, const struct ctl_args *args, const json_t 
 				 "cannot listen to %s: %s", m->endpoint, strerror(-r));
 }
 
-static void tell_damage(const struct ctl_monitor *m, const struct fcmdata_stats *before)
+static void report_damage(const struct ctl_monitor *m, const struct fcmdata_stats *before)
 {
 	struct fcmdata_stats now;
 	const char *why;
@@ -110,7 +110,7 @@ int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 	*ret_block = NULL;
 	fcmdata_get_stats(m->data, &before);
 	if (fcmdata_receive(m->data, timeout_ms, ret_block) != -ECONNREFUSED) {
-		tell_damage(m, &before);
+		report_damage(m, &before);
 		return CTL_DONE;
 	}
 	refusal = fcmdata_refusal(m->data);
@@ -124,11 +124,6 @@ int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 				  "reload it"
 				: "does another program listen there? fcmctl --json status",
 			"%s refused this key", m->endpoint);
-}
-
-void ctl_monitor_close(struct ctl_monitor *m)
-{
-	fcmdata_close(m->data);
 }
 
 double ctl_block_utc(const struct fcm_block_header *h)

@@ -11,14 +11,14 @@ struct ctl_monitor {
 };
 
 /* Subscribe to `topic` at the daemon that has said `where`: monitor_endpoint, and its public_key where it encrypts; then
- * a key of our own is needed (--key). CTL_DONE, or what is wrong is said. Close it in either case. */
+ * a key of our own is needed (--key). CTL_DONE, or the exit code after an error message. fcmdata_close() its
+ * `data` in either case. */
 int ctl_monitor_open(struct ctl *ctl, const struct ctl_args *args, const json_t *where,
 		     const char *topic, struct ctl_monitor *ret_monitor);
 /* The next block, waited for up to timeout_ms; NULL: none has come. To be released by fcmdata_release(). Says what came
  * damaged. CTL_DONE, or the daemon refuses us: said. */
 int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 		     const struct fcmdata_block **ret_block);
-void ctl_monitor_close(struct ctl_monitor *m);
 
 /* UTC of a block's first frame, cable delay added as in tai_ns, s since 1970; NaN without time. TAI-UTC is whole
  * seconds, so a slice's UTC and the TAI inside it are enough. */

@@ -14,6 +14,7 @@
 
 #include "slowctl/fcmctl/core/args.h"
 #include "slowctl/fcmctl/core/ctl.h"
+#include "slowctl/fcmctl/show/value.h"
 
 static double clock_s(clockid_t clock)
 {
@@ -102,16 +103,14 @@ void ctl_append_word(char *text, size_t size, const char *option, const char *wo
 	static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "0123456789/._-+:@%";
 	bool plain = *word != '\0' && strspn(word, harmless) == strlen(word);
-	size_t used = strlen(text);
 	size_t quoted;
 
-	snprintf(text + used, size - used, "%s%s%s%s", *option != '\0' ? " --" : "", option,
-		 *option != '\0' ? " " : "", plain ? word : "'");
+	value_append(text, size, "%s%s%s%s", *option != '\0' ? " --" : "", option,
+		     *option != '\0' ? " " : "", plain ? word : "'");
 	while (!plain) {
-		used = strlen(text);
 		quoted = strcspn(word, "'");
-		snprintf(text + used, size - used, "%.*s'%s", (int)quoted, word,
-			 word[quoted] == '\'' ? "\\''" : "");
+		value_append(text, size, "%.*s'%s", (int)quoted, word,
+			     word[quoted] == '\'' ? "\\''" : "");
 		plain = word[quoted] == '\0';
 		word += quoted + 1;
 	}
@@ -119,9 +118,9 @@ void ctl_append_word(char *text, size_t size, const char *option, const char *wo
 
 void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const struct ctl_args *args)
 {
-	snprintf(text + strlen(text), size - strlen(text), "%s %s", ctl->self, ctl->doing);
+	value_append(text, size, "%s %s", ctl->self, ctl->doing);
 	for (int i = 0; i < args->words; i++) {
-		snprintf(text + strlen(text), size - strlen(text), " ");
+		value_append(text, size, " ");
 		ctl_append_word(text, size, "", args->word[i]);
 	}
 	for (int i = 0; i < CTL_OPTIONS; i++) {
@@ -133,7 +132,7 @@ void ctl_append_typed(char *text, size_t size, const struct ctl *ctl, const stru
 		if (row->value != NULL) {
 			ctl_append_word(text, size, row->name, args->text[i]);
 		} else {
-			snprintf(text + strlen(text), size - strlen(text), " --%s", row->name);
+			value_append(text, size, " --%s", row->name);
 		}
 	}
 }
@@ -187,7 +186,7 @@ const char *ctl_typed(const struct ctl *ctl, const char *hint, char *buf, size_t
 	return buf;
 }
 
-void ctl_tell_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
+void ctl_report_failure(struct ctl *ctl, const char *text, const char *hint, json_t *error)
 {
 	json_t *whole = json_pack("{s:O}", "error", error);
 	char typed[4 * PATH_MAX];
@@ -216,7 +215,7 @@ int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint,
 	va_end(ap);
 	hint = hint != NULL ? hint : "";
 	error = json_pack("{s:s,s:s,s:s}", "code", code, "message", text, "hint", hint);
-	ctl_tell_failure(ctl, text, hint, error);
+	ctl_report_failure(ctl, text, hint, error);
 	json_decref(error);
 	return exit_code;
 }

@@ -26,7 +26,7 @@ static const char *const state_names[] = {
 
 /* ------------------------------------------------------------------ telling */
 
-static void tell_row(struct apply *a, const struct many_row *row)
+static void report_row(struct apply *a, const struct many_row *row)
 {
 	const struct job_row *item = row->item;
 	json_t *outcome = json_pack("{s:i,s:s,s:s,s:b,s:O?}", "line", (int)item->line, "parameter",
@@ -45,7 +45,7 @@ static void on_end(void *context, struct many_row *row)
 	char doing[200];
 
 	if (a->ctl->json) {
-		tell_row(a, row);
+		report_row(a, row);
 		return;
 	}
 	many_clear_progress(&a->many);
@@ -61,7 +61,7 @@ static void on_end(void *context, struct many_row *row)
 	} else {
 		job_doing(item, doing, sizeof(doing));
 	}
-	ctl_tell_refused(a->ctl, doing, row->answer);
+	ctl_report_refusal(a->ctl, doing, row->answer);
 }
 
 static void sum_up(const struct apply *a)
@@ -77,7 +77,7 @@ static void sum_up(const struct apply *a)
 	if (a->back && of[MANY_SKIPPED] > 0) {
 		writer_phrase(w, WRITER_PLAIN, ", %zu before", of[MANY_SKIPPED]);
 	}
-	many_say_rest(a->ctl, of);
+	many_write_rest(a->ctl, of);
 	writer_phrase(w, WRITER_PLAIN, " (job %s)", a->plan->job->id);
 	writer_newline(w);
 }
@@ -97,7 +97,7 @@ static enum many_end run(struct apply *a)
 		enum many_state state = a->many.rows[i].state;
 
 		if (state == MANY_WAITS || state == MANY_SENT || state == MANY_SKIPPED) {
-			tell_row(a, &a->many.rows[i]);
+			report_row(a, &a->many.rows[i]);
 		}
 	}
 	return end;
@@ -191,7 +191,7 @@ static void set_back(const struct job *job, const struct many_row *done, struct 
 }
 
 /* --dry-run of a roll-back that continues. */
-static void tell_back(struct apply *a)
+static void show_roll_back(struct apply *a)
 {
 	for (size_t i = 0; i < a->many.count; i++) {
 		const struct many_row *row = &a->many.rows[i];
@@ -201,7 +201,7 @@ static void tell_back(struct apply *a)
 				    value_string(row->args, "name", "?"),
 				    value_string(row->args, "value", "?"));
 		}
-		tell_row(a, row);
+		report_row(a, row);
 	}
 }
 
@@ -231,7 +231,7 @@ static int roll_back(struct apply *done)
 		.context = &a,
 	};
 	if (ctl_given(job->args, CTL_DRY_RUN)) {
-		tell_back(&a);
+		show_roll_back(&a);
 		code = CTL_DONE;
 	} else if (count + a.not_back == 0) {
 		ctl_remark("nothing was changed: there is nothing to set back");
@@ -239,9 +239,9 @@ static int roll_back(struct apply *done)
 	} else {
 		ctl_remark("setting back %zu, in reverse order", to_do);
 		end = run(&a);
-		job_tell_end(job, &a.many, end);
+		job_report_end(job, &a.many, end);
 		sum_up(&a);
-		code = end == MANY_ALL ? job_exit(&a.many) : CTL_UNKNOWN;
+		code = job_exit(&a.many, end);
 	}
 	many_rows_free(rows, count);
 	return code;
@@ -250,7 +250,7 @@ static int roll_back(struct apply *done)
 /* ------------------------------------------------------------------ apply */
 
 /* Reports that an earlier run has set the value, and that another value was set since. */
-static void tell_undone(const struct job_row *row, long long command)
+static void report_replaced(const struct job_row *row, long long command)
 {
 	const json_t *set = value_at(row->would, "setpoint");
 	char doing[200];
@@ -275,7 +275,7 @@ static struct many_row *requests_of(const struct plan *plan)
 		enum plan_fate fate = plan_fate(plan->job->rows, i);
 
 		if (r->state == MANY_SKIPPED) {
-			tell_undone(row, r->command);
+			report_replaced(row, r->command);
 		}
 		if (r->state != MANY_WAITS || r->open) {
 			continue; /* an earlier run settled it, or will have */
@@ -305,7 +305,7 @@ static int ask(const struct plan *plan, size_t changes, const char *what)
 			"%s: %zu to %s; nothing was sent", plan->job->source, changes, what);
 }
 
-static int run_and_tell(struct apply *a)
+static int run_and_report(struct apply *a)
 {
 	const struct job *job = a->plan->job;
 	bool back = ctl_given(job->args, CTL_ROLL_BACK);
@@ -314,22 +314,18 @@ static int run_and_tell(struct apply *a)
 
 	ctl_remark("job %s", job->id);
 	end = run(a);
-	code = job_exit(&a->many);
+	code = job_exit(&a->many, end);
 	sum_up(a);
-	if (end == MANY_BROKEN || end == MANY_INTERRUPTED) {
-		job_tell_end(job, &a->many, end);
-		return CTL_UNKNOWN;
-	}
-	if (code != CTL_DONE && back) {
+	if (code != CTL_DONE && back && end != MANY_BROKEN && end != MANY_INTERRUPTED) {
 		int back_code = roll_back(a);
 
 		return back_code > code ? back_code : code;
 	}
-	job_tell_end(job, &a->many, end);
+	job_report_end(job, &a->many, end);
 	return code;
 }
 
-static void tell_result(const struct apply *a, int code)
+static void write_outcomes(const struct apply *a, int code)
 {
 	json_t *result;
 
@@ -354,7 +350,7 @@ static int go_on_back(struct apply *a)
 	ctl_remark("job %s", plan->job->id);
 	code = roll_back(a);
 	code = code == CTL_DONE && !dry ? CTL_NOT : code;
-	tell_result(a, code);
+	write_outcomes(a, code);
 	return code;
 }
 
@@ -376,8 +372,8 @@ static int run_apply(struct apply *a)
 	if (code != CTL_DONE) {
 		return code;
 	}
-	code = run_and_tell(a);
-	tell_result(a, code);
+	code = run_and_report(a);
+	write_outcomes(a, code);
 	return code;
 }
 

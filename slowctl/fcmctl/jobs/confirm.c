@@ -102,7 +102,7 @@ const char *ctl_yes_hint(const struct ctl *ctl, const struct ctl_args *args, cha
 {
 	snprintf(buf, size, "repeat it with --yes: ");
 	ctl_append_typed(buf, size, ctl, args);
-	snprintf(buf + strlen(buf), size - strlen(buf), " --yes");
+	value_append(buf, size, " --yes");
 	return buf;
 }
 

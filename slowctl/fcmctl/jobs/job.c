@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/param/param.h"
 
@@ -232,8 +231,7 @@ static int name_job(struct job *job)
 static int open_job(struct job *job, char *text, size_t length, bool plan)
 {
 	struct ctl_fault fault = {.line = 0};
-	int err = plan ? job_file_plan(text, length, &job->file, &fault)
-		       : job_file_batch(text, length, &job->file, &fault);
+	int err = job_file_parse(text, length, plan, &job->file, &fault);
 	int code;
 
 	if (err == -ENOMEM) {
@@ -465,7 +463,7 @@ int job_ask(struct job *job, bool only_past)
 /* ------------------------------------------------------------------ ends */
 
 /* `away`: the daemon has ended; when it is back it asks the floors what became of the commands. */
-static void tell_under_way(const struct many *m, size_t under_way, bool away)
+static void report_under_way(const struct many *m, size_t under_way, bool away)
 {
 	size_t shown = 0;
 
@@ -517,10 +515,10 @@ static bool stopped_before(const struct many *m)
 	return false;
 }
 
-void job_tell_end(const struct job *job, const struct many *m, enum many_end end)
+void job_report_end(const struct job *job, const struct many *m, enum many_end end)
 {
 	char command[3 * PATH_MAX];
-	char span[32];
+	char why[96];
 	size_t of[MANY_STATES];
 
 	if (end == MANY_ALL) {
@@ -531,17 +529,12 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 		ctl_away_fail(job->ctl, m->err, true);
 		return;
 	}
-	if (end == MANY_BROKEN && m->err == -ETIMEDOUT) {
-		ctl_remark("%s: no message from the daemon for %s", job->source,
-			   ctl_span_text(m->patience_s, span, sizeof(span)));
-	} else if (end != MANY_STOPPED) {
+	if (end != MANY_STOPPED) {
 		ctl_remark("%s: %s", job->source,
-			   end == MANY_INTERRUPTED ? "interrupted"
-			   : m->err == -ECONNRESET ? "the daemon closed the connection"
-						   : strerror(-m->err));
+			   ctl_broken_text(m->err, m->patience_s, why, sizeof(why)));
 	}
-	tell_under_way(m, of[MANY_SENT],
-		       end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
+	report_under_way(m, of[MANY_SENT],
+			 end == MANY_BROKEN && (m->err == -ECONNRESET || ctl_is_away(m->err)));
 	if (of[MANY_WAITS] > 0) {
 		ctl_remark("%zu %s not sent", of[MANY_WAITS], of[MANY_WAITS] == 1 ? "was" : "were");
 	}
@@ -552,12 +545,12 @@ void job_tell_end(const struct job *job, const struct many *m, enum many_end end
 		   stopped_before(m) ? "; it stops there again without --keep-going" : "");
 }
 
-int job_exit(const struct many *m)
+int job_exit(const struct many *m, enum many_end end)
 {
 	size_t of[MANY_STATES];
 
 	many_count(m, of);
-	if (of[MANY_SENT] + of[MANY_UNKNOWN] > 0) {
+	if (end == MANY_BROKEN || end == MANY_INTERRUPTED || of[MANY_SENT] + of[MANY_UNKNOWN] > 0) {
 		return CTL_UNKNOWN;
 	}
 	return of[MANY_FAILED] + of[MANY_WAITS] > 0 ? CTL_NOT : CTL_DONE;

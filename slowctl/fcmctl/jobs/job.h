@@ -120,9 +120,9 @@ int job_run(struct job *job);
 /* A command as its number, for scripts. */
 void job_render_number(struct writer *w, const json_t *command);
 /* Prints why a run has stopped early: what is under way, what was not sent, how to continue. */
-void job_tell_end(const struct job *job, const struct many *m, enum many_end end);
+void job_report_end(const struct job *job, const struct many *m, enum many_end end);
 /* The exit code of a run: the worst of its rows. */
-int job_exit(const struct many *m);
+int job_exit(const struct many *m, enum many_end end);
 
 /*
  * `op` (param.set, param.action) of the first word typed, with the options typed; `what` has the value

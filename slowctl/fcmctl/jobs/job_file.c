@@ -3,7 +3,6 @@
 #include "slowctl/fcmctl/jobs/job_file.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,8 +144,8 @@ static int add(struct job_file *file, const struct job_line *line)
 	return 0;
 }
 
-static int parse(char *text, size_t length, struct job_file *ret_file, struct ctl_fault *ret_fault,
-		 int (*take)(char *, struct job_line *, struct ctl_fault *))
+int job_file_parse(char *text, size_t length, bool plan, struct job_file *ret_file,
+		   struct ctl_fault *ret_fault)
 {
 	struct job_file file = {.text = text};
 	struct job_line next = {.line = 0};
@@ -161,7 +160,7 @@ static int parse(char *text, size_t length, struct job_file *ret_file, struct ct
 	}
 	while (r >= 0 && (row = strsep(&text, "\n")) != NULL) {
 		ret_fault->line = ++next.line;
-		r = take(row, &next, ret_fault);
+		r = (plan ? plan_line : batch_line)(row, &next, ret_fault);
 		r = r > 0 ? add(&file, &next) : r;
 	}
 	if (r < 0) {
@@ -170,17 +169,6 @@ static int parse(char *text, size_t length, struct job_file *ret_file, struct ct
 	}
 	*ret_file = file;
 	return 0;
-}
-
-int job_file_plan(char *text, size_t length, struct job_file *ret_file, struct ctl_fault *ret_fault)
-{
-	return parse(text, length, ret_file, ret_fault, plan_line);
-}
-
-int job_file_batch(char *text, size_t length, struct job_file *ret_file,
-		   struct ctl_fault *ret_fault)
-{
-	return parse(text, length, ret_file, ret_fault, batch_line);
 }
 
 int job_file_read(const char *path, char **ret_text, size_t *ret_length)

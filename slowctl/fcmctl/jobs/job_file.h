@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "slowctl/fcmctl/core/args.h"
@@ -30,10 +31,9 @@ struct job_file {
 /* The longest file taken, in bytes: some 200 000 commands. */
 #define JOB_FILE_MAX (16u << 20)
 
-/* `text` (malloc'ed, `length` bytes and a zero) is taken over, also on failure. -EINVAL with *ret_fault, -ENOMEM. */
-int job_file_plan(char *text, size_t length, struct job_file *ret_file,
-		  struct ctl_fault *ret_fault);
-int job_file_batch(char *text, size_t length, struct job_file *ret_file,
+/* A plan, or else a batch. `text` (malloc'ed, `length` bytes and a zero) is taken over, also on failure.
+ * -EINVAL with *ret_fault, -ENOMEM. */
+int job_file_parse(char *text, size_t length, bool plan, struct job_file *ret_file,
 		   struct ctl_fault *ret_fault);
 /* All of `path`, "-": of the standard input, as `text` of the above. Negative errno, -EFBIG: longer than
  * JOB_FILE_MAX. */

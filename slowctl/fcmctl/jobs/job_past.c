@@ -227,7 +227,7 @@ int job_check_same(const struct job *job)
 /* ------------------------------------------------------------------ what was before */
 
 /* Just before anything of the job was asked for. */
-static double begun(const struct job *job)
+static double start_of(const struct job *job)
 {
 	double first = (double)INFINITY;
 	size_t i;
@@ -266,7 +266,7 @@ static int ask_values(struct job *job, json_t *names, double time)
 
 int job_read_was(struct job *job)
 {
-	double time = begun(job);
+	double time = start_of(job);
 	json_t *names = json_array();
 	int code = CTL_DONE;
 

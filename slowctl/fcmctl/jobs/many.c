@@ -12,7 +12,7 @@
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 
-#define SILENCE_S  120.0 /* without a word of any of them: a ramp tells of itself more often */
+#define SILENCE_S  120.0 /* without a message from the daemon: a ramp reports more often */
 #define PROGRESS_S 0.25
 
 struct run {
@@ -22,7 +22,7 @@ struct run {
 	size_t next; /* row */
 	size_t ended, failed;
 	bool stopped;
-	double begun, shown; /* UTC s */
+	double start, shown; /* UTC s */
 };
 
 static bool failed(const struct many_row *row)
@@ -41,7 +41,7 @@ void many_clear_progress(const struct many *m)
 static void show_progress(struct run *r)
 {
 	double now = ctl_now();
-	double rate = (double)r->ended / (now - r->begun > 0.1 ? now - r->begun : 0.1);
+	double rate = (double)r->ended / (now - r->start > 0.1 ? now - r->start : 0.1);
 	char left[32] = "?";
 
 	if (r->m->progress == NULL || !r->m->ctl->terminal || now - r->shown < PROGRESS_S) {
@@ -144,7 +144,7 @@ void many_count(const struct many *m, size_t ret_of[MANY_STATES])
 
 enum many_end many_run(struct many *m)
 {
-	struct run r = {.m = m, .begun = ctl_now()};
+	struct run r = {.m = m, .start = ctl_now()};
 	size_t of[MANY_STATES];
 	int err = ctl_connect(m->ctl);
 
@@ -211,7 +211,7 @@ int ctl_exit_of_state(const char *state)
 	return strcmp(state, "UNKNOWN") == 0 ? CTL_UNKNOWN : CTL_NOT;
 }
 
-void many_say_rest(const struct ctl *ctl, const size_t of[MANY_STATES])
+void many_write_rest(const struct ctl *ctl, const size_t of[MANY_STATES])
 {
 	struct writer *w = ctl->out;
 

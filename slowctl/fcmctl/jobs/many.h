@@ -55,7 +55,7 @@ struct many {
 	void (*ended)(void *context, struct many_row *row);
 	void *context;
 	int err;	   /* of MANY_BROKEN */
-	double patience_s; /* set by many_run(): without a word from the daemon for so long, -ETIMEDOUT */
+	double patience_s; /* set by many_run(): without a message from the daemon for so long, -ETIMEDOUT */
 };
 
 enum many_end many_run(struct many *m);
@@ -66,7 +66,7 @@ int ctl_exit_of_state(const char *state);
 /* Rows by their state. */
 void many_count(const struct many *m, size_t ret_of[MANY_STATES]);
 /* Continues "N of M done" with the rows that are not done, by many_count(). */
-void many_say_rest(const struct ctl *ctl, const size_t of[MANY_STATES]);
+void many_write_rest(const struct ctl *ctl, const size_t of[MANY_STATES]);
 /* Erases the line of progress before something else is printed. */
 void many_clear_progress(const struct many *m);
 void many_rows_free(struct many_row *rows, size_t count);

@@ -24,8 +24,8 @@ void job_render_number(struct writer *w, const json_t *command)
 }
 
 /* With --json: a document a line of the file; what became of it is `member`, taken over. */
-static void tell_json(const struct run *b, const struct job_row *item, bool ok, const char *member,
-		      json_t *value)
+static void write_json(const struct run *b, const struct job_row *item, bool ok, const char *member,
+		       json_t *value)
 {
 	json_t *line = json_pack("{s:i,s:s,s:s,s:b,s:o}", "line", (int)item->line, "parameter",
 				 value_string(item->parameter, "name", "?"), "op",
@@ -45,11 +45,11 @@ static void on_end(void *context, struct many_row *row)
 	size_t used;
 
 	if (ctl->json && b->file) {
-		tell_json(b, item, row->state == MANY_DONE,
-			  row->state != MANY_DONE ? "error"
-			  : b->dry		  ? "would"
-						  : "result",
-			  json_incref(row->answer));
+		write_json(b, item, row->state == MANY_DONE,
+			   row->state != MANY_DONE ? "error"
+			   : b->dry		   ? "would"
+						   : "result",
+			   json_incref(row->answer));
 		return;
 	}
 	many_clear_progress(&b->many);
@@ -59,8 +59,8 @@ static void on_end(void *context, struct many_row *row)
 		}
 		used = strlen(text);
 		job_doing(item, text + used, sizeof(text) - used);
-		ctl_tell_refused(ctl, text, row->answer);
-	} else if (!ctl_told_would(ctl, row->answer) && !b->file) {
+		ctl_report_refusal(ctl, text, row->answer);
+	} else if (!ctl_show_dry_run(ctl, row->answer) && !b->file) {
 		writer_result(ctl->out, row->answer, wait ? ctl_outcome : job_render_number);
 	}
 }
@@ -86,7 +86,7 @@ static void sum_up(const struct run *b, double took_s)
 	if (overtaken > 0) {
 		writer_phrase(w, WRITER_PLAIN, ", %zu overtaken by later lines", overtaken);
 	}
-	many_say_rest(b->job->ctl, of);
+	many_write_rest(b->job->ctl, of);
 	if (!b->dry && b->file) {
 		writer_phrase(w, WRITER_PLAIN, ", in %s (job %s)",
 			      ctl_span_text(took_s, span, sizeof(span)), b->job->id);
@@ -94,12 +94,12 @@ static void sum_up(const struct run *b, double took_s)
 	writer_newline(w);
 }
 
-static void tell_overtaken(const struct run *b, const struct job_row *item)
+static void report_overtaken(const struct run *b, const struct job_row *item)
 {
 	char doing[200];
 
 	if (b->job->ctl->json) {
-		tell_json(b, item, true, "overtaken_by", json_integer(item->overtaken));
+		write_json(b, item, true, "overtaken_by", json_integer(item->overtaken));
 		return;
 	}
 	ctl_remark("%s:%u: %s: not sent: an earlier run has sent line %u, which counts",
@@ -108,7 +108,7 @@ static void tell_overtaken(const struct run *b, const struct job_row *item)
 }
 
 /* What an earlier run has left that cannot be done again, or must not be. */
-static void tell_settled(struct run *b)
+static void report_settled(struct run *b)
 {
 	for (size_t i = 0; i < b->many.count; i++) {
 		const struct job_row *item = b->many.rows[i].item;
@@ -116,7 +116,7 @@ static void tell_settled(struct run *b)
 		if (b->many.rows[i].answer != NULL) {
 			on_end(b, &b->many.rows[i]);
 		} else if (item->overtaken > 0) {
-			tell_overtaken(b, item);
+			report_overtaken(b, item);
 		}
 	}
 }
@@ -124,19 +124,19 @@ static void tell_settled(struct run *b)
 static int run_rows(struct run *b)
 {
 	struct job *job = b->job;
-	double begun = ctl_now();
+	double start = ctl_now();
 	enum many_end end;
 
 	if (!b->dry && b->file) {
 		ctl_remark("job %s: %zu command%s", job->id, job->count, plural(job->count));
 	}
-	tell_settled(b);
+	report_settled(b);
 	end = many_run(&b->many);
-	job_tell_end(job, &b->many, end);
+	job_report_end(job, &b->many, end);
 	if (b->dry || b->file || !ctl_given(job->args, CTL_NO_WAIT)) {
-		sum_up(b, ctl_now() - begun);
+		sum_up(b, ctl_now() - start);
 	}
-	return end == MANY_BROKEN || end == MANY_INTERRUPTED ? CTL_UNKNOWN : job_exit(&b->many);
+	return job_exit(&b->many, end);
 }
 
 int job_run(struct job *job)

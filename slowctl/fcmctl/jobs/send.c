@@ -9,7 +9,7 @@
 #include "slowctl/fcmctl/jobs/job.h"
 #include "slowctl/fcmctl/show/value.h"
 
-/* No word for so long while a command runs: a ramp tells of itself more often. */
+/* Longest silence of the daemon while a command runs: a ramp reports more often. */
 #define COMMAND_S 120.0
 
 static const char *doing_text(const struct ctl_args *args, char *buf, size_t size)
@@ -28,7 +28,6 @@ static void fill_request(const struct ctl_args *args, json_t *what, bool wait)
 	json_object_set_new(what, "client_id",
 			    client_id != NULL ? json_string(client_id) : ctl_client_id());
 	json_object_set_new(what, "wait", json_boolean(wait));
-	ctl_put_options(args, what);
 }
 
 static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op, json_t *what)
@@ -53,9 +52,8 @@ static int send_one(struct ctl *ctl, const struct ctl_args *args, const char *op
 	fill_request(args, what, wait);
 	snprintf(look, sizeof(look), "command list; a repeat with --client-id %s never runs twice",
 		 value_string(what, "client_id", ""));
-	code = ctl_request(ctl, &request, &result);
-	if (code == CTL_DONE && !ctl_told_would(ctl, result)) {
-		writer_result(ctl->out, result, wait ? ctl_outcome : job_render_number);
+	code = ctl_change(ctl, args, &request, wait ? ctl_outcome : job_render_number, &result);
+	if (result != NULL) {
 		code = ctl_exit_of_state(value_string(result, "state", ""));
 	}
 	json_decref(result);

@@ -218,17 +218,10 @@ static void render_diff(struct writer *w, const json_t *result)
 
 static int save_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *what =
-		json_pack("{s:s,s:s*,s:s*}", "name", args->word[0], "pattern",
-			  args->words > 1 ? args->word[1] : NULL, "note", args->text[CTL_NOTE]);
-
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "snapshot.save",
-						.args = what,
-						.doing = ctl->doing,
-						.look = "snapshot list",
-						.timeout_s = 30.0},
-			  render_saved, NULL);
+	return ctl_run_row(ctl, args,
+			   json_pack("{s:s,s:s*,s:s*}", "name", args->word[0], "pattern",
+				     args->words > 1 ? args->word[1] : NULL, "note",
+				     args->text[CTL_NOTE]));
 }
 
 static int values_of(struct ctl *ctl, const char *name, json_t **ret_values)
@@ -306,7 +299,8 @@ const struct ctl_command ctl_snapshot_commands[] = {
 		 "(of a floor that it has not read since it started) is not saved; its\n"
 		 "name is shown.\n\n"
 		 "  fcmctl snapshot save before-gain-run --note 'all at nominal'",
-	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = save_run},
+	 .options = CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_DRY_RUN), .run = save_run,
+	 .op = "snapshot.save", .look = "snapshot list", .timeout_s = 30.0, .render = render_saved},
 	{"snapshot", "list", "", "the snapshots, newest first",
 	 .help = "Name, time, who, how many parameters, note.\n\n"
 		 "  fcmctl snapshot list",

@@ -323,8 +323,8 @@ static void render_pcap(struct writer *w, const json_t *result)
 
 static int end_pcap(struct dump *d, const char *path)
 {
-	const uint64_t packets = record_pcap_packets(d->pcap);
-	const int err = record_pcap_destroy(d->pcap);
+	uint64_t packets;
+	const int err = record_pcap_close(d->pcap, &packets);
 	json_t *result;
 
 	if (err < 0) {
@@ -417,28 +417,23 @@ static int find_recording(struct ctl *ctl, const char *word, char *path, size_t 
 
 static int dump_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct dump *d = calloc(1, sizeof(*d));
+	struct dump *d = ctl_memory(ctl, calloc(1, sizeof(*d)));
 	const char *pcap_path = args->text[CTL_PCAP];
 	char path[2 * PATH_MAX];
 	struct recording recording;
 	int code, err;
 
-	if (d == NULL) {
-		return ctl_fail(ctl, CTL_NOT, "internal", "", "out of memory");
-	}
 	d->ctl = ctl;
 	d->to = (struct record_sink){put_item, d};
 	d->what = ctl_given(args, CTL_PCAP) ? FRAMES : what_of(args);
-	d->link = ctl_given(args, CTL_LINK) ? (int)args->number[CTL_LINK] : -1;
-	d->from = ctl_given(args, CTL_FROM) ? (uint64_t)args->number[CTL_FROM] : 0;
+	d->link = (int)ctl_number(args, CTL_LINK, -1);
+	d->from = (uint64_t)ctl_number(args, CTL_FROM, 0);
 	for (unsigned i = 0; i < RECORDING_LINKS; i++) {
-		d->links[i].left = ctl_given(args, CTL_FRAMES) ? (uint64_t)args->number[CTL_FRAMES]
-							       : UINT64_MAX;
+		d->links[i].left = (uint64_t)ctl_number(args, CTL_FRAMES, 1e18);
 	}
 	if (d->what == WHATS) {
-		code = ctl_fail(ctl, CTL_USAGE, "usage",
-				"records, frames, slots, hits, samples or words",
-				"there is no --what %.40s", args->text[CTL_WHAT]);
+		code = ctl_usage(ctl, "records, frames, slots, hits, samples or words",
+				 "there is no --what %.40s", args->text[CTL_WHAT]);
 	} else {
 		code = find_recording(ctl, args->word[0], path, sizeof(path), &recording);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a recording holds, one line each: records and how segments end, frames, slots, hits, samples,
- * slow-control words. Each is a JSON object with "what", and a function that tells it in text.
+ * slow-control words. Each is a JSON object with "what", and a function that renders it as text.
  *
  * A hit that the end of its slot cuts continues in the next frame: to show hits, keep a struct record_hits for each link.
  */

@@ -122,19 +122,11 @@ void record_pcap_put(struct record_pcap *p, unsigned link, int64_t utc_ns, const
 	p->packets++;
 }
 
-uint64_t record_pcap_packets(const struct record_pcap *p)
+int record_pcap_close(struct record_pcap *p, uint64_t *ret_packets)
 {
-	return p->packets;
-}
+	int err = fclose(p->file) != 0 || p->failed ? -EIO : 0;
 
-int record_pcap_destroy(struct record_pcap *p)
-{
-	int err;
-
-	if (p == NULL) {
-		return 0;
-	}
-	err = fclose(p->file) != 0 || p->failed ? -EIO : 0;
+	*ret_packets = p->packets;
 	free(p);
 	return err;
 }

@@ -15,6 +15,5 @@ int record_pcap_create(const char *path, struct record_pcap **ret_pcap);
 /* A packet of `link` at a UTC time since 1970. Errors are kept for the end. */
 void record_pcap_put(struct record_pcap *p, unsigned link, int64_t utc_ns, const uint8_t *bytes,
 		     size_t length);
-uint64_t record_pcap_packets(const struct record_pcap *p);
-/* 0, or the first error in writing. NULL is fine. */
-int record_pcap_destroy(struct record_pcap *p);
+/* 0, or the first error in writing. */
+int record_pcap_close(struct record_pcap *p, uint64_t *ret_packets);

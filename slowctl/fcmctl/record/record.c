@@ -56,21 +56,36 @@ static void render_stop(struct writer *w, const json_t *result)
 }
 
 /* How it ended, or that it has not. */
-static void end_cell(struct writer *w, const json_t *r, const char *active)
+static void end_cell(struct writer *w, const json_t *r)
 {
-	const char *name = value_string(r, "name", "");
 	const char *trouble = value_string(r, "trouble", "");
+	char text[32];
 
 	if (*trouble != '\0') {
 		writer_cell(w, WRITER_BAD, "%s", trouble);
 	} else if (json_is_number(value_at(r, "ended"))) {
-		value_cell(w, r, "ended", VALUE_TIME);
-	} else if (active != NULL && strcmp(active, name) == 0) {
+		writer_cell(w, WRITER_PLAIN, "%s",
+			    value_fill(r, "{ended:time}", text, sizeof(text)));
+	} else if (value_true(r, "active")) {
 		writer_cell(w, WRITER_GOOD, "goes on");
 	} else {
 		writer_cell(w, WRITER_WARN, "%s",
 			    json_is_null(value_at(r, "kind")) ? "unknown" : "not ended");
 	}
+}
+
+static void size_cell(struct writer *w, const json_t *r)
+{
+	char text[64];
+
+	writer_cell(w, WRITER_PLAIN, "%s", size_text(value_at(r, "bytes"), text, sizeof(text)));
+}
+
+static void note_cell(struct writer *w, const json_t *r)
+{
+	const char *alarm = value_string(r, "alarm_text", "");
+
+	writer_cell(w, WRITER_PLAIN, "%s", *alarm != '\0' ? alarm : value_string(r, "note", ""));
 }
 
 /* Cells that are missing as the recorder did not keep up. */
@@ -89,33 +104,29 @@ static void let_go_cell(struct writer *w, const json_t *r)
 
 static void render_list(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"name",	 "?kind",   "?>links",	    ">size",
-					      "?>files", ">let go", "?begun (UTC)", "ended (UTC)",
-					      "?who",	 "note"};
-	const char *active = value_string(result, "active", NULL);
+	static const struct value_column columns[] = {{"name", "{name}"},
+						      {"?kind", "{kind}"},
+						      {"?>links", "{links}"},
+						      {">size", .cell = size_cell},
+						      {"?>files", "{segments:count}"},
+						      {">let go", .cell = let_go_cell},
+						      {"?begun (UTC)", "{begun:time}"},
+						      {"ended (UTC)", .cell = end_cell},
+						      {"?who", "{who}"},
+						      {"note", .cell = note_cell},
+						      {0}};
+	json_t *rows = json_deep_copy(value_at(result, "recordings"));
+	json_t *r;
 	size_t i;
-	const json_t *r;
-	char text[64];
 
-	writer_line(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
-	writer_table(w, columns, sizeof(columns) / sizeof(columns[0]));
-	json_array_foreach (value_at(result, "recordings"), i, r) {
-		const char *alarm = value_string(r, "alarm_text", "");
-
-		value_cell(w, r, "name", VALUE_PLAIN);
-		value_cell(w, r, "kind", VALUE_PLAIN);
-		value_cell(w, r, "links", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    size_text(value_at(r, "bytes"), text, sizeof(text)));
-		value_cell(w, r, "segments", VALUE_COUNT);
-		let_go_cell(w, r);
-		value_cell(w, r, "begun", VALUE_TIME);
-		end_cell(w, r, active);
-		value_cell(w, r, "who", VALUE_PLAIN);
-		writer_cell(w, WRITER_PLAIN, "%s",
-			    *alarm != '\0' ? alarm : value_string(r, "note", ""));
+	json_array_foreach (rows, i, r) {
+		json_object_set_new(
+			r, "active",
+			json_boolean(json_equal(value_at(r, "name"), value_at(result, "active"))));
 	}
-	writer_table_end(w, "no recordings yet");
+	writer_line(w, WRITER_DIM, "in %s", value_string(result, "directory", "?"));
+	value_table(w, rows, columns, "no recordings yet");
+	json_decref(rows);
 }
 
 /* "0,2" */
@@ -125,9 +136,9 @@ static int parse_links(struct ctl *ctl, const char *text, json_t *links)
 
 	for (;;) {
 		if (*p < '0' || *p > '3' || (p[1] != ',' && p[1] != '\0')) {
-			return ctl_fail(ctl, CTL_USAGE, "usage", "--links 0,2",
-					"'%.60s' is not a list of links: they are numbered 0 to 3",
-					text);
+			return ctl_usage(ctl, "--links 0,2",
+					 "'%.60s' is not a list of links: they are numbered 0 to 3",
+					 text);
 		}
 		json_array_append_new(links, json_integer(*p - '0'));
 		if (p[1] == '\0') {
@@ -150,13 +161,7 @@ static int start_record(struct ctl *ctl, const struct ctl_args *args)
 		json_decref(what);
 		return code;
 	}
-	return ctl_change(ctl, args,
-			  &(struct ctl_request){.op = "record.start",
-						.args = what,
-						.doing = ctl->doing,
-						.look = "record list",
-						.timeout_s = DISK_S},
-			  render_start, NULL);
+	return ctl_run_row(ctl, args, what);
 }
 
 void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
@@ -172,7 +177,7 @@ void ctl_recordings_place(const struct ctl *ctl, char *path, size_t size)
 /* The daemon says where they are; how many and how large is between us and the disk. */
 static int list_records(struct ctl *ctl, const struct ctl_args *args)
 {
-	const unsigned limit = ctl_given(args, CTL_LIMIT) ? (unsigned)args->number[CTL_LIMIT] : 20;
+	const unsigned limit = (unsigned)ctl_number(args, CTL_LIMIT, 20);
 	char path[PATH_MAX], action[PATH_MAX];
 	json_t *place = NULL, *list = NULL;
 	int code = CTL_DONE, err;
@@ -213,7 +218,8 @@ const struct ctl_command ctl_record_commands[] = {
 		 "  fcmctl record start --links 0,1 --for 10m --note 'noise on floor 2'",
 	 .options = CTL_BIT(CTL_LINKS) | CTL_BIT(CTL_NAME) | CTL_BIT(CTL_NOTE) | CTL_BIT(CTL_FOR) |
 		    CTL_BIT(CTL_DRY_RUN),
-	 .run = start_record},
+	 .run = start_record, .op = "record.start", .look = "record list", .timeout_s = DISK_S,
+	 .render = render_start},
 	{"record", "stop", "", "end the recording",
 	 .help = "Returns when the recording is on the disk. After a recording that the\n"
 		 "disk has ended, it acknowledges that.",

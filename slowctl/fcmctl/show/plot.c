@@ -328,9 +328,7 @@ void plot_history(struct writer *w, const json_t *result, const struct plot_fram
 {
 	const char *unit = value_string(result, "unit", "");
 	struct plot *p = calloc(1, sizeof(*p));
-	unsigned width = frame->width < PLOT_WIDTH_MIN	 ? PLOT_WIDTH_MIN
-			 : frame->width > PLOT_WIDTH_MAX ? PLOT_WIDTH_MAX
-							 : frame->width;
+	size_t width = writer_room(w);
 	bool dots;
 
 	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
@@ -348,7 +346,7 @@ void plot_history(struct writer *w, const json_t *result, const struct plot_fram
 	p->from = isfinite(frame->from) ? frame->from
 					: value_number(json_array_get(p->rows, 0), "time");
 	p->to = fmax(frame->to, p->from + 1.0);
-	p->cells = width - LABEL - 3;
+	p->cells = (unsigned)(width < PLOT_WIDTH_MAX ? width : PLOT_WIDTH_MAX) - LABEL - 3;
 	dots = frame->utf8 && json_array_size(p->words) == 0;
 	p->across = dots ? 2 : 1;
 	p->down = dots ? 4 : 1;

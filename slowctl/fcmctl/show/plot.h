@@ -12,12 +12,10 @@
 
 #include "slowctl/fcmctl/show/writer.h"
 
-#define PLOT_WIDTH_MIN 40u
 #define PLOT_WIDTH_MAX 240u
 
 struct plot_frame {
 	double from, to; /* UTC s; from NaN: the first sample's */
-	unsigned width;	 /* columns of the screen */
 	bool utf8;
 };
 

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,20 +102,29 @@ static void number_text(double number, enum value_form form, char *buf, size_t s
 	}
 }
 
+void value_append(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text + used, size - used, format, ap);
+	va_end(ap);
+}
+
 /* Of texts or whole numbers: "0,2". */
 static void array_text(const json_t *array, char *buf, size_t size)
 {
-	size_t used = 0, i;
 	const json_t *member;
+	size_t i;
 
+	*buf = '\0';
 	json_array_foreach (array, i, member) {
-		const char *text = json_string_value(member);
-		char number[24];
-
-		snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(member));
-		if (used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%s", i > 0 ? "," : "",
-						 text != NULL ? text : number);
+		value_append(buf, size, "%s", i > 0 ? "," : "");
+		if (json_is_string(member)) {
+			value_append(buf, size, "%s", json_string_value(member));
+		} else {
+			value_append(buf, size, "%lld", (long long)json_integer_value(member));
 		}
 	}
 }
@@ -150,23 +160,8 @@ const char *value_word(const json_t *value, const json_t *words, char *buf, size
 	return value_text(value, VALUE_PLAIN, buf, size);
 }
 
-void value_word_cell(struct writer *w, const json_t *object, const char *path, const json_t *words)
-{
-	char buf[512];
-
-	writer_cell(w, WRITER_PLAIN, "%s",
-		    value_word(value_at(object, path), words, buf, sizeof(buf)));
-}
-
-void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form)
-{
-	char buf[512];
-
-	writer_cell(w, WRITER_PLAIN, "%s",
-		    value_text(value_at(object, path), form, buf, sizeof(buf)));
-}
-
-const char *value_floor(const json_t *object, char *buf, size_t size)
+/* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. */
+static void floor_text(const json_t *object, char *buf, size_t size)
 {
 	long long tower = value_integer(object, "tower", 0);
 	long long floor = value_integer(object, "floor", 0);
@@ -179,29 +174,30 @@ const char *value_floor(const json_t *object, char *buf, size_t size)
 	} else {
 		snprintf(buf, size, "tower%lld.floor%lld", tower, floor);
 	}
-	return buf;
 }
 
-long long value_losses(const json_t *object, char *buf, size_t size)
+/* Sum of the counts under the names of losses (of a count per block: its "blocks"), and which are not 0, as text:
+ * "13 crc, 80 alignment", "-". */
+static long long sum_losses(const json_t *object, char *buf, size_t size)
 {
 	static const char *const names[] = {"link-down", "board-fifo", "ring-full", "crc",
 					    "alignment", "time-fault", "no-member", "slow",
 					    "shutdown",	 "pool",       "no-time"};
 	long long sum = 0;
-	size_t used = 0;
 
-	snprintf(buf, size, "-");
+	*buf = '\0';
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const json_t *loss = json_object_get(object, names[i]);
 		long long count = json_is_object(loss) ? value_integer(loss, "blocks", 0)
 						       : value_integer(object, names[i], 0);
 
-		if (count != 0 && used < size) {
-			used += (size_t)snprintf(buf + used, size - used, "%s%lld %s",
-						 used > 0 ? ", " : "", count, names[i]);
+		if (count != 0) {
+			value_append(buf, size, "%s%lld %s", *buf != '\0' ? ", " : "", count,
+				     names[i]);
 		}
 		sum += count;
 	}
+	value_append(buf, size, "%s", *buf != '\0' ? "" : "-");
 	return sum;
 }
 
@@ -239,10 +235,10 @@ enum writer_style value_style(const char *word)
 static void begun_text(const json_t *row, char *buf, size_t size)
 {
 	const json_t *begun = json_object_get(row, "begun");
-	size_t used = strlen(value_text(begun, VALUE_TIME_MS, buf, size));
 
+	value_text(begun, VALUE_TIME_MS, buf, size);
 	if (json_is_number(begun) && json_is_null(json_object_get(row, "tai"))) {
-		snprintf(buf + used, size - used, "*");
+		value_append(buf, size, "*");
 	}
 }
 
@@ -252,10 +248,9 @@ static void seconds_text(const json_t *row, char *buf, size_t size)
 	long long seconds = value_integer(row, "seconds", 1);
 	long long second = value_integer(row, "second", 0);
 
-	size_t used = (size_t)snprintf(buf, size, "%lld", second);
-
-	if (seconds > 1 && used < size) {
-		snprintf(buf + used, size - used, "-%lld", second + seconds - 1);
+	snprintf(buf, size, "%lld", second);
+	if (seconds > 1) {
+		value_append(buf, size, "-%lld", second + seconds - 1);
 	}
 }
 
@@ -264,19 +259,14 @@ static void behind_text(const json_t *value, char *buf, size_t size)
 	snprintf(buf, size, json_string_length(value) > 0 ? " %s" : "", json_string_value(value));
 }
 
-static void floor_text(const json_t *value, char *buf, size_t size)
-{
-	value_floor(value, buf, size);
-}
-
 static void lost_text(const json_t *value, char *buf, size_t size)
 {
-	snprintf(buf, size, "%lld", value_losses(value, buf, size));
+	snprintf(buf, size, "%lld", sum_losses(value, buf, size));
 }
 
 static void losses_text(const json_t *value, char *buf, size_t size)
 {
-	value_losses(value, buf, size);
+	sum_losses(value, buf, size);
 }
 
 /* The forms of value_text(), and those beyond. */

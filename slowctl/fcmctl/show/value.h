@@ -35,19 +35,9 @@ enum value_form {
 };
 /* Text of a value, "-" when it is not known. Returns buf. */
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
-/* A cell of a table with the value at `path`. */
-void value_cell(struct writer *w, const json_t *object, const char *path, enum value_form form);
 /* The same for a number that may have a word: `words` is an array, the n-th word is that of value n;
  * NULL or null: it has none. */
 const char *value_word(const json_t *value, const json_t *words, char *buf, size_t size);
-void value_word_cell(struct writer *w, const json_t *object, const char *path, const json_t *words);
-
-/* "tower1.floor7", "floor7" without a tower, "-" when no floor has named itself. Returns buf. */
-const char *value_floor(const json_t *object, char *buf, size_t size);
-
-/* Sum of the counts of `object` under the names of losses (of a count per block: its "blocks"), and which are
- * not 0, as text: "13 crc, 80 alignment", "-". */
-long long value_losses(const json_t *object, char *buf, size_t size);
 
 /* Green, yellow, red for the words of the protocol: states of links, clock, commands, severities,
  * verdicts. Plain for another word. Behind the word may stand more: "SENT, open". */
@@ -67,6 +57,10 @@ void value_say(struct writer *w, enum writer_style style, const json_t *object, 
 void value_line(struct writer *w, enum writer_style style, const json_t *object, const char *text);
 void value_pair(struct writer *w, const char *name, enum writer_style style, const json_t *object,
 		const char *text);
+
+/* Appends to `text`; what does not fit is cut. */
+void value_append(char *text, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* A table, a row for each object of `rows`. The list of columns ends with one without heading. */
 enum value_paint {

@@ -130,19 +130,19 @@ static bool is_control(unsigned c)
 /* JSON text: jansson has escaped only what the standard asks for, C0. The rest is in strings, too. */
 static void put_json(struct writer *w, const char *json)
 {
-	const unsigned char *p = (const unsigned char *)json, *begun = p;
+	const unsigned char *p = (const unsigned char *)json, *from = p;
 	size_t bytes;
 
 	for (; *p != '\0'; p += bytes) {
 		unsigned c = character(p, &bytes);
 
 		if (is_control(c)) {
-			fwrite(begun, 1, (size_t)(p - begun), w->file);
+			fwrite(from, 1, (size_t)(p - from), w->file);
 			fprintf(w->file, "\\u%04X", c);
-			begun = p + bytes;
+			from = p + bytes;
 		}
 	}
-	fwrite(begun, 1, (size_t)(p - begun), w->file);
+	fwrite(from, 1, (size_t)(p - from), w->file);
 	fputc('\n', w->file);
 }
 
@@ -272,6 +272,16 @@ size_t writer_room(const struct writer *w)
 	return w->width > w->column ? w->width - w->column : 0;
 }
 
+size_t writer_lines_of(const char *page)
+{
+	size_t lines = 0;
+
+	for (; (page = strchr(page, '\n')) != NULL; page++) {
+		lines++;
+	}
+	return lines;
+}
+
 size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render)
 {
 	char *page = NULL;
@@ -285,9 +295,7 @@ size_t writer_count_lines(const struct writer *w, const json_t *result, writer_r
 	}
 	writer_destroy(trial);
 	if (memory != NULL && fclose(memory) == 0) {
-		for (const char *p = page; (p = strchr(p, '\n')) != NULL; p++) {
-			lines++;
-		}
+		lines = writer_lines_of(page);
 	}
 	free(page);
 	return lines;
@@ -313,7 +321,6 @@ static size_t line_bytes(const char *text, size_t room)
 	return cells > room && end != 0 ? end : i;
 }
 
-/* Ends the line, and goes on behind `indent` blanks where the screen ends. */
 __attribute__((format(printf, 4, 0))) static void
 paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format, va_list ap)
 {
@@ -380,15 +387,6 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 
 	va_start(ap, format);
 	paragraph(w, indent, style, format, ap);
-	va_end(ap);
-}
-
-void writer_heading(struct writer *w, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	paragraph(w, 0, WRITER_BOLD, format, ap);
 	va_end(ap);
 }
 

@@ -44,8 +44,6 @@ void writer_newline(struct writer *w);
 /* Text to the end of the line, which is not broken. */
 void writer_line(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-void writer_heading(struct writer *w, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 /* "name            value", aligned for a list of them. */
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));
@@ -53,11 +51,13 @@ void writer_pair(struct writer *w, const char *name, enum writer_style style, co
 /* Text to the end of the line; where the screen ends it is broken at a blank and goes on behind `indent` blanks. */
 void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
 		      ...) __attribute__((format(printf, 4, 5)));
+#define writer_heading(w, ...) writer_paragraph(w, 0, WRITER_BOLD, __VA_ARGS__)
 /* Columns of the screen: those of the terminal that the file is, else 100; never less than 40. */
 void writer_set_width(struct writer *w, size_t width);
 /* Cells that are left in the line. */
 size_t writer_room(const struct writer *w);
-/* Lines that render(w, result) would take. */
+/* Lines of a text; lines that render(w, result) would take. */
+size_t writer_lines_of(const char *page);
 size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render);
 
 /* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is

@@ -129,18 +129,12 @@ static void render_done(struct writer *w, const json_t *result)
 static int pause_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (!ctl_given(args, CTL_FOR) || !ctl_given(args, CTL_REASON)) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"fcmctl alarm pause ALARM --for 2h --reason TEXT",
-				"a pause needs its end and a reason");
+		return ctl_usage(ctl, "fcmctl alarm pause ALARM --for 2h --reason TEXT",
+				 "a pause needs its end and a reason");
 	}
-	return ctl_change(
+	return ctl_run_row(
 		ctl, args,
-		&(struct ctl_request){.op = "alarm.pause",
-				      .args = json_pack("{s:s,s:f}", "name", args->word[0],
-							"seconds", args->number[CTL_FOR]),
-				      .doing = ctl->doing,
-				      .look = "alarm list"},
-		render_done, NULL);
+		json_pack("{s:s,s:f}", "name", args->word[0], "seconds", args->number[CTL_FOR]));
 }
 
 /* --- to watch --- */
@@ -180,25 +174,12 @@ static void on_news(void *context, const json_t *news)
 	}
 }
 
-/* One connection, to its end. */
-static int watch_once(struct ctl *ctl, json_t **ret_answer)
-{
-	double silent_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : SILENT_S;
-	int err = ctl_connect(ctl);
-
-	if (err == 0) {
-		err = client_call(ctl->client, "alarm.watch", NULL, silent_s, on_news, ctl,
-				  ctl_interrupted, ret_answer);
-		ctl_disconnect(ctl);
-	}
-	return err;
-}
-
 static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	const struct timespec pause = {.tv_sec = 1};
+	double silent_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : SILENT_S;
 	json_t *answer = NULL;
-	bool told = false;
+	bool reported = false;
 	int err = ctl_connect(ctl);
 	int code = CTL_DONE;
 
@@ -207,8 +188,13 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	ctl_catch_interrupt();
 	while (!ctl_interrupted() && writer_flush(ctl->out) == 0) {
-		err = watch_once(ctl, &answer);
-		/* The daemon has sent us away: it ends, or it has too many that watch. */
+		err = ctl_connect(ctl);
+		if (err == 0) {
+			err = client_call(ctl->client, "alarm.watch", NULL, silent_s, on_news, ctl,
+					  ctl_interrupted, &answer);
+			ctl_disconnect(ctl);
+		}
+		/* The daemon ended the watch: it stops, or it has too many watchers. */
 		if (err == 0 && strcmp(value_string(answer, "error.code", ""), "unknown") != 0) {
 			code = ctl_fail(ctl, CTL_NOT, value_string(answer, "error.code", "?"),
 					value_string(answer, "error.hint", ""), "alarm watch: %s",
@@ -217,10 +203,10 @@ static int watch_run(struct ctl *ctl, const struct ctl_args *args)
 		}
 		json_decref(answer);
 		answer = NULL;
-		told = told && ctl_is_away(err);
-		if (!told && !ctl_interrupted()) {
+		reported = reported && ctl_is_away(err);
+		if (!reported && !ctl_interrupted()) {
 			ctl_remark("the daemon is not running; waiting for it");
-			told = true;
+			reported = true;
 		}
 		nanosleep(&pause, NULL);
 	}
@@ -252,8 +238,8 @@ const struct ctl_command ctl_alarm_commands[] = {
 		 "not cover it when it becomes an alarm.\n"
 		 "\n"
 		 "  fcmctl alarm pause link2/link-dark --for 2h --reason 'fibre is exchanged'",
-	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN),
-	 .run = pause_run},
+	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = pause_run,
+	 .op = "alarm.pause", .look = "alarm list", .render = render_done},
 	{"alarm", "resume", "ALARM...", "end a pause before its time",
 	 .help = "The alarm counts in status again.", .options = CTL_BIT(CTL_DRY_RUN),
 	 .op = "alarm.resume", .member = "names", .look = "alarm list", .render = render_done},

@@ -27,21 +27,16 @@ void ctl_event_render(struct writer *w, const json_t *result)
 	json_decref(events);
 }
 
-/* That no event is newer has no meaning without a daemon that records them. */
-static void say_end(const struct ctl *ctl)
-{
-	char since[96];
-
-	writer_line(ctl->out, WRITER_WARN, "-- the daemon is not running%s; nothing later is known",
-		    ctl_away_since_text(ctl, since, sizeof(since)));
-}
-
 static int list_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	int code = ctl_show(ctl, "event.list", ctl_filter(args, 30), ctl_event_render);
+	char since[96];
 
-	if (code == CTL_DONE && ctl->client == NULL) { /* the database has answered */
-		say_end(ctl);
+	/* The database has answered: that no event is newer has no meaning without a daemon that records them. */
+	if (code == CTL_DONE && ctl->client == NULL) {
+		writer_line(ctl->out, WRITER_WARN,
+			    "-- the daemon is not running%s; nothing later is known",
+			    ctl_away_since_text(ctl, since, sizeof(since)));
 	}
 	return code;
 }

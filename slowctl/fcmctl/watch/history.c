@@ -4,9 +4,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
@@ -15,7 +13,7 @@
 #include "slowctl/fcmctl/show/value.h"
 
 #define ROWS_OF_TABLE 60u
-#define ROWS_OF_ALL   10000u /* as many as the daemon tells at once */
+#define ROWS_OF_ALL   10000u /* the most of one answer */
 
 /* Some rows are of many samples. */
 static bool any_sums(const json_t *rows)
@@ -31,56 +29,60 @@ static bool any_sums(const json_t *rows)
 	return false;
 }
 
-static void sum_cells(struct writer *w, const json_t *row)
+static void mean_cell(struct writer *w, const json_t *row)
 {
-	value_cell(w, row, "min", VALUE_PLAIN);
-	value_cell(w, row, "max", VALUE_PLAIN);
-	if (json_is_integer(value_at(row, "span_s"))) {
-		writer_cell(w, WRITER_PLAIN, "the mean of %lld, %s",
-			    value_integer(row, "samples", 0),
-			    value_integer(row, "span_s", 0) > 60 ? "an hour" : "a minute");
-	} else {
-		writer_cell(w, WRITER_PLAIN, "-");
-	}
+	char text[64];
+
+	writer_cell(w, WRITER_PLAIN, "%s",
+		    value_fill(row,
+			       !json_is_integer(value_at(row, "span_s")) ? "-"
+			       : value_integer(row, "span_s", 0) > 60
+				       ? "the mean of {samples|0}, an hour"
+				       : "the mean of {samples|0}, a minute",
+			       text, sizeof(text)));
 }
 
-/* What stood when --since began is the first row, with its own time. A new reference. */
-static json_t *rows_with_before(const json_t *result)
+/* What was valid when --since began is the first row, with its own time. Each row has the parameter's words. A new
+ * reference. */
+static json_t *rows_of(const json_t *result)
 {
-	json_t *rows = json_copy(json_object_get(result, "rows"));
+	json_t *rows = json_deep_copy(json_object_get(result, "rows"));
+	json_t *words = json_object_get(result, "words");
 	json_t *before = json_object_get(result, "before");
+	json_t *row;
+	size_t i;
 
 	if (json_is_object(before)) {
-		json_array_insert(rows, 0, before);
+		json_array_insert_new(rows, 0, json_copy(before));
+	}
+	json_array_foreach (rows, i, row) {
+		json_object_set(row, "words", words);
 	}
 	return rows;
 }
 
 static void render_table(struct writer *w, const json_t *result)
 {
-	static const char *const columns[] = {"time (UTC)", ">value",	 ">set to",
-					      ">least",	    ">greatest", "value is"};
-	json_t *rows = rows_with_before(result);
-	bool sums = any_sums(rows);
-	size_t i;
-	const json_t *row;
-	const json_t *words = value_at(result, "words");
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {">value", "{value:word}"},
+						      {">set to", "{setpoint:word}"},
+						      {0}};
+	static const struct value_column mean_columns[] = {{"time (UTC)", "{time:ms}"},
+							   {">value", "{value:word}"},
+							   {">set to", "{setpoint:word}"},
+							   {">least", "{min}"},
+							   {">greatest", "{max}"},
+							   {"value is", .cell = mean_cell},
+							   {0}};
+	json_t *rows = rows_of(result);
 	const char *unit = value_string(result, "unit", "");
 
 	writer_heading(w, "%s%s%s", value_string(result, "name", "?"), *unit != '\0' ? " in " : "",
 		       unit);
-	writer_table(w, columns, sums ? 6 : 3);
-	json_array_foreach (rows, i, row) {
-		value_cell(w, row, "time", VALUE_TIME_MS);
-		value_word_cell(w, row, "value", words);
-		value_word_cell(w, row, "setpoint", words);
-		if (sums) {
-			sum_cells(w, row);
-		}
-	}
-	writer_table_end(w, json_is_false(value_at(result, "kept"))
-				    ? "no history of it is kept: fcmctl get shows its value"
-				    : "no samples in this time");
+	value_table(w, rows, any_sums(rows) ? mean_columns : columns,
+		    json_is_false(value_at(result, "kept"))
+			    ? "no history of it is kept: fcmctl get shows its value"
+			    : "no samples in this time");
 	if (json_is_object(value_at(result, "before"))) {
 		writer_line(w, WRITER_DIM,
 			    "the first was recorded before --since, and was valid then");
@@ -108,7 +110,7 @@ static const char *csv_time(const json_t *row, const char *key, char *buf, size_
 static void render_csv(struct writer *w, const json_t *result)
 {
 	const json_t *words = value_at(result, "words");
-	json_t *rows = rows_with_before(result);
+	json_t *rows = rows_of(result);
 	const json_t *row;
 	size_t i;
 
@@ -137,23 +139,11 @@ static void render_csv(struct writer *w, const json_t *result)
 
 /* ------------------------------------------------------------------ the command */
 
-static unsigned screen_width(void)
-{
-	struct winsize size = {0};
-	const char *columns = getenv("COLUMNS");
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-		return size.ws_col;
-	}
-	return columns != NULL && atoi(columns) > 0 ? (unsigned)atoi(columns) : 80;
-}
-
 static struct plot_frame frame_of(const struct ctl_args *args)
 {
 	struct plot_frame frame = {
-		.from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : NAN,
-		.to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now(),
-		.width = screen_width(),
+		.from = ctl_number(args, CTL_SINCE, NAN),
+		.to = ctl_number(args, CTL_TO, ctl_now()),
 	};
 
 	setlocale(LC_CTYPE, ""); /* numbers stay as they are */
@@ -161,33 +151,22 @@ static struct plot_frame frame_of(const struct ctl_args *args)
 	return frame;
 }
 
-/* That it was cut must not be among the rows. */
-static void say_cut(const json_t *result, unsigned limit)
-{
-	if (json_array_size(value_at(result, "rows")) == limit &&
-	    !json_is_object(value_at(result, "before"))) {
-		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
-			   limit);
-	}
-}
-
 static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 {
 	if (strpbrk(args->word[0], "*?[") != NULL) {
-		return ctl_fail(
-			ctl, CTL_USAGE, "usage", "fcmctl get takes patterns, and lists the names",
-			"history takes one name, not a pattern such as '%s'", args->word[0]);
+		return ctl_usage(ctl, "fcmctl get takes patterns, and lists the names",
+				 "history takes one name, not a pattern such as '%s'",
+				 args->word[0]);
 	}
 	if (ctl_given(args, CTL_CSV) + ctl_given(args, CTL_PLOT) + ctl_given(args, CTL_ROWS) +
 		    ctl->json >
 	    1) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "leave the others out",
-				"use only one of --csv, --plot, --rows, --json");
+		return ctl_usage(ctl, "leave the others out",
+				 "use only one of --csv, --plot, --rows, --json");
 	}
 	if (ctl_given(args, CTL_TO) && ctl_given(args, CTL_SINCE) &&
 	    args->number[CTL_TO] <= args->number[CTL_SINCE]) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "--since comes first",
-				"--to is not after --since");
+		return ctl_usage(ctl, "--since comes first", "--to is not after --since");
 	}
 	return CTL_DONE;
 }
@@ -221,12 +200,15 @@ static int history_run(struct ctl *ctl, const struct ctl_args *args)
 	} else if (code == CTL_DONE) {
 		struct plot_frame frame = frame_of(args);
 
-		json_object_set_new(result, "rows", rows_with_before(result));
+		json_object_set_new(result, "rows", rows_of(result));
 		plot_history(ctl->out, result, &frame);
 	}
-	if (code == CTL_DONE) {
-		writer_flush(ctl->out);
-		say_cut(result, limit);
+	writer_flush(ctl->out);
+	/* A remark, not a line among the rows. */
+	if (json_array_size(value_at(result, "rows")) == limit &&
+	    !json_is_object(value_at(result, "before"))) {
+		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
+			   limit);
 	}
 	json_decref(result);
 	return code;

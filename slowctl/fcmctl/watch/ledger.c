@@ -8,8 +8,6 @@
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* A daemon of before says nothing of it. */
 static bool is_incomplete(const json_t *result)
 {
@@ -334,24 +332,23 @@ static void render_rows(struct writer *w, const json_t *result)
 	render(w, result, true);
 }
 
-static const struct {
-	const char *name;
-	int seconds;
-} spans[] = {{"second", 1}, {"minute", 60}, {"hour", 3600}};
-
 /* The question in `filter`; CTL_USAGE when the options contradict each other. */
 static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *filter)
 {
-	double to = ctl_given(args, CTL_TO) ? args->number[CTL_TO] : ctl_now();
-	double from = ctl_given(args, CTL_SINCE) ? args->number[CTL_SINCE] : to - 600.0;
+	static const struct {
+		const char *name;
+		int seconds;
+	} spans[] = {{"second", 1}, {"minute", 60}, {"hour", 3600}};
+	double to = ctl_number(args, CTL_TO, ctl_now());
+	double from = ctl_number(args, CTL_SINCE, to - 600.0);
 
 	if (from >= to) { /* without --since it is before */
 		bool both = ctl_given(args, CTL_TO);
 
-		return ctl_fail(ctl, CTL_USAGE, "usage", "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
-				"--since %s %s%s", args->text[CTL_SINCE],
-				both ? "is not before --to " : "has not come yet",
-				both ? args->text[CTL_TO] : "");
+		return ctl_usage(ctl, "say 02:00, 1h or 2026-11-01T02:00 (UTC)", "--since %s %s%s",
+				 args->text[CTL_SINCE],
+				 both ? "is not before --to " : "has not come yet",
+				 both ? args->text[CTL_TO] : "");
 	}
 	json_object_set_new(filter, "since", json_real(from));
 	if (ctl_given(args, CTL_TO)) {
@@ -360,14 +357,14 @@ static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *f
 	if (!ctl_given(args, CTL_BY)) {
 		return CTL_DONE;
 	}
-	for (size_t i = 0; i < COUNT(spans); i++) {
+	for (size_t i = 0; i < sizeof(spans) / sizeof(spans[0]); i++) {
 		if (strcmp(args->text[CTL_BY], spans[i].name) == 0) {
 			json_object_set_new(filter, "by_s", json_integer(spans[i].seconds));
 			return CTL_DONE;
 		}
 	}
-	return ctl_fail(ctl, CTL_USAGE, "usage", "second, minute or hour",
-			"there are no rows by '%.40s'", args->text[CTL_BY]);
+	return ctl_usage(ctl, "second, minute or hour", "there are no rows by '%.40s'",
+			 args->text[CTL_BY]);
 }
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)

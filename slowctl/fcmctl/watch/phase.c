@@ -169,21 +169,11 @@ static void render_soak(struct writer *w, const json_t *result)
 
 static int accept_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct ctl_request request = {
-		.op = "phase.accept", .doing = "phase accept", .look = "phase show"};
-	int link;
-	int code = ctl_link_number(ctl, args->word[0], &link);
-
-	if (code != CTL_DONE) {
-		return code;
-	}
-	if (!ctl_given(args, CTL_REASON)) {
-		return ctl_fail(ctl, CTL_USAGE, "usage",
-				"say why the new phase is right: --reason 'fibre re-plugged'",
-				"phase accept needs --reason");
-	}
-	request.args = json_pack("{s:i}", "link", link);
-	return ctl_change(ctl, args, &request, render_accept, NULL);
+	return ctl_given(args, CTL_REASON)
+		       ? ctl_run_plain(ctl, args)
+		       : ctl_usage(ctl,
+				   "say why the new phase is right: --reason 'fibre re-plugged'",
+				   "phase accept needs --reason");
 }
 
 static void soak_progress(void *context, const json_t *p)
@@ -200,8 +190,8 @@ static void soak_progress(void *context, const json_t *p)
 
 static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	double interval = ctl_given(args, CTL_INTERVAL) ? args->number[CTL_INTERVAL] : 10.0;
-	int trials = ctl_given(args, CTL_TRIALS) ? (int)args->number[CTL_TRIALS] : 20;
+	double interval = ctl_number(args, CTL_INTERVAL, 10.0);
+	int trials = (int)ctl_number(args, CTL_TRIALS, 20);
 	const char *with = ctl_given(args, CTL_WITH) ? args->text[CTL_WITH] : "reset";
 	struct ctl_request request = {
 		.op = "phase.soak",
@@ -220,8 +210,8 @@ static int soak_run(struct ctl *ctl, const struct ctl_args *args)
 		return code;
 	}
 	if (strcmp(with, "reset") != 0 && strcmp(with, "align") != 0) {
-		return ctl_fail(ctl, CTL_USAGE, "usage", "--with reset or --with align",
-				"--with: '%.40s' is invalid", with);
+		return ctl_usage(ctl, "--with reset or --with align", "--with: '%.40s' is invalid",
+				 with);
 	}
 	request.args = json_pack("{s:i,s:i,s:f,s:s}", "link", link, "trials", trials, "interval_s",
 				 interval, "command", with);
@@ -250,7 +240,8 @@ const struct ctl_command ctl_phase_commands[] = {
 	 .help = "Later re-locks are judged against it. Kept in the journal with who and why. Do "
 		 "this only\nwhen the new phase is known to be right (fibre exchanged, floor "
 		 "replaced): it ends the\ncomparison with all earlier data.",
-	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = accept_run},
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = accept_run,
+	 .op = "phase.accept", .member = "link", .look = "phase show", .render = render_accept},
 	{"phase", "soak", "LINK", "reset and align many times: does the phase stay?",
 	 .help = "A trial: reset the link, wait for lock and verdict. Data of this link are lost "
 		 "meanwhile,\nand counted. Prints a report; Ctrl-C ends it.\nExit 0 when all "

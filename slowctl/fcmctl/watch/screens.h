@@ -7,8 +7,8 @@
 /* The status screen, for status and top; `result` as of op status. top adds "shown": only so many reasons, and how many
  * more there are; and "brief": neither what is inside the daemon, nor addresses, nor silence timers. */
 void ctl_status_render(struct writer *w, const json_t *result);
-/* The status while the daemon is not running: `err` of ctl_connect(). NULL: out of memory. */
-json_t *ctl_status_away(const struct ctl *ctl, int err);
+/* The status while the daemon is not running: `err` of ctl_connect(). */
+json_t *ctl_status_away(struct ctl *ctl, int err);
 void ctl_status_render_away(struct writer *w, const json_t *result);
 /* Whether the pause of an alarm, or of a reason of status, covers its present severity. */
 bool ctl_alarm_paused(const json_t *alarm);

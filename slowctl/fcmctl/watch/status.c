@@ -208,14 +208,6 @@ static void render_access(struct writer *w, const json_t *s)
 	}
 }
 
-/* `more` behind `text`; what does not fit is cut. */
-static void append(char *text, size_t size, const char *more)
-{
-	size_t used = strlen(text);
-
-	snprintf(text + used, size - used, "%s", more);
-}
-
 /* Floors whose silence timer is `timer`: "tower1.floor1 (120 s), tower1.floor2 (60 s)"; returns how many. */
 static size_t timers_text(const json_t *floors, const char *timer, char *text, size_t size)
 {
@@ -228,10 +220,9 @@ static size_t timers_text(const json_t *floors, const char *timer, char *text, s
 		char name[64];
 
 		if (strcmp(value_string(floor, "timer", ""), timer) == 0) {
-			append(text, size, count++ > 0 ? ", " : "");
-			append(text, size,
-			       value_fill(floor, timed ? "{:floor} ({time_s} s)" : "{:floor}", name,
-					  sizeof(name)));
+			value_fill(floor, timed ? "{:floor} ({time_s} s)" : "{:floor}", name,
+				   sizeof(name));
+			value_append(text, size, "%s%s", count++ > 0 ? ", " : "", name);
 		}
 	}
 	return count;
@@ -259,9 +250,8 @@ static void render_silence(struct writer *w, const json_t *floors)
 		bool all = count == json_array_size(floors) && n > 0;
 
 		if (count > 0) {
-			append(text, sizeof(text), *text != '\0' ? "; " : "timer ");
-			append(text, sizeof(text), kinds[n].words);
-			append(text, sizeof(text), all ? "all floors" : names);
+			value_append(text, sizeof(text), "%s%s%s", *text != '\0' ? "; " : "timer ",
+				     kinds[n].words, all ? "all floors" : names);
 			stays = stays || kinds[n].stays;
 		}
 	}
@@ -363,12 +353,11 @@ static void render_known_hops(struct writer *w, const json_t *hops)
 		bool group = json_is_string(value_at(hop, "group"));
 		char one[128];
 
-		append(text, sizeof(text), i > 0 ? ", " : "");
-		append(text, sizeof(text),
-		       value_fill(hop,
-				  group ? "{frames} {code|?} of link {link} for group {group}"
-					: "{frames} {code|?} of link {link}",
-				  one, sizeof(one)));
+		value_fill(hop,
+			   group ? "{frames} {code|?} of link {link} for group {group}"
+				 : "{frames} {code|?} of link {link}",
+			   one, sizeof(one));
+		value_append(text, sizeof(text), "%s%s", i > 0 ? ", " : "", one);
 	}
 	if (count > 0) {
 		writer_paragraph(w, 10, WRITER_WARN, "%s%s", text,
@@ -431,33 +420,22 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 	}
 }
 
-/* Nobody answers: said as a status of its own. */
-json_t *ctl_status_away(const struct ctl *ctl, int err)
+json_t *ctl_status_away(struct ctl *ctl, int err)
 {
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 	json_t *known = ctl_away_known(ctl);
 	json_t *since = json_object_get(known, "time");
 
-	return json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
-			 (int)ctl->station.board, "state", "away", "time", ctl_now(), "reasons",
-			 "severity", "red", "code", "daemon-away", "object", "daemon", "text",
-			 ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
-			 ctl_away_action(ctl, err, action, sizeof(action)), "since",
-			 since != NULL ? json_incref(since) : json_null(), "known",
-			 known != NULL ? known : json_null());
-}
-
-static int status_away(struct ctl *ctl, int err)
-{
-	json_t *result = ctl_status_away(ctl, err);
-
-	if (result == NULL) {
-		return ctl_fail(ctl, CTL_UNKNOWN, "internal", "", "out of memory");
-	}
-	writer_result(ctl->out, result, ctl_status_render_away);
-	json_decref(result);
-	return CTL_UNKNOWN;
+	return ctl_memory(ctl,
+			  json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
+				    (int)ctl->station.board, "state", "away", "time", ctl_now(),
+				    "reasons", "severity", "red", "code", "daemon-away", "object",
+				    "daemon", "text",
+				    ctl_away_reason(ctl, err, false, reason, sizeof(reason)),
+				    "action", ctl_away_action(ctl, err, action, sizeof(action)),
+				    "since", since != NULL ? json_incref(since) : json_null(),
+				    "known", known != NULL ? known : json_null()));
 }
 
 static int status_run(struct ctl *ctl, const struct ctl_args *args)
@@ -467,7 +445,10 @@ static int status_run(struct ctl *ctl, const struct ctl_args *args)
 	int code;
 
 	if (ctl_is_away(err)) {
-		return status_away(ctl, err);
+		result = ctl_status_away(ctl, err);
+		writer_result(ctl->out, result, ctl_status_render_away);
+		json_decref(result);
+		return CTL_UNKNOWN;
 	}
 	code = ctl_ask(ctl, "status", NULL, &result);
 	if (code == CTL_DONE) {

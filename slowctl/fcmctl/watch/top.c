@@ -79,8 +79,7 @@ static void fit(const struct writer *w, json_t *page, size_t rows)
 }
 
 /* `rows` 0: as many as it takes. */
-static void round_render(const struct ctl *ctl, struct writer *w, const struct round *r,
-			 size_t rows)
+static void round_render(struct ctl *ctl, struct writer *w, const struct round *r, size_t rows)
 {
 	json_t *page;
 	char reason[PATH_MAX + 256];
@@ -175,16 +174,6 @@ static void draw_line(int row, const char *text, size_t bytes)
 	attrset((int)A_NORMAL);
 }
 
-static size_t count_lines(const char *page)
-{
-	size_t lines = 0;
-
-	for (; (page = strchr(page, '\n')) != NULL; page++) {
-		lines++;
-	}
-	return lines;
-}
-
 static void draw(const char *page, size_t top, bool paused)
 {
 	erase();
@@ -261,7 +250,7 @@ static void show_until(const char *page, double due, struct view *v)
 		timeout(v->paused || left > 0.2 ? 200 : (int)(left * 1000.0) + 1);
 		key = getch();
 		if (key != ERR) {
-			take_key(key, count_lines(page), v);
+			take_key(key, writer_lines_of(page), v);
 		}
 	}
 }
@@ -376,10 +365,8 @@ static int one_after_the_other(struct ctl *ctl, double interval, double rounds)
 
 static int top_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	double interval = ctl_given(args, CTL_INTERVAL) ? args->number[CTL_INTERVAL] : 1.0;
-	double rounds = ctl_given(args, CTL_ONCE)    ? 1.0
-			: ctl_given(args, CTL_COUNT) ? args->number[CTL_COUNT]
-						     : 1e18;
+	double interval = ctl_number(args, CTL_INTERVAL, 1.0);
+	double rounds = ctl_given(args, CTL_ONCE) ? 1.0 : ctl_number(args, CTL_COUNT, 1e18);
 
 	if (!ctl->json && !ctl_given(args, CTL_ONCE) && isatty(STDIN_FILENO) &&
 	    isatty(STDOUT_FILENO)) {
@@ -395,7 +382,11 @@ const struct ctl_command ctl_top_commands[] = {
 		.summary = "the status, live",
 		.help = "The screen of fcmctl status and the last events, again every second, full "
 			"screen on a\nterminal: q quits, space pauses, arrows move. Elsewhere one "
-			"screen after the other. It waits\nfor a daemon that is not running.\nWith "
+			"screen after the other. It waits\nfor a daemon that is not running.\nWhat "
+			"does not fit the terminal is left out: details of the daemon, the oldest "
+			"events, then the\nleast severe reasons; it shows how many more reasons "
+			"there are. fcmctl status shows all of\nthem, fcmctl event list the "
+			"events.\nWith "
 			"--once or --count, exits as status does.",
 		.options = CTL_BIT(CTL_ONCE) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_INTERVAL),
 		.run = top_run,

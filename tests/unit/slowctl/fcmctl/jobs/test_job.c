@@ -18,12 +18,12 @@
 
 static int plan(const char *text, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
-	return job_file_plan(strdup(text), strlen(text), ret_file, ret_fault);
+	return job_file_parse(strdup(text), strlen(text), true, ret_file, ret_fault);
 }
 
 static int batch(const char *text, struct job_file *ret_file, struct ctl_fault *ret_fault)
 {
-	return job_file_batch(strdup(text), strlen(text), ret_file, ret_fault);
+	return job_file_parse(strdup(text), strlen(text), false, ret_file, ret_fault);
 }
 
 static void expect(const struct job_line *l, unsigned line, const char *name, const char *value)
@@ -132,7 +132,7 @@ static void test_any_bytes(void **state)
 			text[i] = bytes[(size_t)rand_r(&seed) % (sizeof(bytes) - (n % 10 != 0))];
 		}
 		text[length] = '\0';
-		if ((n % 2 ? job_file_plan : job_file_batch)(text, length, &f, &fault) == 0) {
+		if (job_file_parse(text, length, n % 2 != 0, &f, &fault) == 0) {
 			for (size_t i = 0; i < f.count; i++) {
 				assert_true(f.lines[i].name[0] != '\0' || n % 2 == 0);
 			}

@@ -23,7 +23,7 @@ static const char *plot(const char *rows, const char *more, double from, double 
 	struct writer *w = writer_create_text(file, false);
 	json_t *array = json_loads(rows, 0, NULL), *list = json_array(), *pair;
 	json_t *result = json_loads(more, 0, NULL);
-	struct plot_frame frame = {T + from, T + to, 55, utf8}; /* 40 cells */
+	struct plot_frame frame = {T + from, T + to, utf8};
 	size_t n;
 
 	assert_non_null(array);
@@ -35,6 +35,7 @@ static const char *plot(const char *rows, const char *more, double from, double 
 						"value", json_array_get(pair, 1), "setpoint"));
 	}
 	json_object_set_new(result, "rows", list);
+	writer_set_width(w, 55); /* 40 cells */
 	plot_history(w, result, &frame);
 	writer_destroy(w);
 	fclose(file);

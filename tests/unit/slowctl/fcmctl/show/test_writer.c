@@ -305,9 +305,9 @@ static void test_paths(void **state)
 	assert_int_equal(value_integer(o, "whole", -1), -3);
 	assert_string_equal(value_string(o, "a.s", "?"), "x");
 	assert_string_equal(value_string(o, "n", "?"), "?");
-	assert_string_equal(value_floor(o, buf, sizeof(buf)), "tower1.floor7");
-	assert_string_equal(value_floor(nobody, buf, sizeof(buf)), "-");
-	assert_string_equal(value_floor(NULL, buf, sizeof(buf)), "-");
+	assert_string_equal(value_fill(o, "{:floor}", buf, sizeof(buf)), "tower1.floor7");
+	assert_string_equal(value_fill(nobody, "{:floor}", buf, sizeof(buf)), "-");
+	assert_string_equal(value_fill(NULL, "{:floor}", buf, sizeof(buf)), "-");
 	json_decref(nobody);
 	json_decref(o);
 }

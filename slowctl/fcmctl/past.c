@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fcmctl get --at, diff: what parameters were at a time, who had set them, what differs. */
+/* Parameters at a past time, from the history: fcmctl get --at shows them and who had set them, diff compares two
+ * times. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +49,6 @@ static void author_cell(struct writer *w, const json_t *at)
 	long long open = value_integer(at, "open", 0);
 	char text[256];
 	char when[32];
-	size_t used;
 
 	if (by_fcm(at)) {
 		snprintf(text, sizeof(text), "the FCM, not by a command");
@@ -61,11 +61,10 @@ static void author_cell(struct writer *w, const json_t *at)
 			 value_integer(author, "command", 0), strcmp(state, "DONE") == 0 ? "" : " ",
 			 strcmp(state, "DONE") == 0 ? "" : state);
 	}
-	used = strlen(text);
 	if (open > 0 && !json_is_object(author) && !by_fcm(at)) {
 		snprintf(text, sizeof(text), "command %lld under way", open);
 	} else if (open > 0 && open != value_integer(author, "command", 0)) {
-		snprintf(text + used, sizeof(text) - used, ", command %lld under way", open);
+		value_append(text, sizeof(text), ", command %lld under way", open);
 	}
 	writer_cell(w, WRITER_PLAIN, "%s", text);
 }
@@ -155,7 +154,7 @@ int ctl_get_at(struct ctl *ctl, const struct ctl_args *args)
 static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	double from = args->number[CTL_AT];
-	double to = ctl_given(args, CTL_AT_AGAIN) ? args->number[CTL_AT_AGAIN] : ctl_now();
+	double to = ctl_number(args, CTL_AT_AGAIN, ctl_now());
 	json_t *asked;
 
 	if (!ctl_given(args, CTL_AT)) {
@@ -168,7 +167,7 @@ static int diff_run(struct ctl *ctl, const struct ctl_args *args)
 	return ctl_show(ctl, "param.diff", asked, render_diff);
 }
 
-const struct ctl_command ctl_at_commands[] = {
+const struct ctl_command ctl_past_commands[] = {
 	{NULL, "diff", "[PATTERN...]", "what differs between two times",
 	 .help = "Compares parameters at two times (with one --at: at that time and\n"
 		 "now): set values that differ, values that differ by more than the\n"
