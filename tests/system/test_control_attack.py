@@ -233,15 +233,15 @@ class Crowd:
 
 
 def served(st, *words):
-    """(how often it was, of 5; the longest time, s; the last failure)"""
+    """(how often it was, of 3; the longest time, s; the last failure)"""
     took, failure = [], None
-    for _ in range(5):
+    for _ in range(3):
         begin = time.monotonic()
         code, out, err = st.ctl(*words)
         took.append(time.monotonic() - begin)
         if code not in ((0, 1) if words[0] == "status" else (0,)) or "crowded" in out:
             failure = (words, code, out[:300], err)
-    return 5 - bool(failure), max(took), failure
+    return 3 - bool(failure), max(took), failure
 
 
 def crowded(t, own):
