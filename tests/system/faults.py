@@ -12,7 +12,7 @@ from station import StationError
 BLOCK_GAP, LINK_DOWN = 0x002, 1  # FCM_BLOCK_GAP, enum tdm_loss
 SLICE = 1600  # frames
 # Seconds of data before the first fault: time for the links to align and the clock to lock.
-BEGIN = 10
+BEGIN = 7
 
 
 def scenario(t, *events):

@@ -100,8 +100,9 @@ class Curve:
 
 
 def resident_mb(pid):
+    """Its own memory: the rings that it maps are all there only when they have gone round once."""
     with open(f"/proc/{pid}/status") as f:
-        return int(f.read().split("VmRSS:")[1].split()[0]) / 1024
+        return int(f.read().split("RssAnon:")[1].split()[0]) / 1024
 
 
 def pour(pid, s, what, seconds=15):

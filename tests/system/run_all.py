@@ -13,8 +13,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # These have stations at quiet load, or none, and leave a core to somebody else. The longest first.
-LIGHT = ("alarms", "engine", "hostile_daemon", "transcripts", "fault_floors", "runs", "safe_disk", "plan", "silence", "fault_clock", "board_away", "fault_links",
-         "store_faults", "network", "command_faults", "control_attack", "consumer_attack", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
+LIGHT = ("alarms", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "control_attack",
+         "fault_floors", "plan", "safe_disk", "network", "board_away", "fault_clock", "fault_links",
+         "consumer_attack", "runs", "silence", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "bench_set", "command_book")
 LANES = 3  # of which the heavy ones have one; with a fourth, emulators on two cores fall behind by seconds
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time. Of other files

@@ -114,6 +114,7 @@ class Process:
 
 class Station:
     patience = 1  # of every wait: a limit only says when to give up
+    confirm = None  # labels before the clock is locked; None: the daemon's default
 
     def __init__(self, bin_dir, directory, scenario=None, seed=1, truth=True, load="design",
                  emulator_args=(), config=(), gpsd=True, depth_ms=2000, speed=None, play=None, delays=None):
@@ -208,6 +209,7 @@ class Station:
                  "[data]", f"reserved_endpoint = {self.reserved}", f"monitor_endpoint = {self.monitor}",
                  "[clock]", "gpsd_host = 127.0.0.1", f"gpsd_port = {self.gpsd_port or 2947}",
                  f"leap_file = {self.leap_table()}",
+                 *([f"confirm = {self.confirm}"] if self.confirm else []),
                  "system_tolerance_ms = 0",  # on a busy host the emulator's time falls behind the host's
                  "[control]", f"socket = {self.path('control.sock')}",
                  "[store]", f"database = {self.database}", f"emergency = {self.path('emergency.journal')}",

@@ -90,7 +90,7 @@ def board_killed(t):
 
 def board_off_the_bus(t):
     """the board is off the bus for 3 s and comes back counting anew: said, re-opened, both accounts kept"""
-    st = started(t, truth=False, scenario=t.scenario("from data\nat 12 board-gone 3\n"))
+    st = started(t, truth=False, scenario=t.scenario("from data\nat 9 board-gone 3\n"))
     st.wait_for("board-gone", lambda: "board-gone" in codes(st), 20)
     actions = []
     while "board-gone" in (now := {r["code"]: r["action"] for r in st.status()["reasons"]}):

@@ -139,6 +139,7 @@ def squatter(t):
     st.wait_for("the log says it", lambda: "cannot listen at" in st.daemon.tail(200), 10)
     t.check("the other floors' ports are open", not station.is_free(ports["feed1"]))
     st.wait_ready()
+    t.equal("a fast ramp", st.ctl("set", "floor1.om0.ramp", "500", "--force")[0], 0)
     code, out, err = st.ctl("safe", "--yes", "floor1.om0")
     t.check("slow control works", code == 0, (code, out, err))
     for s in taken:

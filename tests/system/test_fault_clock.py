@@ -48,7 +48,7 @@ def gps_lost_and_back(t):
 
 def gpsd_jumps(t):
     """gpsd jumps by 2 s and keeps to it: said by how much, given in to, told for long; losses have the data's time"""
-    st = t.station(load="quiet", scenario=scenario(t, (0, "gps jump 2"), (42, "link 1 crc 5")), truth=False)
+    st = t.station(load="quiet", scenario=scenario(t, (0, "gps jump 2"), (22, "link 1 crc 5")), truth=False)
     st.start()
     st.wait_ready()
     epoch = st.status()["clock"]["time_epoch"]

@@ -278,6 +278,7 @@ def backwards(bench, st, names):
 def interrupted_back(bench, st):
     """Ctrl-C while a high voltage is being set back: what is told to be typed goes on with that."""
     name = "tower1.floor3.om4.hv"
+    st.wait_for("its set value", lambda: value(st, "floor3.om4.hv")["setpoint"] == 1400)
     bench.equal("a slow ramp", st.ctl("set", "floor3.om4.ramp", "5")[0], 0)
     path = write(st, "i.plan", f"{name} = 1380\nfloor3.om5.hv = 2500\n")
     p = subprocess.Popen([st.program("fcmctl"), "--dir", st.dir, "apply", path, "--yes", "--keep-going", "--roll-back"],
@@ -431,7 +432,7 @@ def during_run(bench, st):
 
 def roll_back(bench):
     """a module trips in the middle of a job: what was changed is set back, in reverse order"""
-    st = dark_sea(bench, scenario=scenario(bench, (40, "link 1 hv-trip 2")))
+    st = dark_sea(bench, scenario=scenario(bench, (20, "link 1 hv-trip 2")))
     st.ctl("set", "floor2.om2.ramp", "2")
     path = write(st, "a.plan", "floor2.om2.hv = 1600\nfloor1.om0.hv = 1350\nfloor1.om0.threshold = 12\n"
                  "floor3.om0.power = off\nfloor2.om3.hv = 1420\n")

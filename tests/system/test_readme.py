@@ -148,6 +148,7 @@ class Reader:
 
     def types(self, command, seconds=ENDS_S, text=""):
         """In a shell that has the aliases of the lines before."""
+        command = command.replace(" -c 500 ", " -c 200 ")  # they are dissected three times
         lines = "\n".join([*self.aliases, self.with_ports(command)])
         return typed(["bash", "-O", "expand_aliases", "-c", lines], seconds, self.env, self.tree, text)
 

@@ -11,7 +11,7 @@ import os
 import stat
 import struct
 import subprocess
-import tempfile
+import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SERIES = "6.1.0-"
@@ -30,19 +30,17 @@ def headers_release():
     return max(found, key=lambda r: [int(p) if p.isdigit() else 0 for p in r.replace("-", ".").split(".")])
 
 
-def unpack_bzimage(path):
+def unpack_bzimage(image):
     """The ELF inside a bzImage with an XZ payload (the boot protocol says where it lies)."""
-    with open(path, "rb") as f:
-        image = f.read()
     sectors = image[0x1f1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     begin = (sectors + 1) * 512 + offset
     payload = image[begin:begin + length]
     if payload[:6] != b"\xfd7zXZ\0":
-        raise ImageError(f"{path}: payload is not XZ")
+        raise ImageError("the kernel's payload is not XZ")
     elf = lzma.LZMADecompressor().decompress(payload)
     if elf[:4] != b"\x7fELF":
-        raise ImageError(f"{path}: no ELF inside")
+        raise ImageError("no ELF inside the kernel")
     return elf
 
 
@@ -57,6 +55,16 @@ def package_file(cache, package, hint=""):
     return glob.glob(f"{debs}/{package}_*.deb")[0]
 
 
+def file_of_package(deb, name):
+    """The content of one file: what comes after it, of a kernel 400 MB of modules, is not unpacked."""
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        with tarfile.open(fileobj=child.stdout, mode="r|") as tar:
+            for member in tar:
+                if member.name.removeprefix("./") == name:
+                    return tar.extractfile(member).read()
+    raise ImageError(f"{deb}: no {name}")
+
+
 def stock_kernel(cache, release):
     """Path of Debian's vmlinux, downloaded once."""
     out = os.path.join(cache, f"vmlinux-{release}")
@@ -64,9 +72,7 @@ def stock_kernel(cache, release):
         return out
     deb = package_file(cache, f"linux-image-{release}",
                        ": headers older than the archive? Upgrade linux-headers-amd64")
-    with tempfile.TemporaryDirectory(dir=cache) as tmp:
-        subprocess.run(["dpkg-deb", "-x", deb, tmp], check=True)
-        elf = unpack_bzimage(f"{tmp}/boot/vmlinuz-{release}")
+    elf = unpack_bzimage(file_of_package(deb, f"boot/vmlinuz-{release}"))
     with open(out + ".new", "wb") as f:
         f.write(elf)
     os.rename(out + ".new", out)

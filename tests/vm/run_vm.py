@@ -75,7 +75,8 @@ BOOTS = {
     "systemd": Boot("systemd", memory=1024, limit=400, speed="0.02"),
     "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),
 }
-STOCK = ("driver", "swiotlb", "high-memory", "quarantine", "recover", "daemon", "systemd")
+# The longest first: the others then fill the other cores.
+STOCK = ("systemd", "driver", "daemon", "swiotlb", "high-memory", "recover", "quarantine")
 DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
 
 
