@@ -52,21 +52,17 @@ static struct alarm_object floor_on(const struct judge *j, unsigned link)
 
 static void engine_reason(struct trips *t, const struct engine_reason *e)
 {
-	bool mute = strcmp(e->code, "mute") == 0;
 	struct observation o = {.red = e->red,
 				.latch = e->latch,
-				.code = mute ? "floor-mute" : e->code,
+				.code = e->code,
 				.object = object_thing(e->object),
 				.advice = e->action};
 
 	if (note_trip(t, e)) {
 		return; /* trips are reported together */
 	}
-	if (mute && judge_just_late(t->j)) {
+	if (strcmp(e->code, "floor-mute") == 0 && judge_just_late(t->j)) {
 		return; /* this process did not listen */
-	}
-	if (strcmp(e->code, "unknown-command") == 0) {
-		o.code = "command-unknown";
 	}
 	if (e->param) {
 		o.object = object_value(e->param);

@@ -49,9 +49,9 @@ static bool is_wanted(const struct alarm *alarm, enum wanted wanted)
 {
 	switch (wanted) {
 	case NEW_ONES:
-		return alarm_stands(alarm) && !alarm->acknowledged;
+		return alarm_is_active(alarm) && !alarm->acknowledged;
 	case STANDING_ONES:
-		return alarm_stands(alarm);
+		return alarm_is_active(alarm);
 	default:
 		return alarm->paused_until_ns != 0;
 	}
@@ -99,7 +99,7 @@ static void refuse_name(struct ops *ops, struct control_request *rq, const char 
 				   "OBJECT for all of it";
 
 	while (wanted == NEW_ONES && (e = alarms_next(judge_alarms(ops->judge), e))) {
-		if (alarm_stands(e) && alarm_name_means(name, e)) {
+		if (alarm_is_active(e) && alarm_name_means(name, e)) {
 			control_fail(rq, "refused", "nothing more to do", NULL,
 				     "%s/%s was acknowledged by %s", e->object, e->code,
 				     e->ack.who);

@@ -54,7 +54,7 @@ static json_t *dealt_json(const struct alarm *alarm)
 		"{s:s,s:s,s:i,s:s,s:b,s:o,s:o,s:o}", "name", alarm_name(alarm, name, sizeof(name)),
 		"standing", alarm_state_name(alarm->state), "count", (int)alarm->count, "highest",
 		alarm->highest == LEVEL_ALARM ? "red" : "warning", "new",
-		alarm_stands(alarm) && !alarm->acknowledged && !alarm_is_paused(alarm), "over",
+		alarm_is_active(alarm) && !alarm->acknowledged && !alarm_is_paused(alarm), "over",
 		alarm->state == ALARM_LATCHED ? json_time(alarm->over_ns) : json_null(),
 		"acknowledged", alarm->acknowledged ? hand_json(&alarm->ack) : json_null(),
 		"paused", pause_json(alarm));
@@ -64,9 +64,9 @@ json_t *alarm_actions_json(const struct alarm *alarm)
 {
 	const char *active = alarm->level == LEVEL_ALARM ? "red" : "warning";
 	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
-			      alarm_stands(alarm) ? active : "info", "code", alarm->code, "object",
+			      alarm_is_active(alarm) ? active : "info", "code", alarm->code, "object",
 			      alarm->object, "text", alarm->text, "action", alarm->action, "since",
-			      alarm_stands(alarm) ? json_time(alarm->since_ns) : json_null());
+			      alarm_is_active(alarm) ? json_time(alarm->since_ns) : json_null());
 
 	json_object_update_new(j, dealt_json(alarm));
 	return j;
@@ -82,7 +82,7 @@ void alarm_actions_reason(json_t *reason, const struct alarm *alarm)
 /* 0: red, 1: a warning, 2: paused, 3: not active. */
 static unsigned rank(const struct alarm *alarm)
 {
-	if (!alarm_stands(alarm)) {
+	if (!alarm_is_active(alarm)) {
 		return 3;
 	}
 	return alarm_is_paused(alarm) ? 2 : alarm->level != LEVEL_ALARM;

@@ -73,7 +73,7 @@ const struct alarm *alarms_find(const struct alarms *a, const char *object, cons
 	return find((struct alarms *)(uintptr_t)a, object, code);
 }
 
-bool alarm_stands(const struct alarm *alarm)
+bool alarm_is_active(const struct alarm *alarm)
 {
 	return alarm->state == ALARM_RAISED || alarm->state == ALARM_LATCHED;
 }
@@ -88,7 +88,7 @@ const struct alarm *alarms_next(const struct alarms *a, const struct alarm *afte
 	for (unsigned n = after ? (unsigned)(after - a->alarm) + 1 : 0; n < ALARMS_MAX; n++) {
 		const struct alarm *e = &a->alarm[n];
 
-		if (e->used && (alarm_stands(e) || e->paused_until_ns)) {
+		if (e->used && (alarm_is_active(e) || e->paused_until_ns)) {
 			return e;
 		}
 	}
@@ -272,7 +272,7 @@ int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
 {
 	struct alarm *e = find(a, object, code);
 
-	if (!e || !alarm_stands(e)) {
+	if (!e || !alarm_is_active(e)) {
 		return sc_fail(error, -ENOENT, "no-such-alarm", "fcmctl alarm list shows what does",
 			       "%s/%s does not stand", object, code);
 	}
@@ -330,7 +330,7 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 	}
 	e->paused_until_ns = now.utc_ns + (int64_t)(seconds * 1e9);
 	e->pause_ends_ns = now.mono_ns + (uint64_t)(seconds * 1e9);
-	e->paused_level = alarm_stands(e) ? e->level : LEVEL_ALARM;
+	e->paused_level = alarm_is_active(e) ? e->level : LEVEL_ALARM;
 	e->pause = *hand;
 	e->change = ALARM_PAUSED;
 	return 0;

@@ -129,7 +129,7 @@ const struct alarm *alarms_next(const struct alarms *a, const struct alarm *afte
 /* Whether its pause covers the level it has now. */
 bool alarm_is_paused(const struct alarm *alarm);
 /* Whether it is active, for operators: RAISED or LATCHED. */
-bool alarm_stands(const struct alarm *alarm);
+bool alarm_is_active(const struct alarm *alarm);
 /* "OBJECT/CODE", as people name it. Returns buf. */
 const char *alarm_name(const struct alarm *alarm, char *buf, size_t size);
 /*

@@ -294,7 +294,7 @@ unsigned engine_open_count(const struct engine *e);
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */
 struct engine_reason {
-	const char *code; /* "unknown-command", "safe-cut", "stale", "alarm", "mute", "sequences" */
+	const char *code; /* "command-unknown", "safe-cut", "stale", "alarm", "floor-mute", "sequences" */
 	bool red;	  /* else yellow */
 	bool latch;	  /* it stays until an operator has acknowledged it */
 	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */

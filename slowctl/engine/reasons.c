@@ -95,7 +95,7 @@ static void unknown_reason(struct reasons *r, const struct param *p, uint64_t id
 			   const char *detail, const char *hint)
 {
 	struct engine_reason reason = {
-		.code = "unknown-command", .red = true, .param = p, .link = p->link};
+		.code = "command-unknown", .red = true, .param = p, .link = p->link};
 
 	SAY(text, "command %llu: %.280s", (unsigned long long)id, detail);
 	give(r, reason, p->name, hint);
@@ -232,7 +232,7 @@ static void link_reasons(const struct engine *e, const struct link *l, const cha
 	struct engine_reason reason = {.red = true, .link = (int)l->number};
 
 	if (!isnan(link_mute_s(l, e->now))) {
-		reason.code = "mute";
+		reason.code = "floor-mute";
 		SAY(text,
 		    "the FCM of tower %u floor %u does not answer slow control, though link %u is "
 		    "locked",

@@ -356,7 +356,7 @@ static void note_undone(void *context, const struct engine_reason *reason)
 	char *all = context;
 	size_t used = strlen(all);
 
-	if (strcmp(reason->code, "unknown-command") == 0 || strcmp(reason->code, "safe-cut") == 0) {
+	if (strcmp(reason->code, "command-unknown") == 0 || strcmp(reason->code, "safe-cut") == 0) {
 		snprintf(all + used, 400 - used, "%s of %s: %.46s;", reason->code, reason->object,
 			 reason->text);
 	}
@@ -420,7 +420,7 @@ static void test_read_undone(void **state)
 	store_past_free(past);
 	engine_reasons(e, now, note_undone, all);
 	assert_string_equal(all,
-			    "unknown-command of tower1.floor3.om1.reset: command 3: as told;"
+			    "command-unknown of tower1.floor3.om1.reset: command 3: as told;"
 			    "safe-cut of safe: safe 5 was cut off by the daemon's end: 1 of i;");
 	engine_destroy(e);
 	params_destroy(p);

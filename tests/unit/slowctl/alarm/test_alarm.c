@@ -99,7 +99,7 @@ static void test_life(void **state)
 	assert_int_equal(acknowledge(), -EALREADY);
 	assert_true(see(LEVEL_ALARM, false)->acknowledged);
 	assert_int_equal(changed(), ALARM_SAME);
-	assert_true(alarm_stands(it())); /* acknowledged is not over */
+	assert_true(alarm_is_active(it())); /* acknowledged is not over */
 	over();
 	assert_int_equal(changed(), ALARM_ENDED);
 	assert_null(it());
@@ -143,7 +143,7 @@ static void test_latch(void **state)
 	over();
 	assert_int_equal(changed(), ALARM_HELD);
 	assert_int_equal(it()->state, ALARM_LATCHED);
-	assert_true(alarm_stands(it()));
+	assert_true(alarm_is_active(it()));
 	/* It comes again while it is held: new, and as bad as it was. */
 	see(LEVEL_WARNING, true);
 	assert_int_equal(changed(), ALARM_BEGAN);
@@ -202,7 +202,7 @@ static void test_pause(void **state)
 	assert_int_equal(alarms_resume(a, "tower1.floor3", "hv-trip", &eva, NULL), 0);
 	assert_int_equal(changed(), ALARM_RESUMED);
 	assert_int_equal(alarms_resume(a, "tower1.floor3", "hv-trip", &eva, NULL), -ENOENT);
-	assert_true(alarm_stands(it()));
+	assert_true(alarm_is_active(it()));
 }
 
 /* Pauses of what does not stand leave room for what does; one name has one place. */

@@ -448,7 +448,7 @@ static void test_unknown_stays(void **state)
 	}
 	assert_int_equal(v.state, COMMAND_UNKNOWN);
 	assert_false(engine_progress(r->e, act, &out)); /* the journal does not have it yet */
-	assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 1);
 	r->store_us = 1000;
 	rig_run(r, 1000);
 	for (unsigned n = 0; n < 1200; n++) {
@@ -456,21 +456,21 @@ static void test_unknown_stays(void **state)
 		rig_until_end(r, id, 1000);
 		assert_string_equal(r->commands[id].state, "DONE");
 	}
-	assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 1);
 	for (unsigned n = 0; n < 2; n++) {
 		rig_crash(r);
 		rig_run(r, 100);
-		assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+		assert_int_equal(reasons_of(r, "command-unknown").count, 1);
 	}
-	assert_string_equal(reasons_of(r, "unknown-command").found.object,
+	assert_string_equal(reasons_of(r, "command-unknown").found.object,
 			    "tower1.floor1.om2.reset");
 	rig_action(r, "floor1.om2.reset", &act);
 	rig_run(r, 1000);
 	rig_expect(r, act, "QUEUED SENT ACKED DONE", 1);
-	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 0);
 	rig_crash(r);
 	rig_run(r, 100);
-	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 0);
 	rig_destroy(r);
 }
 

@@ -443,13 +443,13 @@ static void a_mute_floor_is_a_reason_after_5_s(void **state)
 	assert_true(isnan(engine_mute_s(r->e, p, r->now))); /* one word is unanswered */
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
 	rig_run(r, 3000);
-	assert_reason(r, "mute", true, "tower1.floor1",
+	assert_reason(r, "floor-mute", true, "tower1.floor1",
 		      "the FCM of tower 1 floor 1 does not answer slow control, though link 0 is "
 		      "locked");
 	assert_true(engine_mute_s(r->e, p, r->now) > 13);
 	assert_int_equal(reasons_of(r, "stale").count, 0); /* said once */
 	rig_link(r, 0, false);
-	assert_int_equal(reasons_of(r, "mute").count, 0);
+	assert_int_equal(reasons_of(r, "floor-mute").count, 0);
 	rig_link(r, 0, true);
 	last = r->now.mono_ns;
 	rig_run(r, 4900); /* it may be booting */
@@ -633,16 +633,16 @@ static void the_newest_unknown_command_of_a_parameter_is_told(void **state)
 	recover(r, 101, "tower1.floor1.om2.threshold", "UNKNOWN", 0);
 	recover(r, 100, "tower1.floor1.om2.threshold", "UNKNOWN", 0);
 	recover(r, 99, "tower1.floor1.om2.threshold", "FAILED", 0); /* its end is known */
-	assert_reason(r, "unknown-command", true, "tower1.floor1.om2.threshold",
+	assert_reason(r, "command-unknown", true, "tower1.floor1.om2.threshold",
 		      "command 101: detail of 101");
 	rig_run(r, 2000);
 	assert_string_equal(r->commands[early].state, "DONE");
-	assert_int_equal(reasons_of(r, "unknown-command").count, 1); /* it was before that */
+	assert_int_equal(reasons_of(r, "command-unknown").count, 1); /* it was before that */
 	r->store_us = 1000;
 	rig_set(r, THRESHOLD, 13, &id);
 	assert_true(id > 101);
 	rig_run(r, 1000);
-	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 0);
 	recover(r, 100, "tower1.floor1.om2.threshold", "UNKNOWN", 0); /* it is made good */
 	recover(r, 100, "tower1.floor1.om2.threshold", "FAILED", 100);
 	assert_int_equal(engine_reasons(r->e, r->now, NULL, NULL), 0);
@@ -661,14 +661,14 @@ static void a_safe_that_was_cut_off_is_a_reason_until_it_is_made_good(void **sta
 	assert_reason(r, "safe-cut", true, "safe",
 		      "safe 40 was cut off by the daemon's end: 3 of its commands were not done, "
 		      "tower1.floor1.om1.hv among them");
-	assert_int_equal(reasons_of(r, "unknown-command").count, 1);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 1);
 	rig_set(r, "floor1.om1.hv", 0, &id);
 	rig_run(r, 20000);
 	assert_string_equal(r->commands[id].state, "DONE");
 	assert_reason(r, "safe-cut", true, "safe",
 		      "safe 50 was cut off by the daemon's end: 2 of its commands were not done, "
 		      "tower1.floor2.om1.hv among them");
-	assert_int_equal(reasons_of(r, "unknown-command").count, 0);
+	assert_int_equal(reasons_of(r, "command-unknown").count, 0);
 	rig_set(r, "floor1.om0.hv", 0, &id);
 	rig_set(r, "floor2.om1.hv", 0, &id);
 	rig_run(r, 20000);
