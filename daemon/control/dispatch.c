@@ -53,13 +53,15 @@ static void request_free(struct control_request *rq)
 
 void dispatch_destroy(struct dispatch *d)
 {
-	struct control_request *rq;
+	struct control_request *next;
 
 	if (!d) {
 		return;
 	}
-	while ((rq = LIST_FIRST(&d->orphans))) {
-		request_free(rq);
+	for (struct control_request *rq = LIST_FIRST(&d->orphans); rq; rq = next) {
+		next = LIST_NEXT(rq, link);
+		json_decref(rq->id);
+		free(rq);
 	}
 	free(d);
 }

@@ -78,8 +78,8 @@ static void carry_out(struct publisher *p)
 		if (action.type == GROUPS_EXPEL) {
 			router_error(p->router, &p->peer[action.member], "too-slow",
 				     "the group's share of ring or memory was used up; acknowledge "
-				     "sooner, or share the work with another member; HELLO begins "
-				     "anew",
+				     "sooner, or share the work with another member; then send "
+				     "HELLO again",
 				     0);
 			continue;
 		}

@@ -63,10 +63,11 @@ static json_t *dealt_json(const struct alarm *alarm)
 json_t *alarm_actions_json(const struct alarm *alarm)
 {
 	const char *active = alarm->level == LEVEL_ALARM ? "red" : "warning";
-	json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
-			      alarm_is_active(alarm) ? active : "info", "code", alarm->code, "object",
-			      alarm->object, "text", alarm->text, "action", alarm->action, "since",
-			      alarm_is_active(alarm) ? json_time(alarm->since_ns) : json_null());
+	json_t *j =
+		json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
+			  alarm_is_active(alarm) ? active : "info", "code", alarm->code, "object",
+			  alarm->object, "text", alarm->text, "action", alarm->action, "since",
+			  alarm_is_active(alarm) ? json_time(alarm->since_ns) : json_null());
 
 	json_object_update_new(j, dealt_json(alarm));
 	return j;

@@ -294,10 +294,11 @@ unsigned engine_open_count(const struct engine *e);
 /* Reasons why slow control is not well, for status. Each has an object, a text and what to do.
  * Calls fn for each; returns how many. */
 struct engine_reason {
-	const char *code; /* "command-unknown", "safe-cut", "stale", "alarm", "floor-mute", "sequences" */
-	bool red;	  /* else yellow */
-	bool latch;	  /* it stays until an operator has acknowledged it */
-	double unknown_s; /* "alarm": the value has not been known for so long; 0: it is */
+	const char *
+		code; /* "command-unknown", "safe-cut", "stale", "alarm", "floor-mute", "sequences" */
+	bool red;     /* else yellow */
+	bool latch;   /* it stays until an operator has acknowledged it */
+	double unknown_s;	   /* "alarm": the value has not been known for so long; 0: it is */
 	const struct param *param; /* whose value; NULL: of none */
 	int link;		   /* whose floor, when it is no value's; -1: of none */
 	char object[PARAM_NAME_MAX];

@@ -1,4 +1,4 @@
--- SPDX-License-Identifier: BSD-2-Clause
+-- SPDX-License-Identifier: GPL-2.0-or-later
 -- The database as fcm-server 0.2.0 wrote it: 55 s of a station of `make run` with a tripped module, .dump of a part of
 -- its rows. Never made again: what later versions must be able to read.
 PRAGMA application_id = 0x46434d01;
