@@ -289,6 +289,7 @@ static int start_operations(struct station *s)
 {
 	int r;
 
+	listener_settle(); /* this configuration has no use for the other sockets */
 	operations = (struct ops){
 		.station = s,
 		.config = &s->config,
@@ -457,8 +458,8 @@ static void reload(struct station *s)
 		s->config.network.burst = fresh.network.burst;
 		reload_groups(s, &fresh);
 	}
-	keys_reload(
-		s); /* also when the configuration has mistakes: a removed key must not stay valid */
+	/* Also when the configuration has mistakes: a removed key must not stay valid. */
+	keys_reload(s);
 	config_report_destroy(report);
 	sd_notify(0, "READY=1");
 }
@@ -466,7 +467,6 @@ static void reload(struct station *s)
 /* Report READY, and run until the stop. What the engine has put out in a turn of the loop is carried out at its end. */
 static void serve(struct station *s)
 {
-	listener_settle(); /* this configuration has no use for the other sockets */
 	/* Look at the board before the first request, so that the first status is right. */
 	reports_drain(s);
 	links_tick(s);

@@ -23,8 +23,7 @@ static void back_reason(struct judge *j)
 	}
 	snprintf(text, sizeof(text),
 		 "the board was gone and its counts restarted: about %.1f s of all links are not "
-		 "accounted "
-		 "for",
+		 "accounted for",
 		 (double)(v->board.back_ns - v->board.gone_ns) / 1e9);
 	if (j->back_reported_ns != v->board.back_ns) {
 		j->back_reported_ns = v->board.back_ns;

@@ -381,6 +381,12 @@ void owner_unpack_stream(const struct owner_stream_row *row, uint32_t dma_epoch,
 
 /* --------------------------------------------------------------------------------- closed rows */
 
+/* 0: the place is empty. A damaged page may have any number there. */
+static uint64_t age_of(uint32_t crc, uint64_t number)
+{
+	return crc ? number + (number < UINT64_MAX) : 0;
+}
+
 /* The place of a row: its own from before, else an empty one, else that of the oldest row. */
 struct choice {
 	unsigned at;
@@ -416,7 +422,7 @@ bool owner_keep_link(void *page, const struct ledger_link_row *row)
 	for (unsigned i = 0; i < KEEP_LINKS; i++) {
 		const struct kept_link *k = &p->links[i];
 
-		consider(&c, i, k->crc ? 1ull + k->row.second : 0, k->row.second == packed.second);
+		consider(&c, i, age_of(k->crc, k->row.second), k->row.second == packed.second);
 	}
 	replace(&p->links[c.at].row, &p->links[c.at].crc, &packed, sizeof(packed));
 	return c.own || c.age == 0;
@@ -434,7 +440,7 @@ bool owner_keep_stream(void *page, const struct ledger_stream_row *row)
 		bool same = k->row.second == packed.second && k->row.stream == packed.stream &&
 			    k->row.group == packed.group;
 
-		consider(&c, i, k->crc ? 1ull + k->row.second : 0, same);
+		consider(&c, i, age_of(k->crc, k->row.second), same);
 	}
 	replace(&p->streams[c.at].row, &p->streams[c.at].crc, &packed, sizeof(packed));
 	return c.own || c.age == 0;
@@ -556,7 +562,7 @@ unsigned owner_keep_loss(void *page, const struct ledger_loss *loss, bool *ret_g
 	for (unsigned i = 0; i < OWNER_LOSSES; i++) {
 		const struct kept_loss *k = &p->losses[i];
 
-		consider(&c, i, k->crc ? 1 + first_of(&k->row) : 0, same_loss(&k->row, &row));
+		consider(&c, i, age_of(k->crc, first_of(&k->row)), same_loss(&k->row, &row));
 	}
 	replace(&p->losses[c.at].row, &p->losses[c.at].crc, &row, sizeof(row));
 	*ret_gave_way = !c.own && c.age > 0;

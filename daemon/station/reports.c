@@ -246,7 +246,7 @@ static void on_align(struct station *s, const struct capture_report *r)
 		  r->link, r->align.offset);
 }
 
-static void on_run_begun(struct station *s, const struct capture_report *r)
+static void on_run_changed(struct station *s, const struct capture_report *r)
 {
 	run_state_effect(&s->run.state, r, now_mono_ns());
 }
@@ -269,7 +269,7 @@ static void (*const take[])(struct station *, const struct capture_report *) = {
 	[CAPTURE_LOSS] = on_loss,
 	[CAPTURE_ALIGN] = on_align,
 	[CAPTURE_IDENTITY] = on_identity,
-	[CAPTURE_RUN_CHANGED] = on_run_begun,
+	[CAPTURE_RUN_CHANGED] = on_run_changed,
 	[CAPTURE_RUN_PLANNED] = on_run_planned,
 	[CAPTURE_RUN_TIMED] = runs_timed,
 	[CAPTURE_TAKEOVER] = on_takeover,

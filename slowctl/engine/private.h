@@ -159,6 +159,7 @@ struct link {
 	uint64_t poll_pause;	      /* monotonic: no poll before */
 	unsigned silent;	      /* time-outs since the last reply */
 	uint64_t last_reply_ns;
+	/* Counted for the tests of the engine. */
 	uint64_t words, replies, timeouts, queries, retries, duplicates, strays, send_failures;
 };
 

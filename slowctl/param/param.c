@@ -510,8 +510,8 @@ void param_level_text(const struct param *p, enum limits_level level, uint64_t m
 	}
 	used = strlen(text);
 	if (quality != PARAM_GOOD && used < size) {
-		snprintf(text + used, size - used, " (not %s for %.0f s%s)",
-			 quality == PARAM_BAD ? "known" : "read", param_age_s(p, mono_ns),
+		snprintf(text + used, size - used, " (%s for %.0f s%s)",
+			 quality == PARAM_BAD ? "unknown" : "not read", param_age_s(p, mono_ns),
 			 quality == PARAM_BAD ? ": it cannot be measured" : "");
 	}
 }

@@ -67,7 +67,7 @@ class Bench:
         # Unix socket paths are at most 107 bytes: a short directory.
         st = Station(self.bin, os.path.join(self.base, name), **kwargs)
         st.patience = 3  # a machine may be loaded; what is waited for must come, not come soon
-        st.confirm = 1  # the clock locks two seconds earlier; the default is test_station's
+        st.confirm = 1  # the clock locks two seconds earlier; the default is for test_station and the deaths of gpsd and daemon
         self.stations.append(st)
         return st
 

@@ -97,6 +97,7 @@ def gpsd_jumps(t):
 def gpsd_killed(t):
     """gpsd itself dies and is started again"""
     st = t.station()
+    st.confirm = None  # as a user has it
     st.start()
     st.wait_ready()
     st.gpsd.kill9()

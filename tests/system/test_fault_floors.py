@@ -60,7 +60,8 @@ def bioluminescence(t):
     t.check("the end has the sum of its modules, and the time in which they lost them", m and len(over) == 1 and
             sum(int(x.split()[1]) for x in m.group(3).split(", ")) == int(m.group(1)) >= told and
             2 <= int(m.group(2)) <= 40, over)
-    t.account(st, named=[(3, "link-down"), (3, "alignment"), (3, "crc")])
+    ledger = t.account(st, named=[(3, "link-down"), (3, "alignment"), (3, "crc")])
+    t.check("damaged is at most the frame in which the light went", ledger["totals"]["links"][3]["crc"] <= 1, ledger["totals"])
     s = st.summaries()["trigger-1"]
     t.check("the consumer sees FifoFull", s.get("fifo_full", 0) > 0, s)
 

@@ -432,7 +432,7 @@ def during_run(bench, st):
 
 def roll_back(bench):
     """a module trips in the middle of a job: what was changed is set back, in reverse order"""
-    st = dark_sea(bench, scenario=scenario(bench, (20, "link 1 hv-trip 2")))
+    st = dark_sea(bench, scenario=scenario(bench, (33, "link 1 hv-trip 2")))
     st.ctl("set", "floor2.om2.ramp", "2")
     path = write(st, "a.plan", "floor2.om2.hv = 1600\nfloor1.om0.hv = 1350\nfloor1.om0.threshold = 12\n"
                  "floor3.om0.power = off\nfloor2.om3.hv = 1420\n")

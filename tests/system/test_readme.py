@@ -41,7 +41,7 @@ SHOWS = {
     "fcmctl ledger show": r"(?m)^BALANCED ",
     "fcmctl data tail": r"(?s)( pmt run .*){10}",
     "fcmctl record start": r"recordings/",
-    "tshark -i lo -f 'tcp portrange 5710-5749' -B 256 -c 500 -w": r"\A\Z",
+    "tshark -i lo -f 'tcp portrange 5710-5749' -B 256 -c 200 -w": r"\A\Z",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -o": r"(?m)^ +Hit: PMT 1, .*charge \d{4}",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y '": r"",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y fcm": r"(?m)(^pmt\.T01\.F0[1-4]\t\d{12,}\t\d+\t0$[^$]*){3}",
@@ -148,7 +148,6 @@ class Reader:
 
     def types(self, command, seconds=ENDS_S, text=""):
         """In a shell that has the aliases of the lines before."""
-        command = command.replace(" -c 500 ", " -c 200 ")  # they are dissected three times
         lines = "\n".join([*self.aliases, self.with_ports(command)])
         return typed(["bash", "-O", "expand_aliases", "-c", lines], seconds, self.env, self.tree, text)
 

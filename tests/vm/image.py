@@ -57,11 +57,16 @@ def package_file(cache, package, hint=""):
 
 def file_of_package(deb, name):
     """The content of one file: what comes after it, of a kernel 400 MB of modules, is not unpacked."""
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
-        with tarfile.open(fileobj=child.stdout, mode="r|") as tar:
-            for member in tar:
-                if member.name.removeprefix("./") == name:
-                    return tar.extractfile(member).read()
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", deb], stdout=subprocess.PIPE) as child:
+        try:
+            with tarfile.open(fileobj=child.stdout, mode="r|") as tar:
+                for member in tar:
+                    if member.name.removeprefix("./") == name:
+                        content = tar.extractfile(member).read()
+                        child.kill()
+                        return content
+        except tarfile.ReadError as e:
+            raise ImageError(f"{deb}: {e}") from e
     raise ImageError(f"{deb}: no {name}")
 
 

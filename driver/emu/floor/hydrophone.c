@@ -164,7 +164,8 @@ void hydrophone_slow(struct hydrophone *h)
 
 int hydrophone_read(struct hydrophone *h, unsigned reg, int32_t water_mc, int32_t *ret_value)
 {
-	const int32_t noise = (int32_t)lround(15 * rng_normal(&h->slow_rng));
+	const int32_t noise =
+		reg == REG_HYDRO_TEMPERATURE ? (int32_t)lround(15 * rng_normal(&h->slow_rng)) : 0;
 	const int32_t values[] = {
 		[REG_HYDRO_POWER] = h->powered,
 		[REG_HYDRO_GAIN] = h->gain,

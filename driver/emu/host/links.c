@@ -147,7 +147,7 @@ void client_drop(struct host *h, struct client *c)
 		}
 	}
 	buffers_drop(h, c);
-	tx_ring_bell(h); /* for what it has held back */
+	tx_ring_bell(h); /* for what it has held back, if anything */
 	close(c->fd);
 	close(c->event_fd);
 	shared_destroy(&c->queue);

@@ -60,6 +60,7 @@ static void check_right(struct nanet3 *b, unsigned link)
 	while (alignments(b, link) == before && now_ms() < until) {
 		sleep_ms(1);
 	}
+	assert_int_not_equal(alignments(b, link), before);
 	wait_locked(b, link);
 }
 

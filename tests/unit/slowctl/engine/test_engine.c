@@ -501,7 +501,7 @@ static void test_alarm_unknown(void **state)
 	assert_int_equal(w.count, 1);
 	assert_true(w.found.red && w.found.latch);
 	assert_non_null(strstr(w.found.text, "was 90"));
-	assert_non_null(strstr(w.found.text, "(not known for 12 s: it cannot be measured)"));
+	assert_non_null(strstr(w.found.text, "(unknown for 12 s: it cannot be measured)"));
 	param_put(p, 59, r->now.utc_ns, r->now.mono_ns); /* not yet inside by the hysteresis */
 	assert_int_equal(reasons_of(r, "alarm").count, 1);
 	param_put(p, 30, r->now.utc_ns, r->now.mono_ns);
