@@ -156,7 +156,7 @@ static struct config_group *find_group(struct reading *r, const char *name)
 
 /* A section that a file has. */
 struct section {
-	char name[64]; /* "[ link   0 ]" is "link 0": one section has one name */
+	char name[130]; /* "[ link   0 ]" is "link 0": one section has one name */
 	const char *kind;
 	const struct option *table;
 	void *base; /* of its values */
