@@ -148,6 +148,8 @@ class Reader:
 
     def types(self, command, seconds=ENDS_S, text=""):
         """In a shell that has the aliases of the lines before."""
+        if self.t.sanitized:  # the sea is dark then, and bright hits are rare
+            command = command.replace(" -c 200 ", " -c 2000 ")
         lines = "\n".join([*self.aliases, self.with_ports(command)])
         return typed(["bash", "-O", "expand_aliases", "-c", lines], seconds, self.env, self.tree, text)
 
