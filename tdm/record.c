@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Recorded cells: see record.h, and schemas/fcm_record.h for the bytes. */
+/* Recorded cells: seals and checks headers, walks through a segment, says how it ends. No I/O. See record.h. */
 #include "tdm/record.h"
 
 #include <errno.h>

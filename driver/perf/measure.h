@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The measurements, one for each command: latency.c and bandwidth.c (both over sizes.c), receive.c,
+ * The measurements of nanet3-perf, one for each command: latency.c and bandwidth.c (both over sizes.c), receive.c,
  * translation.c, check.c. Both modes of waiting are measured in turn, in one run, so that other load of the
  * machine affects both.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The states of alarms: acknowledged, paused, latched. See alarm.h. */
+/* Alarms as operators see them, in a table in memory: awaited after a restart, raised, latched; acknowledged, paused. */
 #include "slowctl/alarm/alarm.h"
 
 #include <ctype.h>

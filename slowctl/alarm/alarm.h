@@ -10,6 +10,8 @@
  *                raise |  v
  *                    LATCHED ---- acknowledge ----> over
  *
+ *   AWAITED       after a restart: it was active when the previous daemon ended. It is raised again within
+ *                 ALARM_AWAITED_NS, or over.
  *   acknowledged  by an operator; it stays active. An added part, a higher level, or a new beginning after it has
  *                 cleared is not acknowledged.
  *   paused        it does not count until a time, at most 24 h ahead, for a reason. A pause of a warning does not

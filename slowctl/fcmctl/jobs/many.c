@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Many requests side by side: see many.h. */
+/* Many requests side by side, in a window (many.h); the line and the exit status of a command's outcome. */
 #include "slowctl/fcmctl/jobs/many.h"
 
 #include <errno.h>
