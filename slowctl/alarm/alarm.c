@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Alarms as operators see them, in a table in memory: awaited after a restart, raised, latched; acknowledged, paused. */
+/* Alarms as operators see them: awaited after a restart, raised, latched; acknowledged, paused. A table in memory. */
 #include "slowctl/alarm/alarm.h"
 
 #include <ctype.h>

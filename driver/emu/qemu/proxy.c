@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Receives, checks and answers QEMU's messages for x-pci-proxy-dev on a stream socket, descriptors included: see proxy.h.
- * The numbers are those of QEMU 7.2, include/hw/remote/mpqemu-link.h.
+ * Receives, checks and answers QEMU's messages for x-pci-proxy-dev on a stream socket, with descriptors: see
+ * proxy.h. The numbers are those of QEMU 7.2, include/hw/remote/mpqemu-link.h.
  */
 #include "driver/emu/qemu/proxy.h"
 
