@@ -42,7 +42,7 @@ SHOWS = {
     "fcmctl data tail": r"(?s)( pmt run .*){10}",
     "fcmctl record start": r"recordings/",
     "tshark -i lo -f 'tcp portrange 5710-5749' -B 256 -c 200 -w": r"\A\Z",
-    "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -o": r"(?m)^ +Hit: PMT 1, .*charge \d{4}",
+    "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -o": r"(?m)^ +Hit: PMT 1, .*charge \d{3,4}",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y '": r"",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y fcm": r"(?m)(^pmt\.T01\.F0[1-4]\t\d{12,}\t\d+\t0$[^$]*){3}",
     "head -c": r"\A0+ .. .. aa 55 ",  # on the border of a hit
@@ -148,8 +148,8 @@ class Reader:
 
     def types(self, command, seconds=ENDS_S, text=""):
         """In a shell that has the aliases of the lines before."""
-        if self.t.sanitized:  # the sea is dark then, and bright hits are rare
-            command = command.replace(" -c 200 ", " -c 2000 ")
+        if self.t.sanitized:  # the sea is dark then, its hits are dim
+            command = command.replace(">= 1000", ">= 100").replace(r"[0-9]\{4\}", r"[0-9]\{3\}")
         lines = "\n".join([*self.aliases, self.with_ports(command)])
         return typed(["bash", "-O", "expand_aliases", "-c", lines], seconds, self.env, self.tree, text)
 

@@ -208,7 +208,7 @@ def well(t):
     t.check("its start is an event", any(e["code"] == "daemon-start" and e["text"].endswith(
         "began; rings restarted: links 0, 1, 2, 3") for e in faults.events(st)))
     st.wait_for("a second of link 2's phase",
-                lambda: st.request("phase.history", {"link": 2})["result"]["rows"])
+                lambda: st.request("phase.history", link=2)["result"]["rows"])
     Stage(t, st).play("well")
 
 
