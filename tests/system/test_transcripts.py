@@ -59,6 +59,8 @@ MASKS = (
     (r"(?<![\w.])\d{5,}(?![\w.])", "N"),
     (r"\d+(?=/1000\b| of 1000 buffers| rows queued| samples| bytes,)", "N"),
     (r"\d+(?= link-down\b| no-member\b| hits\b)", "N"),
+    (r"(?<=rate  )\d+(?=  Hz)", "N"),
+    (r"(?m)^(stopped on its way: .* -> )\d+(?= V )", r"\1N.N"),
     (r"(?<=no-member  \d  tower1\.floor\d  )\d+", "N"),  # the first frame of a link that was aligned
     (r"(?<=labels are being compared).*", "..."),
     (r"(?<=pid )\d+|(?<=uid )\d+|(?<=sequence )\d+|(?<=number )\d+(?=, SPAN ago)", "N"),
