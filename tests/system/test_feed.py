@@ -91,8 +91,9 @@ def readers_and_one_that_stalls(t):
     t.equal("the others are connected, nobody behind", sorted((r["address"], r["behind_bytes"] < 1 << 20)
                                                              for r in listed["readers"] if not r["dropped"]),
             sorted((r.name, True) for r in quick))
-    t.check("status names it", any(r["code"] == "feed-reader-dropped" and r["object"] == "feed tower1.floor2" and
-                                   still.name in r["text"] for r in st.status()["reasons"]))
+    st.wait_for("status names it", lambda: any(
+        r["code"] == "feed-reader-dropped" and r["object"] == "feed tower1.floor2" and still.name in r["text"]
+        for r in st.status()["reasons"]))
     def told():
         return [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
     st.wait_for("its event", told)
