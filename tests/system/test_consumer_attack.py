@@ -169,9 +169,9 @@ def bytes_without_end(t):
                 seconds, most = pour(st.daemon.pid, s, lambda what=what: what)
             t.check(f"{door}: cut off", seconds is not None, (seconds, most))
             t.check(f"{door}: it cost no memory to speak of", t.sanitized or most < before + 64, (before, most))
-    doors = st.ask("consumer", "list")["doors"]
     # Large parts of a monitor libzmq itself does not take.
-    t.check("each is counted", doors["reserved"]["unfinished"] == 3 and doors["monitors"]["greedy"] == 2, doors)
+    st.wait_for("each is counted", lambda: [st.ask("consumer", "list")["doors"][door][count] for door, count in (
+        ("reserved", "unfinished"), ("monitors", "greedy"))] == [3, 2])
     others_well(t, st, "after it")
     ledger = t.account(st)
     t.equal("nothing dropped", [x for x in ledger["losses"] if x["kind"] == "group"], [])

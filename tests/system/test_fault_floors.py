@@ -126,6 +126,7 @@ def boot_unheard(t):
         time.sleep(max(0.5, began + BEGIN + 4 - time.monotonic()))
         st.start_daemon()
         sees(t, st, "fcm-booted", "tower1.floor2", 20)
+    st.wait_for("the event is written", lambda: events(st, "fcm-booted"))
     told = events(st, "fcm-booted")
     t.check("one boot is one event, with both counts", [e["object"] for e in told] == ["tower1.floor2"] and
             f"(boot count {before + 1}, was {before})" in told[0]["text"], told)
