@@ -183,6 +183,7 @@ def daemon_killed(t):
     st.daemon.kill9()
     before.join(30)
     st.start_daemon()
+    st.wait_ready()
     after = Reader(st, "after", 1, base)
     st.wait_for("some hits", lambda: os.path.getsize(after.path) > 1 << 20)
     ledger = t.account(st)

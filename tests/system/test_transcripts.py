@@ -207,7 +207,7 @@ def well(t):
     st = t.station(load="quiet")
     st.start()
     st.wait_ready()
-    t.check("its start is an event", any(e["code"] == "daemon-start" and e["text"].endswith(
+    st.wait_for("its start is an event", lambda: any(e["code"] == "daemon-start" and e["text"].endswith(
         "began; rings restarted: links 0, 1, 2, 3") for e in faults.events(st)))
     st.wait_for("a second of link 2's phase",
                 lambda: st.request("phase.history", link=2)["result"]["rows"])
