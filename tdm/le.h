@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Explicit little-endian readers and writers of unaligned bytes. Everything on the fibre and in our
- * messages is read through these. */
+/* Readers and writers of little-endian, unaligned bytes: for what is on the fibre, and inside the payloads of messages.
+ * The headers of messages are structs (schemas/). */
 #pragma once
 
 #include <endian.h>

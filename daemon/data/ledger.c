@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The ledger of a link: counts events into rows by second. See ledger.h; who feeds it:
- * capture/link.c (live) and ack_tracker.c (settled).
+ * capture/link.c and out.c (live) and ack_tracker.c (settled).
  *
  * Rows lie in a ring by second modulo LEDGER_SECONDS; a row is cleared when its second is opened.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Inside the clock: its state and decisions (clock.c), its inputs (clock_inputs.c), its sources
- * (clock_sources.c) and the texts for the operator (clock_say.c). No other file includes this.
+ * (clock_sources.c) and the texts for the operator (clock_say.c). Besides them only test_clock_rules.c includes this.
  *
  * A source says "board count N begins at TAI T". With 125 000 ns a count that is a straight line,
  * known by one number: offset = T - N x 125 000. Two labels agree when their offsets are equal, to

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Bandwidth of many puts at once (measure.h): as many in flight as the TX ring takes, up to WINDOW
- * packets, with one doorbell per BATCH puts. A figure is the median over rounds.
+ * nanet3-perf bandwidth: many puts (DMA from memory to the board and back, measure.h) at once: as many in flight as the
+ * TX ring takes, up to WINDOW packets, at most BATCH puts for a doorbell. Figures: median, least, most of the rounds.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The tables of all commands, each in the file of its noun, and the list of them for `ctl_tables`. What the files here
- * have for each other. */
+/* Declares the tables of fcmctl's commands, a table in the file of each noun, and `ctl_commands`, the list of them,
+ * which main.c gives to core/. Then `get --at` (past.c) and the hidden command of shell completion (complete.c). */
 #pragma once
 
 #include "slowctl/fcmctl/core/ctl.h"

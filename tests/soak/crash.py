@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`make crash KILLS=n SEED=s`: the daemon killed (-9) n times under commands to all floors, at random moments and at
-named points of a command's way (tests/system/kill_at.c), each restart checked against the emulator's own record of
-what the FCMs executed. Runs begin and end meanwhile, blocks change their length, the disk is full, read-only or hung.
+named points of a command's way (tests/system/kill_at.c), the journal after each kill checked against the emulator's own
+record of what the FCMs executed. Runs begin and end meanwhile, blocks change their length, the disk is full, read-only
+or hung.
 Ends with `N passed, N failed`.
 """
 import argparse

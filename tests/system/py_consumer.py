@@ -4,7 +4,7 @@
 acknowledges it some blocks later, so that a kill leaves processed blocks behind that the daemon does not know of. Looks
 its book up when it starts. Ends with a line of JSON on SIGTERM.
 
-    py_consumer.py ENDPOINT NAME GROUP BOOK [PID]     begins when process PID has ended: its successor, who is quick
+    py_consumer.py ENDPOINT NAME GROUP BOOK [PID]     waits until process PID has ended, then begins at once
 
 A book: for each block its header (256 bytes) and payload, as received.
 """

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The owners of links: claim, stop, polling, and what remains when a client disconnects.
+ * The user-space host's owners of links: claim, stop, polling, and the ring that a new owner takes over when a client
+ * disconnects.
  *
  * An owner that polls reads the board's queue and rings the doorbell by itself, in memory that it shares
- * with us. The ring state is still kept up to date, for observers and the next owner.
+ * with the host. The ring state is still kept up to date, for observers and the next owner.
  *
  *   board --events--> queue --mapped read-only--> owner --doorbell page--> here, at every step --> board
  *                       \--every few ms--> ring state

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A recording being played: see play.h. Each link reads its segments one after the other; a step asks all
- * links for the same count. One record per link is in memory.
+ * nanet3-emu --play: a recording as the source of frames (play.h). Each link reads its segments one after
+ * the other; a step asks all links for the same count. One record per link is in memory.
  */
 #include "driver/emu/play/play.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lost hits of the last minute from a counter that is read every ten seconds and may begin anew. */
+/* overflow.h: hits lost in the last minute, from a counter that is read every ten seconds and restarts with the FCM;
+ * and the sum of a floor's modules from the first loss to the last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

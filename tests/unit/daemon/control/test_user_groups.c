@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Roles by groups: peers of a socket with all kinds of groups, which need root; names that there are not. */
+/* user_groups.h: the role that a socket's peer has by its groups, the socket's mode, and configured names of groups.
+ * Cases with other users need root, and are skipped without. */
 #include <errno.h>
 #include <grp.h>
 #include <setjmp.h>

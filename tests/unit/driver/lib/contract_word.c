@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The contract: words down, registers, commands, waiting. */
+/* The contract of libnanet3 with a board (contract_rig.h: user-space host or real driver): slow-control words down,
+ * full rings and queues, registers, commands, PPS events, rights without privilege, waiting. */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
