@@ -95,7 +95,9 @@ def broken_killed_and_full(t):
             there["full"]["trouble"] == "File too large", there)
     t.account(st, named=[(1, c) for c in ("link-down", "alignment", "crc")])
     found = check_cells(t, st, "night", [0, 1])
-    t.check("night: the dark cells of link 1 are gaps", found["1"]["gaps"] > 4000 and found["0"]["gaps"] < 1000, found)
+    # Where the recorder is too slow, the dark cells may be among those that it has let go.
+    t.check("night: the dark cells of link 1 are gaps", found["1"]["gaps"] + found["1"]["let_go"] > 4000 and
+            found["0"]["gaps"] < 1000, found)
     # A second is all that the recorder may be behind: a host that gives the board's clock less is too slow for it.
     let_go, good = (sum(v[key] for v in found.values()) for key in ("let_go", "good"))
     lag = re.search(r"worst lag ([\d.]+) ms", st.emu.tail(20))
