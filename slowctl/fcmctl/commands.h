@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Declares the tables of fcmctl's commands, a table in the file of each noun, and `ctl_commands`, the list of them,
- * which main.c gives to core/. Then `get --at` (past.c) and the hidden command of shell completion (complete.c). */
+/* Declares the tables of fcmctl's commands and `ctl_commands`, the list of them, which main.c gives to core/. A table
+ * is in the file of its noun, here or in jobs/, record/ and watch/. Then `get --at` (past.c) and the
+ * hidden command of shell completion (complete.c). */
 #pragma once
 
 #include "slowctl/fcmctl/core/ctl.h"

@@ -3,8 +3,7 @@
 """`make crash KILLS=n SEED=s`: the daemon killed (-9) n times under commands to all floors, at random moments and at
 named points of a command's way (tests/system/kill_at.c), the journal after each kill checked against the emulator's own
 record of what the FCMs executed. Runs begin and end meanwhile, blocks change their length, the disk is full, read-only
-or hung.
-Ends with `N passed, N failed`.
+or hung. Ends with `N passed, N failed`.
 """
 import argparse
 import collections

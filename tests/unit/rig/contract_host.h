@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The emulator's user-space host (driver/emu/host: a board behind a Unix socket) with a fake world behind it, in a
- * process of its own: for tests of libnanet3, of the host itself, and of the daemon's capture. */
+/* The emulator's user-space host (driver/emu/host: a board on a Unix socket) with a fake world, in a process of
+ * its own: for tests of libnanet3, of the host itself, and of the daemon's capture. */
 #pragma once
 
 #include <sys/types.h>

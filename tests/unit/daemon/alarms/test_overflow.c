@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* overflow.h: hits lost in the last minute, from a counter that is read every ten seconds and restarts with the FCM;
- * and the sum of a floor's modules from the first loss to the last. */
+ * and the totals of a floor's episode, from the first loss to the last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,8 +50,8 @@ static void test_for_ever(void **state)
 	assert_int_equal(overflow_recent(&f.module[2], 9990 * S), 6 * 3);
 }
 
-/* A floor's spell: all its modules, from the reading before the first loss to the last that grew. */
-static void test_a_spell(void **state)
+/* A floor's episode: all its modules, from the reading before the first loss to the last that grew. */
+static void test_an_episode(void **state)
 {
 	struct overflow_floor f = {.first_ns = 0};
 
@@ -83,7 +83,7 @@ int main(void)
 		cmocka_unit_test(test_the_last_minute),
 		cmocka_unit_test(test_a_boot),
 		cmocka_unit_test(test_for_ever),
-		cmocka_unit_test(test_a_spell),
+		cmocka_unit_test(test_an_episode),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The TriDAS feed: its queue (line.h) alone; then with real readers over loopback TCP, well, slow and vanishing ones:
- * what they get, to the byte, and the outcome of blocks that a reader did not get. Also: ports
- * that cannot be opened, the stop.
+ * what they get, to the byte, and the outcome of blocks that a reader did not get. Also: ports that
+ * cannot be opened, the stop.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The publisher with a feed beside its groups: a block comes back when both have settled it, with an outcome for each.
- * The feed counts as one more group, after the configured ones, which nobody can join by HELLO. Also: an empty pool,
+ * The feed counts as one more group, after the configured ones, and no HELLO joins it. Also: an empty pool,
  * and the publisher's stop. The test plays capture.
  */
 #include <setjmp.h>
