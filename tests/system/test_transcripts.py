@@ -173,7 +173,7 @@ class Stage:
         return r.returncode, r.stdout, r.stderr
 
     def masked(self, text):
-        text = text.replace(self.st.program("fcmctl"), "fcmctl").replace(self.st.dir, "DIR")
+        text = text.replace(self.st.program("fcmctl"), "fcmctl").replace(self.st.dir, "DIR").replace(getpass.getuser(), "anna")
         for name, pattern in (("LASTJOB", MASKS[1][0]), ("LASTSTAMP", MASKS[2][0])):
             self.last[name] = (re.findall(pattern, text) or [self.last.get(name, name)])[-1]
         # Help and scripts are of fcmctl alone.
@@ -195,7 +195,7 @@ class Stage:
             while n and any(all(p.search(line) for line in lines[n - 1:n + 1]) for p in UNORDERED) and lines[n - 1] > lines[n]:
                 lines[n - 1:n + 1] = lines[n], lines[n - 1]
                 n -= 1
-        return "\n".join(lines).replace(getpass.getuser(), "anna")
+        return "\n".join(lines)
 
     def play(self, folder):
         for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, folder, "*.txt"))):
