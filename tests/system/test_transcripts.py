@@ -59,7 +59,7 @@ MASKS = (
     (r"(?<![\w.])\d{5,}(?![\w.])", "N"),
     (r"\d+(?=/1000\b| of 1000 buffers| rows queued| samples| bytes,)", "N"),
     (r"\d+(?= link-down\b| no-member\b| hits\b)", "N"),
-    (r"(?<=rate  )\d+(?=  Hz)", "N"),
+    (r"(?<=rate  )\d+(?=  Hz)|(?m:(?<=^good  )\d+$)|(?<=\(no-member\): instrument of tower1.floor)\d", "N"),
     (r"(?m)^(stopped on its way: .* -> )\d+(?= V )", r"\1N.N"),
     (r"(?<=no-member  \d  tower1\.floor\d  )\d+", "N"),  # the first frame of a link that was aligned
     (r"(?<=labels are being compared).*", "..."),
@@ -74,7 +74,7 @@ MASKS = (
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
     (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent)  -\n(?=\1  (?:up|dark|aligning|silent)  -$)", ""),  # of the start
-    (r"(?<=  V  )\d+(?=  SPAN  good  anna)", "N.N"),  # where a ramp was stopped
+    (r"(?<=  V  )\d+(?=  SPAN  good  .*\n *stops command)", "N.N"),  # where a ramp was stopped
     (r"(?<=^value  )\d+(?= -> )|(?<=\nvalue  )\d+(?= -> )|(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
     (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
     (r"(?m)^ *\d+ ps  .*\n?", ""),  # a histogram's lines
@@ -84,7 +84,7 @@ COUNTING = re.compile(r"offered|in flight|frames/s|hits/s|blocks/s|bytes/s|credi
 
 
 UNORDERED = (re.compile(" DONE in SPAN: "), re.compile("^(acoustic|trigger)-1  "),
-             re.compile(r"^(TIME\*?  )?no-member  "))
+             re.compile(r"^(TIME\*?  )?no-member  "), re.compile("^JOB  .* apply (same|two).plan$"))  # of one second
 # Asked twice, the station is the same: their lines are held against the width, too.
 READING = {"status", "top", "get", "diff", "history", "plan"}
 READING_VERBS = {"list", "show", "history", "diff"}
