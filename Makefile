@@ -178,13 +178,11 @@ run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by it
 	    exec $(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
 	    $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) $(RUN_ARGS)
 
-# The tests wait a quarter of their time: lint has the processors then, and is shown last.
 check: ## set up, build, lint and pass all tests
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all tests-build
-	@nice -n 19 $(MAKE) --no-print-directory lint >$(B)/lint.log 2>&1 & lint=$$!; \
-	    $(MAKE) --no-print-directory check-unit && $(MAKE) --no-print-directory check-system; tests=$$?; \
-	    wait $$lint; lint=$$?; cat $(B)/lint.log; exit $$((tests | lint))
+	@$(MAKE) --no-print-directory -j2 -Otarget lint check-unit
+	@$(MAKE) --no-print-directory check-system
 
 check-unit: $(unit_tests) ## the cmocka unit tests, four at a time: some wait
 	@printf '%s\n' $(unit_tests) | xargs -P4 -I{} sh -c \
