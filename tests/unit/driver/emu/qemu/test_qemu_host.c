@@ -411,7 +411,7 @@ static void children(void **state)
 	char *const seven[] = {"sh", "-c", "exit 7", NULL};
 	char *const missing[] = {"/nonexistent/qemu", NULL};
 	char *const dies[] = {"sh", "-c", "kill -9 $$", NULL};
-	char *const stays[] = {"sleep", "60", NULL};
+	char *const stays[] = {"sh", "-c", "exec sleep 60", NULL};
 	bool ended;
 
 	assert_int_equal(run(seven, 5000, &ended), 7);
