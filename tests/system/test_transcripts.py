@@ -173,13 +173,14 @@ class Stage:
         return r.returncode, r.stdout, r.stderr
 
     def masked(self, text):
-        text = text.replace(self.st.program("fcmctl"), "fcmctl").replace(self.st.dir, "DIR").replace(getpass.getuser(), "anna")
+        text = text.replace(self.st.program("fcmctl"), "fcmctl").replace(self.st.dir, "DIR")
         for name, pattern in (("LASTJOB", MASKS[1][0]), ("LASTSTAMP", MASKS[2][0])):
             self.last[name] = (re.findall(pattern, text) or [self.last.get(name, name)])[-1]
         # Help and scripts are of fcmctl alone.
         if text.startswith(("usage: ", "#compdef", "_fcmctl() ")):
             return text
         text = "\n".join(shape(line) if line.startswith("{") else line for line in text.splitlines())
+        text = text.replace(getpass.getuser(), "anna")
         text = re.sub(r"(?<=\S) {2,}|(?m:^) +(?=\d)", "  ", text)  # the widths of columns follow what is masked
         for pattern, mask in MASKS:
             text = re.sub(pattern, mask, text)
