@@ -38,7 +38,7 @@ def ports_of(st):
 
 def with_every_door(t):
     """A station with every listening socket that there may be; its configuration is written."""
-    st = t.station(load="quiet")
+    st = t.station(load="quiet", depth_ms=4000)  # a busy machine may start a daemon later than 2 s
     st.feed_port, st.network_port = station.free_base_port(), station.free_port()
     for words in (("server", st.path("server.key")), ("make", "somebody", "reader", st.path("somebody.key"))):
         made = subprocess.run([st.program("fcmctl"), "--json", "key", *words], capture_output=True, text=True, check=True,
