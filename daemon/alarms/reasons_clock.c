@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reasons of time: the clock's state, doubts about it, leap seconds. */
+/* The clock's reasons (lines of `status`): its state unless LOCKED, warnings about it, and leap seconds. */
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
 
-/* What is still reported when the clock's state is good again. */
+/* Warnings that may be there in each state, LOCKED too. */
 static void clock_doubts(struct judge *j, const struct clock_view *v)
 {
 	char text[200];

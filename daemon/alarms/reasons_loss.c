@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Losses as reasons and as events: frames lost of a link, and frames that a group's policy dropped. Each episode is an
- * event when it starts, when another kind joins it, and when it ends, with totals.
+ * Turns lost frames into reasons (lines of `status`) and events. Counted are the frames that a link lost, by
+ * cause, and those that a group's policy dropped. Losses without a longer pause between them are one episode
+ * (loss_episodes.h). It gives an event when it starts, one for each further cause, and one with totals when
+ * it ends.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libfcmdata: blocks of FCM-Server's data for one consumer. Connects, receives, checks, acknowledges,
- * and reports for each block whether it is a repeat and what is missing before it. fcm_data.h is the format.
+ * libfcmdata: for a program that reads FCM-Server's data. Connects to a daemon, receives blocks (format:
+ * fcm_data.h), checks each one's length, checksum and place in its stream, and acknowledges it. With each
+ * block it says whether it is a repeat and how many frames are missing before it. A program reads as a
+ * reserved consumer, whose blocks are kept until it acknowledges them, or as a monitor, which may miss some.
  *
  * A handle belongs to one thread, and so do its blocks. The library does not log and never exits; its
  * only threads are ZeroMQ's two per handle. Calls return 0 (or the value in their comment) or a negative

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The protocol between a member and the daemon (schemas/fcm_data.h).
+ * A member (one program of a group of reserved consumers) talks to the daemon: HELLO, WELCOME, ALIVE, ACK,
+ * BYE, as schemas/fcm_data.h defines them. This file is the member's state machine:
  *
- *   CONNECTING --connected--> ASKED --WELCOME--> MEMBER --unknown-member, too-slow--> ASKED
- *        ^                              |                   |
- *        '-------connection ends--------+-------------------+--any other ERROR--> REFUSED
+ *   CONNECTING --connected, HELLO sent--> ASKED --WELCOME--> MEMBER
+ *   MEMBER     --unknown-member, too-slow: HELLO again-----> ASKED
+ *   any state  --connection ends---------------------------> CONNECTING
+ *   any state  --any other ERROR---------------------------> REFUSED (the end)
  *
- * Only a member sends acknowledgements: what is written to a connection that has ended waits in ZeroMQ for
- * the next daemon, who would answer each word with unknown-member. Such answers come before the WELCOME
- * and are about what was said before HELLO: not listened to while ASKED. ALIVE follows the HELLO at once:
- * for the daemon a member is one from there on, who has to live though it may not read its WELCOME for
- * long (fcmdata_alive()).
+ * Acknowledgements are sent as MEMBER only. ZeroMQ keeps what is written to a dead connection for the next
+ * daemon, which would answer each with unknown-member. Such answers come before the WELCOME, so they are
+ * ignored while ASKED. ALIVE is sent as ASKED, too: the daemon counts a member as alive from its HELLO on,
+ * even when the program reads its WELCOME late (fcmdata_alive()).
  *
- * Each HELLO that arrives begins a membership, with a WELCOME of its own, and the connection keeps their
- * order: every WELCOME parts what belongs to the membership before it from what belongs to its own.
+ * Each HELLO that arrives starts a membership and is answered by a WELCOME. The connection keeps the order:
+ * what comes before a WELCOME belongs to the membership before.
  *
- * name-taken may be about ourselves: of an old connection that died without a word the daemon knows only when
- * it has been silent for long enough. HELLO is said again for as long as the daemon says, then it is REFUSED.
+ * name-taken may be caused by this program's own old connection: when it broke without notice, the daemon
+ * removes it only after a time of silence. HELLO is sent again until the time that the daemon names is over;
+ * only then the state is REFUSED.
  */
 #include <errno.h>
 #include <inttypes.h>

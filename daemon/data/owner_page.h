@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The owner page of a link: 4 KiB that the driver keeps with the ring and that outlive the daemon.
- * They hold the account as of a *cursor*: everything below it is settled, everything from it on
- * will be read again from the ring. Only ack_tracker.c and capture/link.c write it; only one
- * process at a time can (the owner of the link).
+ * The owner page of a link: 4 KiB that the driver keeps with the link's ring when the daemon dies. The next
+ * daemon reads from it where to go on. It holds the account: a *cursor* (a position in the ring, in frames)
+ * and what was counted up to it. Frames below the cursor are finished: each group has acknowledged them or
+ * dropped them, and they are counted. Frames from the cursor on are read again from the ring. Only
+ * ack_tracker.c and capture/link.c write the page, and only the process that owns the link.
  *
  *   head      what it is, and whether it fits us: magic, version, groups, DMA epoch
  *   sent      frames below may have been handed to the publisher: a repeat is flagged RESENT

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * gpsd's client: see gps.h. libgps reads the reports (gps_unpack); connecting and reading the socket
- * are ours, because gps_open() blocks on a host that is dead and the socket belongs to an event loop.
- * Nothing here waits longer than CONNECT_WAIT_MS: a name is looked up in the background, a connection
- * that is not there yet is gone on with at the next call.
+ * gpsd's client: see gps.h. libgps decodes the reports (gps_unpack). This file connects and reads the socket
+ * itself, because gps_open() blocks when the host does not answer, and because the event loop needs the socket.
+ * A host's name is resolved in the background. gps_connect() waits CONNECT_WAIT_MS at most for a connection;
+ * the next call continues with the same attempt.
  */
 #include "daemon/time/gps.h"
 

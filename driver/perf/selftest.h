@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The self-test: puts of patterns at odd offsets and lengths over page borders. Each is compared bit for bit
- * with what was sent, and the bytes around it must not change. It is independent of a board: the caller
- * moves the bytes.
+ * The self-test of the board's DMA to another place in memory (a "put"): copies patterns from a source to
+ * a destination buffer, at unaligned offsets and with lengths that cross pages, and compares each copy bit
+ * for bit. The destination's bytes before and after it must not change. Knows no board: the caller's
+ * move() copies the bytes, so that tests can run it without one.
  */
 #pragma once
 

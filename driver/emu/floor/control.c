@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Slow control in the FCM: words in, registers changed, replies out, by the rules at the head of
- * tdm/registers.h. A reply never leaves in the frame that is being sent while its request arrives:
- * with the fibre both ways an answer takes eight to nine frames. The silence timer is here, too: after
- * too long a time without a valid word it ramps the high voltages down.
+ * The floor's side of slow control: takes the shore's words (read, write, action, query) out of each
+ * frame from above, changes the registers by the rules in tdm/registers.h, and puts the replies into
+ * frames upwards. Each way takes four frames in the fibre, and a reply waits for the next frame that
+ * begins, so the shore has its answer after eight to nine frames. The silence timer is here, too: when
+ * no valid word has come for SILENCE_S seconds, it ramps the high voltages down to 0.
  */
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Takes events off the board's event queue: data events update the ring state, others go to the clients. */
+/*
+ * The emulated host reads the board's event queue, as the driver's interrupt thread does. An RX event says
+ * that the board has filled a buffer: it moves the write position of that link's ring. TX and put events
+ * complete what a client had asked for. Link, PPS and error events are copied to each client (a process that
+ * has the board open) that subscribed to them.
+ */
 #include "driver/emu/host/private.h"
 
 static void rx_event(struct host *h, const struct nanet3_event *ev)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The guest's memory, as the board reaches it. QEMU sends the whole address map whenever it
- * changes, some hundred times while the firmware runs, and at run time with every BAR that is switched;
- * the file behind it stays the same. So each file is mapped once, whole and for good, and the map only
- * says where in it an address lies: a pointer that the board still holds never dangles.
+ * The memory of the virtual machine, for the emulated board's DMA. QEMU keeps it in files that it shares with
+ * this process, and sends an address map: which range of guest addresses is at which offset of which file.
+ * The map changes some hundred times while the firmware runs, the files never. So each file is mapped into
+ * this process once and stays mapped; a new address map changes the look-up only. A pointer that the board
+ * still uses stays valid.
  */
 #pragma once
 
