@@ -210,6 +210,18 @@ void path_wait_frames(unsigned link, uint64_t frames)
 	path_pump(0); /* what was reported before they came */
 }
 
+void path_wait_runs(unsigned runs)
+{
+	uint64_t until = now_mono_ns() + 60000000000ull;
+
+	while (path.runs < runs) {
+		path_pump(5);
+		if (now_mono_ns() > until) {
+			fail_msg("%u changes of the run were reported, not %u", path.runs, runs);
+		}
+	}
+}
+
 /* ----------------------------------------------------------------------------- begin and end */
 
 struct capture_config path_config(unsigned links)

@@ -90,6 +90,8 @@ void path_pump(unsigned ms);
 void path_take_report(const struct capture_report *r);
 /* Until so many frames more have come from a link: the host runs as fast as we do. */
 void path_wait_frames(unsigned link, uint64_t frames);
+/* Until so many changes of the run were reported since path_start(): each link has to reach the border. */
+void path_wait_runs(unsigned runs);
 void path_settle(struct block *b, enum outcome outcome);
 
 void path_no_complaint(void);

@@ -272,6 +272,7 @@ static void test_run_label_identity(void **state)
 	path_command(&run);
 	path_wait_frames(0, 12000);
 	path_wait_frames(1, 4000);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	assert_int_equal(path.run, 42);
 	assert_true(path.run_slice >= (uint64_t)((RIG_UTC_ZERO - 946684800) * 5));
@@ -333,6 +334,7 @@ static void test_run_without_time(void **state)
 	path_wait_frames(0, 8000);
 	path_command(&run);
 	path_wait_frames(0, 12000);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	assert_int_equal(path.run_slice, 0);
 	assert_int_equal(path.timed, 0);

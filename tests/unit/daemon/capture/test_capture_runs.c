@@ -43,12 +43,14 @@ static void a_change_after_the_counts_restart_is_told(void **state)
 	path_wait_frames(0, 60000);
 	change(42);
 	path_wait_frames(0, 8000);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	board_goes();
 	path_host_begin(0x3, 500, HOST_SPEED_MAX);
 	path_wait_frames(0, 1600);
 	change(0);
 	path_wait_frames(0, 16000);
+	path_wait_runs(2);
 	assert_int_equal(path.runs, 2);
 	assert_int_equal(path.run, 0);
 	path_stop();
@@ -85,12 +87,14 @@ static void a_change_is_told_again_until_it_is_saved(void **state)
 	change(42);
 	path_wait_frames(0, 8000);
 	path_wait_frames(1, 1600);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	slice = path.run_slice;
 	assert_true(slice > 0);
 	path_stop();
 	path_start(&c);
 	path_wait_frames(0, 1600);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	assert_int_equal(path.run, 42);
 	assert_int_equal(path.run_slice, slice);
@@ -124,6 +128,7 @@ static void a_border_outlives_the_daemon(void **state)
 	path_start(&c);
 	path_wait_frames(0, 16000);
 	path_wait_frames(1, 1600);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	assert_int_equal(path.run, 42);
 	assert_int_equal(path.run_slice, slice);
@@ -160,6 +165,7 @@ static void new_rings_wait_for_the_run_of_the_journal(void **state)
 	assert_int_equal(atomic_load(&path.first_run[0]), 0);
 	path_command(&journal);
 	path_wait_frames(0, 16000);
+	path_wait_runs(1);
 	assert_int_equal(path.runs, 1);
 	assert_int_equal(path.run, 7);
 	path_stop();
