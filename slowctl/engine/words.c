@@ -425,7 +425,10 @@ static void poll_reply(struct engine *e, struct link *l, struct poll *slot, cons
 	}
 	if (slot->setting) {
 		param_put_setpoint(p, param_from_raw(p->kind, w->value), e->now.mono_ns);
-		return; /* kept with the next value */
+		if (p->setpoint != p->sampled_setpoint) {
+			p->next_poll_ns = e->now.mono_ns; /* into the history, with the value */
+		}
+		return;
 	}
 	param_put_raw(p, w->value, e->now.utc_ns, e->now.mono_ns);
 	if (of_now && p->kind->access == PARAM_RW && p->kind->reg == p->kind->readback_reg) {

@@ -77,6 +77,24 @@ static void every_polled_value_comes_at_its_period(void **state)
 	rig_destroy(r);
 }
 
+/* A job's roll-back asks the history what was set before. */
+static void a_set_value_is_in_the_history_soon(void **state)
+{
+	struct rig *r = polling_rig();
+	const struct param *p = get(r, HV);
+	unsigned waits = 0;
+
+	for (unsigned n = 0; n < 3000 && !p->has_setpoint; n++) {
+		rig_run(r, 1);
+	}
+	assert_true(p->has_setpoint);
+	for (; waits < 5000 && !(p->sampled && p->sampled_setpoint == p->setpoint); waits++) {
+		rig_run(r, 1);
+	}
+	assert_in_range(waits, 0, 500); /* ms, where polling the value again takes 5 s */
+	rig_destroy(r);
+}
+
 static void polls_take_four_places(void **state)
 {
 	struct rig *r = polling_rig();
@@ -462,6 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_polled_value_comes_at_its_period),
+		cmocka_unit_test(a_set_value_is_in_the_history_soon),
 		cmocka_unit_test(polls_take_four_places),
 		cmocka_unit_test(no_poll_leaves_when_commands_take_all_places),
 		cmocka_unit_test(a_poll_that_the_board_did_not_take_is_tried_again_soon),
