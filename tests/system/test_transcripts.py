@@ -46,6 +46,8 @@ MASKS = (
     (r"(?m)^(link0  \d+  good) .*", r"\1 ..."),
     (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),
     (r"(?m)^(TIME  acquiring .*)(?:\nTIME  acquiring .*)+", r"\1"),
+    # An emulator that a busy machine held up.
+    (r"(?m)^TIME  holdover  gpsd .*; the board sees no PPS\nTIME  locked  gpsd .*\n", ""),
     (r"(?m)^-- the newest 60: .*\n?", ""),
     (r'(?m)^\{"v": 1, "change": "...", "time": "..."(, "alarm": "...")?\}\n?', ""),  # signs of life; what comes meanwhile
     (r"(?m)^blackbox-.*\n?", ""),
