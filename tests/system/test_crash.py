@@ -18,7 +18,7 @@ import harness  # noqa: E402
 
 def daemon_killed_under_data(t):
     """kill -9 and start at once, three times: no frame lost, repeats only with their flag, one row a second"""
-    st = t.station(depth_ms=4000)
+    st = t.station(depth_ms=8000)
     st.start()
     st.wait_ready()
     for _ in range(3):
