@@ -2,7 +2,7 @@
 /*
  * Debouncing of reasons. Each pair of code and object has an entry: since when it is true, whether it was reported, when
  * it clears. A reason with a hold time becomes active when it has been true for that time, and clears when it has been
- * false for that time. So a short flicker is no reason. Pure.
+ * false for that time. So a short flicker is no reason. No I/O.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Why a regular tick came late: this process did not get the CPU, the board did not answer, or the main thread was busy.
- * Only the first is the machine's fault. Pure.
+ * Only the first is the machine's fault. No I/O.
  */
 #pragma once
 

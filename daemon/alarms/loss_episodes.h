@@ -2,7 +2,7 @@
 /*
  * Episodes of losses. Counters of lost frames by name go in; "an episode has started", "it has another name", "it has
  * ended, with these totals" come out. An episode ends after LOSS_EPISODES_QUIET_NS without a loss. If more than
- * LOSS_EPISODES_A_MINUTE start within a minute, they are joined to one, which ends after LOSS_EPISODES_CALM_NS. Pure.
+ * LOSS_EPISODES_A_MINUTE start within a minute, they are joined to one, which ends after LOSS_EPISODES_CALM_NS. No I/O.
  */
 #pragma once
 

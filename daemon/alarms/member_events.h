@@ -2,7 +2,7 @@
 /*
  * Events of members of groups: joined, gone and why, back. They come from comparing two successive states of the
  * publisher; a member that comes and goes between them is not seen. At most MEMBER_EVENTS_A_MINUTE events are made in a
- * minute; the next one says how many were left out. Pure.
+ * minute; the next one says how many were left out. No I/O.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An observation: what is true of which object, since when, how much, what to do. Objects are structs; their names are
- * for people only, and are never parsed. An advice is a template; observation_advice() fills it in. Pure.
+ * for people only, and are never parsed. An advice is a template; observation_advice() fills it in. No I/O.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * Hits lost in modules: the increase of each module's counter in the last minute, and the totals of a floor's episode.
  * An episode ends when no module of the floor has lost a hit for a minute. The counter is polled, and restarts at 0
- * when the FCM boots. Pure.
+ * when the FCM boots. No I/O.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rates of a link over the last RATES_S seconds. Time is counted in cells of the board, so that a pause of this machine
- * makes neither a dip nor a peak. Pure.
+ * Rates of a link over the last RATES_S seconds. Time is counted in cells (the link's places for a frame, 8000 a
+ * second by the board's clock), so that neither a dip nor a peak appears when the daemon was held up. No I/O.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All codes that a reason may have of what it is, and how it is reported; runbook.md has what to do about each. Pure.
+ * The table of reasons: code, object, and how each is reported. runbook.md says what to do about each. No I/O.
  */
 #pragma once
 

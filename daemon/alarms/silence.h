@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The silence timers of the floors (tdm/registers.h), from the values read: on or off, and whether one has fired. Pure.
+ * The silence timers of the floors (tdm/registers.h), from the values read: on or off, and fired or not. No I/O.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The configuration of one instance: an ini file and its drop-ins, under one typed table.
+ * The configuration of one instance: (daemon and board): an ini file and its drop-ins, checked against one typed table.
  *
- *   FILE, then FILE.d/(name).conf in order of name, then overrides "section.key=value"
+ *   FILE, then each *.conf of the folder FILE.d in order of name, then overrides "section.key=value"
  *      later ones win; every mistake is collected with file:line, none stops the reading
  *
  * The table in table.c is the only list of options: section, key, type, default, range, help and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One value of the configuration, by the type that the table says: read from text, written as text, compared. Pure.
+ * One value of the configuration, by the type that the table says: read from text, written as text, compared. No I/O.
  */
 #include "daemon/config/private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Checks a data message against its own header, before anything in it is used. Pure.
+ * Checks a data message against its own header, before anything in it is used. No I/O.
  *
  * What is checked here is what items.c relies on: every index lies inside the payload and inside its
  * channel, and never goes back.

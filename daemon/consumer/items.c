@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The contents of a checked block: frames, hits, samples, telemetry, serial records. Pure. */
+/* The contents of a checked block: frames, hits, samples, telemetry, serial records. No I/O. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Finds repeats and gaps in the blocks of a stream. Pure.
+ * Finds repeats and gaps in the blocks that a consumer receives. No I/O.
  *
- * Repeats, a `track` for each stream of a floor, DMA epoch and block length: of the last WINDOW sequences,
- * what this handle has had (`seen`), what the caller has acknowledged (`acked`), and what the daemon waits
- * for an acknowledgement of (`owed`). A repeat is always flagged RESENT and has the same frames: no block is
- * partly a repeat, also where the length was changed. A number that comes again without the flag belongs to
- * another life of the board: its counts restart at a reset or a power cut.
+ * Repeats are found with a `track`; there is one for each combination of floor, stream, DMA epoch and block length. For
+ * the last WINDOW sequence numbers it holds: received by this handle (`seen`), acknowledged by the caller (`acked`),
+ * expected by the daemon to be acknowledged (`owed`). A repeat has the flag RESENT, and exactly the frames of the block
+ * before: where the block length was changed, no block repeats another in part. A number that comes again without the
+ * flag comes from before the board was reset or switched off: its counts have restarted.
  *
- * Gaps, a `line` a link and stream, whatever floor calls itself there: up to which frame blocks have
- * come. A link's blocks of one stream are sent to a member in order, but for what another member leaves
- * behind. So a hole that begins in a slice is this member's loss up to the slice's end, if
- *   - the block before it and the one behind it came in the same membership: else the slice may have
- *     been given to others between,
- *   - the block before it was not sent to another earlier: else others may have acknowledged what follows,
+ * Gaps are found with a `line`; there is one for each link and stream, whichever floor is on the link. It holds the
+ * frame up to which blocks have come. The daemon sends a link's blocks of one stream to a member in order; only a block
+ * that another member left unacknowledged comes late. So a hole that begins in a slice is this member's loss up to the
+ * slice's end, if
+ *   - the block before it and the one after it came in the same membership: otherwise the slice may have
+ *     been given to other members in between,
+ *   - the block before it was not sent to another member earlier: otherwise others may have acknowledged what follows,
  *   - and both have the same label: slices are cut by it.
- * What is behind the slice's end was for the members that got those slices. With a sole member the whole hole is
- * its loss, unless the block before it was sent earlier: an earlier life of the member may have acknowledged
- * what follows, so that it does not come again. All that a monitor misses is lost to it. Nothing is certain
- * where the floor's numbering moved (STEP): there may never have been such frames.
+ * After the slice's end the frames belong to other members. A sole member has lost the whole hole, unless the block
+ * before it was sent earlier: an earlier membership may have acknowledged what follows, so that it does not come again.
+ * A monitor has lost all that it misses. Nothing is certain where the floor's numbering moved (STEP): there may never
+ * have been such frames.
  */
 #include <errno.h>
 #include <stdlib.h>

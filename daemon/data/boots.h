@@ -2,7 +2,7 @@
 /*
  * Detects that an FCM has booted: the boot count in its telemetry differs from its last report, or
  * from the count that an earlier daemon knew. Counts belong to floors, not to links: fibres may be
- * swapped. Pure.
+ * swapped. No I/O.
  */
 #pragma once
 

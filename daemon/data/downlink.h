@@ -2,7 +2,7 @@
 /*
  * Counts the downstream frames that a floor has received damaged, from the counter in each frame of
  * the floor: 8 bits, wrapping, 0 at the FCM's boot. Its counts while no frame of the floor came are
- * unknown. Pure.
+ * unknown. No I/O.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The rate of acknowledged blocks, over the last second. Pure. */
+/* The rate of acknowledged blocks, over the last second. No I/O. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages of several frames on inproc sockets: see zmq_frames.h. */
+/* Multipart ZeroMQ messages between threads (inproc sockets): see zmq_frames.h. */
 #include "daemon/net/zmq_frames.h"
 
 #include <zmq.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * link.reset, link.align and phase.soak: the board locks a link again; the request is answered when the phase
- * has been judged, at the latest after RELOCK_LIMIT_NS. A soak is many such trials. One request for each link.
+ * The operations link.reset, link.align and phase.soak: the board makes a link's receiver lock to the light again. The
+ * request is answered when the phase has been measured and judged, at the latest after RELOCK_LIMIT_NS. A soak repeats
+ * this many times. A link serves one such request at a time.
  */
 #include "daemon/ops/private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stability of samples in the order of their times, for phase.c: TDEV and MTIE. Pure.
+ * Stability of samples in the order of their times, for phase.c: TDEV and MTIE. No I/O.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the publisher: its thread and sockets (publisher.c), messages from members (members.c),
- * keys of consumers and monitors (keys.c).
+ * Private to daemon/publish: the publisher's thread and sockets (publisher.c), the messages that consumers send
+ * (members.c), and the CURVE keys of consumers and monitors (keys.c).
  */
 #pragma once
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The publisher thread: sockets and queues around the groups (groups.h), which decide. What the members say is
- * taken in by members.c.
+ * The publisher thread: its sockets and queues. Which member gets which block is decided by the groups (groups.h).
+ * Messages from members are read in members.c.
  *
  *   blocks queue --> groups --SEND--> ROUTER --> members
  *        |             ^                 '-- HELLO, ACK, ALIVE, BYE --> groups
- *        '--copy--> monitors      SETTLED --> returned list --> settled queue
+ *        '--copy--> monitors      groups --settled blocks--> settled queue (to capture)
  *
- * Nothing here blocks on a peer. A member's pipe is never full while it keeps to its credit: the
- * high-water mark is twice the largest credit (ZeroMQ learns of read messages in lots of half the mark).
+ * Nothing here waits for a peer. A member's queue in ZeroMQ is never full as long as the member keeps to its credit:
+ * the high-water mark is twice the largest credit (ZeroMQ learns of read messages in lots of half the mark).
  */
 #include "daemon/publish/publisher.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What several sources of the room use: descriptors to follow, orders to capture, answers to questions. */
+/*
+ * Helpers that several files of daemon/station share: watch a file descriptor in the event loop, send a command to the
+ * capture thread, answer a request of the control protocol.
+ */
 #pragma once
 
 #include <event2/event.h>

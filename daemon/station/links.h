@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The board and its links as the main thread sees them: registers ten times a second, phase and its verdicts, rates and
- * the losses of the last minute.
+ * The main thread's view of the board and its links. It reads the registers ten times a second, measures each link's
+ * phase and judges it after each lock (PASS or FAIL), and keeps the rates and losses of the last minute.
  */
 #pragma once
 

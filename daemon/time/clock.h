@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The clock: which second it is, and how certain that is. A state machine without I/O. gpsd labels
- * seconds and reports the receiver's health; the board counts. Every input carries the monotonic
- * time of its arrival.
+ * The clock: which second the board's counts belong to, and how uncertain that is. A state machine without I/O. The
+ * board counts; gpsd tells which UTC second each PPS began, and the receiver's health. Each input has the
+ * monotonic time of its arrival.
  *
  *   board PPS (count) + gpsd TPV (UTC second) --> label: "board count N begins at TAI T"
  *

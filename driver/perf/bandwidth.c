@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nanet3-perf bandwidth: many puts (DMA from memory to the board and back, measure.h) at once: as many in flight as the
- * TX ring takes, up to WINDOW packets, at most BATCH puts for a doorbell. Figures: median, least, most of the rounds.
+ * nanet3-perf bandwidth: measures the throughput of many puts (DMA from memory to the board and back, measure.h) at
+ * once. As many are in flight as the TX ring takes, WINDOW packets at most; a doorbell starts BATCH puts at most.
+ * Shown are the median, the smallest and the largest throughput of the rounds.
  */
 #include <errno.h>
 #include <string.h>

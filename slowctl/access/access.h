@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Access rights: roles, and the allow list of keys.
+ * Access rights: roles, and the allow list, which says which CURVE key has which role.
  *
- * The list is a text file: `NAME ROLE PUBLICKEY` a line, empty lines, and comments that begin with '#'. It is
- * read whole or not at all: a list with a mistake is refused. A role is one of control, `consumer:GROUP` (the member
- * NAME of that group) or `monitor`: a key is for one of these three only.
+ * The list is a text file with one `NAME ROLE PUBLICKEY` on each line; empty lines, and comments from '#' on, are
+ * ignored. A list with a mistake is refused as a whole. ROLE is a role of control (reader, operator, ...), or
+ * `consumer:GROUP` (NAME is the member's name in that group), or `monitor`. A key has one role only.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl serial: a terminal to an instrument of a floor. What is typed goes down by serial.write; what comes is
- * taken from the floor's instrument blocks, as a monitor takes them. Ctrl-] then q ends it.
+ * fcmctl serial: a terminal to an instrument of a floor. What is typed is sent by the operation serial.write; what the
+ * instrument answers is taken from the floor's instrument blocks, as a monitor receives them. Ctrl-] then q ends it.
  *
- * A terminal obeys what it is sent. Bytes of the floor are written as they are to the terminal that we have made raw,
- * which is the instrument's then, and where --raw asks for it; elsewhere controls become '?', as in all other text.
+ * The instrument's bytes may contain control sequences, which a terminal would execute. They are written unchanged in
+ * the interactive mode (the terminal is raw then) and with --raw. Otherwise control characters become '?', as in all
+ * other output of fcmctl.
  */
 #include <errno.h>
 #include <poll.h>

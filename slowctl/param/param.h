@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parameters: the values of floors and shore, each with an age.
+ * Parameters: the values of floors and shore, each with the time of its last reading.
  *
- *   schemas/parameters.conf --(kinds)--> x floors and links of the configuration --> parameters
+ *   kinds (schemas/parameters.conf) for each floor and link of the configuration --> parameters
  *
  * A *kind* is an entry of the dictionary ([om.hv]: unit, registers, limits, ...); a *parameter* is one
- * instance of it (tower1.floor7.om3.hv). Full names always carry the tower; it may be left out in a
- * look-up where that is unambiguous. Floors count from 1, links, modules and hydrophones from 0.
+ * instance of it (tower1.floor7.om3.hv). Full names always have the tower; a look-up may
+ * omit it where that is unambiguous. Floors count from 1, links, modules and hydrophones from 0.
  *
  * No I/O except reading the dictionary, no threads: the main thread owns a `struct params`; fcmctl
  * can load its own. The engine writes the values of floors, the daemon those of the shore.

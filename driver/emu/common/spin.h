@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The board's delay(), for the hosts: a busy loop, as the time is too short for a sleep. */
+/* The emulated board's delay() for its two hosts (emu/host, emu/qemu): a busy loop, as a sleep would be too long. */
 #pragma once
 
 #include "driver/now.h"

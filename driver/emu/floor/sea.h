@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sea around one floor: how bright it is (1 = quiet: 40K and dark counts), and how warm. The
- * quiet light wanders by some per cent; animals flash now and then, seen by some modules more than
- * by others; a scenario may add a storm of them.
+ * The sea around one floor: its light and its temperature. The light is a factor on each module's rate; 1 is a quiet
+ * sea (decays of 40K, and the dark counts of the module itself). It wanders by some per cent. Bioluminescence adds
+ * short flashes, which some modules see more of than others; a scenario may add a storm of flashes.
  */
 #pragma once
 

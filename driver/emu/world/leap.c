@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Leap seconds: see leap.h. The file counts UTC seconds from 1900 (NTP).
+ * Leap seconds: see leap.h. The table (leap-seconds.list) counts UTC seconds from 1900, as NTP does.
  *
- * The daemon reads the same file with code of its own (daemon/time/leap.c), on purpose: the emulator judges
+ * The daemon reads the same table with code of its own (daemon/time/leap.c), on purpose: the emulator judges
  * the daemon's time, and a mistake in shared code would be made on both sides and never be found.
  */
 #include "driver/emu/world/leap.h"

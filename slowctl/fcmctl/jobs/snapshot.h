@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Snapshots held against each other. Pure. */
+/* Snapshots held against each other. No I/O. */
 #pragma once
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The histogram of a link's phase as lines of a terminal: the bins of 10 ps on their circle of 12 500 ps,
- * cut open where it is empty for longest, and so many bins a line that all lines fit. Pure.
+ * cut open where it is empty for longest, and so many bins a line that all lines fit. No I/O.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * A parameter's history as a small plot of a terminal: values over time as dots (braille, or '*' where the
  * terminal knows no UTF-8), times that nothing is known of left open, limits as a line where they are in
  * sight. What stands still stands until the next sample, but no longer than 15 minutes: an unchanged value is
- * kept every 10. Pure.
+ * kept every 10. No I/O.
  */
 #pragma once
 
