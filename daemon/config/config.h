@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The configuration of one instance: (daemon and board): an ini file and its drop-ins, checked against one typed table.
+ * The configuration of one daemon (instance N = board N): an ini file and its drop-ins, and one typed table.
  *
  *   FILE, then each *.conf of the folder FILE.d in order of name, then overrides "section.key=value"
  *      later ones win; every mistake is collected with file:line, none stops the reading

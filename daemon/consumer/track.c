@@ -6,7 +6,7 @@
  * the last WINDOW sequence numbers it holds: received by this handle (`seen`), acknowledged by the caller (`acked`),
  * expected by the daemon to be acknowledged (`owed`). A repeat has the flag RESENT, and exactly the frames of the block
  * before: where the block length was changed, no block repeats another in part. A number that comes again without the
- * flag comes from before the board was reset or switched off: its counts have restarted.
+ * flag means that the board was reset or switched off, and its counts have restarted.
  *
  * Gaps are found with a `line`; there is one for each link and stream, whichever floor is on the link. It holds the
  * frame up to which blocks have come. The daemon sends a link's blocks of one stream to a member in order; only a block

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Multipart ZeroMQ messages between threads (inproc sockets): see zmq_frames.h. */
+/*
+ * Receives a multipart ZeroMQ message from an inproc socket, without waiting: see zmq_frames.h. Used for ZAP
+ * requests (zap.c) and for ZeroMQ's events of connections (door.c).
+ */
 #include "daemon/net/zmq_frames.h"
 
 #include <zmq.h>

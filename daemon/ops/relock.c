@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The operations link.reset, link.align and phase.soak: the board makes a link's receiver lock to the light again. The
- * request is answered when the phase has been measured and judged, at the latest after RELOCK_LIMIT_NS. A soak repeats
- * this many times. A link serves one such request at a time.
+ * The operations link.reset, link.align (one re-lock of a link) and phase.soak (many, one after the other). A
+ * re-lock ends when the link's phase has its verdict (phase.h), and has failed after RELOCK_LIMIT_NS. Reset
+ * and align are answered then. A soak reports each re-lock as a trial and is answered after the last one, or
+ * ends when its client has gone. A link has one such request at a time; another one is refused.
  */
 #include "daemon/ops/private.h"
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The publisher thread: its sockets and queues. Which member gets which block is decided by the groups (groups.h).
- * Messages from members are read in members.c.
+ * The publisher thread. It takes blocks from capture, copies each to the monitors, and offers it to the groups
+ * and, if its stream is pmt, to the TriDAS feed. When groups and feed are done with a block, it goes back
+ * through the settled queue. groups.h decides which member gets a block; this file sends it. members.c
+ * handles the messages of members.
  *
- *   blocks queue --> groups --SEND--> ROUTER --> members
- *        |             ^                 '-- HELLO, ACK, ALIVE, BYE --> groups
- *        '--copy--> monitors      groups --settled blocks--> settled queue (to capture)
+ *   blocks queue --> groups --SEND--> ROUTER --> members --HELLO, ACK, ALIVE, BYE--> groups
+ *                --> feed
+ *                --copy--> monitors
+ *   groups, feed --> returned list --> settled queue
  *
- * Nothing here waits for a peer. A member's queue in ZeroMQ is never full as long as the member keeps to its credit:
- * the high-water mark is twice the largest credit (ZeroMQ learns of read messages in lots of half the mark).
+ * Nothing here waits for a peer: a member has at most `credit` unacknowledged blocks, and ZeroMQ's queue to it
+ * (ROUTER_HWM) has room for twice the largest credit, because ZeroMQ counts messages as read only in lots of
+ * half that limit.
  */
 #include "daemon/publish/publisher.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Helpers that several files of daemon/station share: watch a file descriptor in the event loop, send a command to the
- * capture thread, answer a request of the control protocol.
+ * Functions that several files of station/, ops/ and main.c share: callbacks of the event loop for file
+ * descriptors, signals and timers; a command to the capture thread; the answer to a client's database query;
+ * the set of enabled links; whether an error is the configuration's (then systemd does not restart the daemon).
  */
 #pragma once
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The main thread's view of the board and its links. It reads the registers ten times a second, measures each link's
- * phase and judges it after each lock (PASS or FAIL), and keeps the rates and losses of the last minute.
+ * The board and its links as the main thread sees them. Ten times a second it reads the registers (watch.h) and
+ * samples each link's phase, which is judged after a re-lock and for drift (phase.h). Once a second it updates
+ * rates and the losses of the last minute. The board's events are passed on from here: PPS to the clock, sent
+ * words to the command engine, errors to the log.
  */
 #pragma once
 

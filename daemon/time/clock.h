@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The clock: which second the board's counts belong to, and how uncertain that is. A state machine without I/O. The
- * board counts; gpsd tells which UTC second each PPS began, and the receiver's health. Each input has the
- * monotonic time of its arrival.
+ * board counts; gpsd tells which UTC second each PPS began, and the receiver's health. Calls with `now_ns`
+ * take the monotonic time of the input's arrival.
  *
  *   board PPS (count) + gpsd TPV (UTC second) --> label: "board count N begins at TAI T"
  *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nanet3-perf bandwidth: measures the throughput of many puts (DMA from memory to the board and back, measure.h) at
- * once. As many are in flight as the TX ring takes, WINDOW packets at most; a doorbell starts BATCH puts at most.
- * Shown are the median, the smallest and the largest throughput of the rounds.
+ * nanet3-perf bandwidth: the throughput of puts (DMA from memory through the board back to memory,
+ * measure.h). Many puts are in flight at a time: up to WINDOW packets, or until the TX ring is full. A put of
+ * more than WINDOW / 2 packets is sent alone. One write of the doorbell starts at most BATCH puts. Each size
+ * is measured in ROUNDS rounds; the results are the median, the minimum and the maximum of the rounds.
  */
 #include <errno.h>
 #include <string.h>

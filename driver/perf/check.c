@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* nanet3-perf check: runs the self-test (selftest.h) on a board (measure.h) and reports the bytes that differ. */
+/*
+ * nanet3-perf selftest: runs the self-test of selftest.h on a board, with puts between the two buffers of
+ * loopback.h. The fixed puts come first, then --count random ones. Each failure is printed to stderr; the
+ * test stops at failure number REPORTED_MAX.
+ */
 #include <inttypes.h>
 #include <string.h>
 

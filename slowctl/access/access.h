@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Access rights: roles, and the allow list, which says which CURVE key has which role.
+ * Access rights of clients: roles, and the allow list of public keys (CURVE).
  *
- * The list is a text file with one `NAME ROLE PUBLICKEY` on each line; empty lines, and comments from '#' on, are
- * ignored. A list with a mistake is refused as a whole. ROLE is a role of control (reader, operator, ...), or
- * `consumer:GROUP` (NAME is the member's name in that group), or `monitor`. A key has one role only.
+ * The list is a text file with one key per line: `NAME ROLE PUBLICKEY`. Empty lines, and lines that begin with
+ * '#', are ignored. ROLE is reader, operator or expert (control protocol), `consumer:GROUP` (data, as the
+ * member NAME of that group) or `monitor` (data, copies only). Each key is in the list at most once. A list
+ * with any error is refused as a whole.
  */
 #pragma once
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl serial: a terminal to an instrument of a floor. What is typed is sent by the operation serial.write; what the
- * instrument answers is taken from the floor's instrument blocks, as a monitor receives them. Ctrl-] then q ends it.
+ * fcmctl serial: a terminal on a serial channel of a floor's instrument. Input is sent with the operation
+ * serial.write; output is read from the floor's instrument blocks, as a monitor. Ctrl-] then q ends it.
  *
- * The instrument's bytes may contain control sequences, which a terminal would execute. They are written unchanged in
- * the interactive mode (the terminal is raw then) and with --raw. Otherwise control characters become '?', as in all
- * other output of fcmctl.
+ * Bytes from the floor may contain escape sequences, which the user's terminal would execute. They are
+ * printed unchanged only with --raw, or if stdin is a terminal in raw mode and stdout is the same terminal.
+ * Otherwise each byte except printable ASCII, newline and tab is printed as '?'; the CR of a CR LF is dropped.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Parameters: the values of floors and shore, each with the time of its last reading.
+ * Parameters: the values of floors, links and shore, each with its age, set value and limits.
  *
  *   kinds (schemas/parameters.conf) for each floor and link of the configuration --> parameters
  *
  * A *kind* is an entry of the dictionary ([om.hv]: unit, registers, limits, ...); a *parameter* is one
- * instance of it (tower1.floor7.om3.hv). Full names always have the tower; a look-up may
+ * instance of it (tower1.floor7.om3.hv). A floor's full name has its tower; a look-up may
  * omit it where that is unambiguous. Floors count from 1, links, modules and hydrophones from 0.
  *
  * No I/O except reading the dictionary, no threads: the main thread owns a `struct params`; fcmctl

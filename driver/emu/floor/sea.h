@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sea around one floor: its light and its temperature. The light is a factor on each module's rate; 1 is a quiet
- * sea (decays of 40K, and the dark counts of the module itself). It wanders by some per cent. Bioluminescence adds
- * short flashes, which some modules see more of than others; a scenario may add a storm of flashes.
+ * The water around one emulated floor: its temperature, and the light at each optical module. Light is a
+ * factor on the module's quiet rate (1 = 40K decays and dark counts). To it are added slow noise of some per
+ * cent, short bioluminescence flashes (each module sees another part of a flash), and a burst that the
+ * scenario orders (the same for all modules).
  */
 #pragma once
 
