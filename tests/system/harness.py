@@ -165,7 +165,7 @@ def main(cases):
         failed += bench.failed
     print("time: " + ", ".join(times))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    sys.exit(1 if failed or not passed else 0)
+    sys.exit(1 if failed or not passed + skipped else 0)
 
 
 def cpu_s():
