@@ -13,12 +13,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # These have stations at quiet load, or none, and leave a core to somebody else. The longest first.
-LIGHT = ("alarms", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "fault_floors",
-         "control_attack", "safe_disk", "network", "board_away", "fault_clock", "fault_links", "consumer_attack",
-         "schema", "dissector", "pyconsumer", "history", "fcmctl", "outsider", "dtype", "command_book")
-# These wait most of the time, for ramps and timers: a third of a core at most, in a lane beside the others.
-WAITING = ("plan", "silence", "runs", "serial", "bench_set")
-LANES = 3  # of which the heavy ones have one; with a fourth for all, emulators on two cores fall behind by seconds
+LIGHT = ("alarms", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "control_attack",
+         "fault_floors", "plan", "safe_disk", "network", "board_away", "fault_clock", "fault_links",
+         "consumer_attack", "runs", "silence", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
+         "outsider", "pyconsumer", "bench_set", "command_book")
+LANES = 3  # of which the heavy ones have one; with a fourth, emulators on two cores fall behind by seconds
 LANES_SANITIZED = 2  # instrumented, no program is light
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time. Of other files
 # single cases are long: harness.long() marks them.
@@ -60,14 +59,10 @@ def run(path, args):
 
 def results(paths, args):
     """As they end. The first lane begins with the heavy ones, one after the other."""
-    def in_turn(names):
-        return [path for path in (os.path.join(HERE, f"test_{name}.py") for name in names) if path in paths]
-    light, waiting = in_turn(LIGHT), in_turn(WAITING)
-    jobs = [[path for path in paths if path not in light + waiting], *([path] for path in light)]
-    with (concurrent.futures.ThreadPoolExecutor(LANES_SANITIZED if args.sanitized else LANES) as lanes,
-          concurrent.futures.ThreadPoolExecutor(1) as beside):
-        where = [(lanes, job) for job in jobs] + [(lanes if args.sanitized else beside, waiting)]
-        running = [pool.submit(lambda job: [run(path, args) for path in job], job) for pool, job in where]
+    light = [os.path.join(HERE, f"test_{name}.py") for name in LIGHT]
+    jobs = [[path for path in paths if path not in light], *([path] for path in light if path in paths)]
+    with concurrent.futures.ThreadPoolExecutor(LANES_SANITIZED if args.sanitized else LANES) as lanes:
+        running = [lanes.submit(lambda job: [run(path, args) for path in job], job) for job in jobs]
         for done in concurrent.futures.as_completed(running):
             yield from done.result()
 
