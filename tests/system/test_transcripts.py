@@ -46,7 +46,8 @@ MASKS = (
     (r"(?m)^(link0  \d+  good) .*", r"\1 ..."),
     (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),
     (r"(?m)^(TIME  acquiring .*)(?:\nTIME  acquiring .*)+", r"\1"),
-    # An emulator that a busy machine held up.
+    # An emulator, or a disk, that a busy machine held up.
+    (r"(?m)^TIME  (?:began|over)  disk/disk-hangs.*\n(?: {9,}.*\n)?", ""),
     (r"(?m)^TIME  holdover  gpsd .*; the board sees no PPS\nTIME  locked  gpsd .*\n", ""),
     (r"(?m)^-- the newest 60: .*\n?", ""),
     (r'(?m)^\{"v": 1, "change": "...", "time": "..."(, "alarm": "...")?\}\n?', ""),  # signs of life; what comes meanwhile
@@ -76,6 +77,9 @@ MASKS = (
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
     (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent)  -\n(?=\1  (?:up|dark|aligning|silent)  -$)", ""),  # of the start
+    (r"(?<=\.hv  )\d+(?=  1450  UNKNOWN)", "N.N"),
+    (r"(?<=relabellings, )\d+(?= labels rejected)", "N"),
+    (r"(?m)^TIME,\d,,(?:up|dark|aligning|silent),,,,,\n(?=TIME,\d,,)", ""),
     (r"(?<=  V  )\d+(?=  SPAN  good  .*\n *stops command)", "N.N"),  # where a ramp was stopped
     (r"(?<=^value  )\d+(?= -> )|(?<=\nvalue  )\d+(?= -> )|(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
     (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),
@@ -133,8 +137,14 @@ class Stage:
                       "event": lambda text: any(text in e["text"] for e in self.st.ask("event", "list", "-n", "1")["events"]),
                       "well": lambda: self.st.status()["state"] == "well",
                       "stale": lambda name: self.st.ask("get", name)["parameters"][0]["quality"] != "good",
+                      "rests": self.rests,
                       "settled": lambda: not self.st.ask("command", "list", "--state", "open")["commands"]}
         self.st.wait_for(" ".join((what, *args)), lambda: conditions[what](*args), 60)
+
+    def rests(self, name):
+        """Set, and there: a set is done at the first value near enough, while the ramp still moves."""
+        p = self.st.ask("get", name)["parameters"][0]
+        return abs(p["value"] - p["setpoint"]) < 1
 
     def daemon(self, what):
         if what == "killed":
