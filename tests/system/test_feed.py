@@ -175,7 +175,8 @@ def readers_that_come_again(t):
 def daemon_killed(t):
     """a daemon killed and back: who connects again goes on; what he has not got is in the ledger, by name"""
     base = free_base_port()
-    st = t.station(emulator_args=["--rate", "20000"], config=["[feed]", "enabled = yes", f"base_port = {base}"])
+    st = t.station(emulator_args=["--rate", "20000"], depth_ms=4000,
+                   config=["[feed]", "enabled = yes", f"base_port = {base}"])
     st.start()
     st.wait_ready()
     before = Reader(st, "before", 1, base)

@@ -14,7 +14,7 @@ GROUPS = [line for name, policy, streams in (("oldest", "drop-oldest", "pmt"), (
                                              ("patient", "wait", "pmt"), ("strict", "disconnect", "pmt,hydrophone"))
           for line in (f"[group {name}]", f"streams = {streams}", f"policy = {policy}",
                        f"budget_mb = {BUDGET_MB[name]}")]
-STOP_S = 2
+STOP_S = 4
 
 
 def resident(st):
@@ -44,7 +44,7 @@ def exact(t, st, name, dropped):
 
 def stopped_consumers(t):
     """four groups with a stopped consumer each; a fifth consumer takes over in the one that disconnects"""
-    st = t.station(emulator_args=["--rate", "8000"], depth_ms=1000, gpsd=False,
+    st = t.station(emulator_args=["--rate", "8000"], depth_ms=2000, gpsd=False,
                    config=["[data]", "pool_mb = 144", "consumer_dead_ms = 20000", *GROUPS])
     st.start(consumers=False)
     for name in BUDGET_MB:
@@ -118,11 +118,15 @@ def offline(t):
     st.start()
     st.wait_ready()  # by the model's own labels the daemon knows that it waits
     st.consumers["trigger-1"].signal(signal.SIGSTOP)
-    time.sleep(1)
-    offered = groups_of(st)["trigger"]["offered"]
-    time.sleep(1)
-    group = groups_of(st)["trigger"]
-    t.equal("the station stands still", group["offered"], offered)
+    stands = [-1]
+
+    def nothing_new():
+        time.sleep(1)
+        stands.append(groups_of(st)["trigger"]["offered"])
+        return stands[-1] == stands[-2]
+    st.wait_for("the station stands still", nothing_new)
+    offered, group = stands[-1], groups_of(st)["trigger"]
+    t.equal("and goes on standing", group["offered"], offered)
     t.check("because of the stopped consumer", group["oldest_s"] > 1 and group["in_flight"] > 0, group)
     st.consumers["trigger-1"].signal(signal.SIGCONT)
     st.wait_for("data flow on", lambda: groups_of(st)["trigger"]["acknowledged"] > offered + 400)

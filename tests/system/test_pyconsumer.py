@@ -320,7 +320,7 @@ def name_taken(t):
 
 def killed_and_back(t):
     """a Python member, killed and back; the daemon killed, too: every block processed once, all as the truth has it"""
-    st = t.station(load="quiet", emulator_args=["--rate", "100"])  # Python, on a busy machine
+    st = t.station(load="quiet", emulator_args=["--rate", "100"], depth_ms=4000)  # Python, on a busy machine
     book = st.path("trigger-1.book")
 
     def start_member(*before):

@@ -50,7 +50,7 @@ def recorded(st):
 
 def broken_killed_and_full(t):
     """two links recorded while one breaks, the daemon is killed and comes back, the disk gets full: no data lost"""
-    st = t.station(gpsd=False, load="quiet", config=["[record]", "min_free_mb = 1"],
+    st = t.station(gpsd=False, load="quiet", depth_ms=4000, config=["[record]", "min_free_mb = 1"],
                    scenario=t.scenario("from data\nat 6 link 1 unplug 1\n"))
     st.start()
     begun = st.ask("record", "start", "--links", "0,1", "--name", "night", "--note", "noise", "--for", "1h")

@@ -50,7 +50,7 @@ def links_dark_and_board_away(t):
     """with one link dark, all links dark, the board gone, and the board without data: all answered"""
     st, book = begun(t, scenario=t.scenario(
         "from data\nat 9 link 2 unplug 7\nat 18 link 0 unplug 5\nat 18 link 1 unplug 5\nat 18 link 2 unplug 5\n"
-        "at 18 link 3 unplug 5\nat 28 board-gone 4\nat 44 stall 12\n"))
+        "at 18 link 3 unplug 5\nat 28 board-gone 6\nat 46 stall 14\n"))
     st.wait_for("a dark link", lambda: "dark" in states(st), 40)
     begins_and_ends(t, book, "one link dark")
     st.wait_for("all links dark", lambda: set(states(st)) == {"dark"}, 40)
@@ -93,6 +93,7 @@ def killed_on_the_way(t):
     kill_when(False, lambda rows: rows[0].ended_slice > 0)
     again = book.ask(False)
     t.check("asked again: none is under way", not again.ok and "no run" in again.message, again)
+    st.wait_for("its end in the journal", lambda: book.rows()[0][0].ended)
     row = book.rows()[0][0]
     t.check("the journal has both slices", row.ended and 0 < row.begun_slice < row.ended_slice, row)
     book.reach(True)
