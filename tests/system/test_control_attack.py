@@ -60,11 +60,13 @@ def alive(t, st, what):
     begin = time.monotonic()
     try:
         a = st.status()
-        time.sleep(0.5)
+        answered = time.monotonic() - begin
+        st.wait_for("data on every link", lambda: all(
+            y["cells"]["good"] > x["cells"]["good"] for x, y in zip(a["links"], st.status()["links"])))
         b = st.status()
     except Exception as e:
         return t.check(f"{what}: the daemon lives", False, f"{e!r}\n{st.daemon.tail()}")
-    return t.check(f"{what}: it answers, data flow, no report is lost", time.monotonic() - begin < 5 and all(
+    return t.check(f"{what}: it answers, data flow, no report is lost", answered < 5 and all(
         y["cells"]["good"] > x["cells"]["good"] for x, y in zip(a["links"], b["links"])) and
         b["capture"]["reports_lost"] == 0, (time.monotonic() - begin, b["capture"]))
 
@@ -447,7 +449,7 @@ def too_large(t):
     t.check("a question within limits is answered", answers["3"]["ok"] or
             answers["3"]["error"]["detail"] == "too-much", str(answers["3"])[:300])
     # Some 0.1 s by design, and a busy host adds its own; without a limit one of them takes longer than this.
-    t.check("nobody else waits long meanwhile", max(slow) < 2, sorted(slow)[-5:])
+    t.check("nobody else waits long meanwhile", max(slow) < 6, sorted(slow)[-5:])
     code, out, err = st.ctl("ledger", "show", "--since", "1d", "--limit", "1")
     t.check("fcmctl reads the file instead, and says so", code in (0, 1) and ("BALANCED" in out or "balances" in out) and
             f"reading {st.path('station.db')} instead" in err, (code, out, err))

@@ -44,8 +44,8 @@ def mute_then_dark(t, st):
 def bioluminescence(t):
     """a burst overflows the FCM's FIFOs: whole hits are lost there, flagged; no frame is lost. In the minute until that is
     over another floor becomes mute, its link dark: it is still mute, until it has answered"""
-    st = t.station(scenario=scenario(t, (0, "link 2 burst 3000000 2"), (1, "link 3 mute"), (13, "link 3 unplug 2"),
-                                     (21, "link 3 unmute")))
+    st = t.station(scenario=scenario(t, (0, "link 2 burst 3000000 2"), (1, "link 3 mute"), (13, "link 3 unplug 6"),
+                                     (25, "link 3 unmute")))
     st.start()
     st.wait_ready()
     sees(t, st, "hits-lost", "tower1.floor3", 40)
@@ -87,8 +87,8 @@ def slow_control_faults(t):
     """lost and duplicated replies, a refusal, a mute FCM, a trip, a boot: every command ends in a true state"""
     st = t.station(load="quiet",
                    scenario=scenario(t, (0, "link 0 lose-replies 1"), (0, "link 1 duplicate-replies 20"),
-                                     (0, "link 2 refuse 1"), (0, "link 3 mute"), (6, "link 3 unmute"),
-                                     (12, "link 1 hv-trip 2"), (13, "link 1 hv-trip 4"), (14, "link 0 fcm-boot")))
+                                     (0, "link 2 refuse 1"), (0, "link 3 mute"), (12, "link 3 unmute"),
+                                     (18, "link 1 hv-trip 2"), (19, "link 1 hv-trip 4"), (20, "link 0 fcm-boot")))
     st.start()
     st.wait_ready()
     st.wait_for("floor 4 mute", lambda: any("mute" in c for c, _ in codes(st)), 40)

@@ -79,7 +79,7 @@ def record(t):
                           "at 2 every 0.13 times 300 link 1 drop 9\n"
                           "at 2 every 0.5 times 60 link 3 unplug 0.12\n")
     st = t.station("live", load="quiet", truth=False, scenario=scenario,
-                   emulator_args=["--rate", "15000"],
+                   emulator_args=["--rate", "4000"],
                    config=["[record]", "min_free_mb = 1", *WAIT])
     st.start(consumers=False)
     collector = Collector(st.reserved)

@@ -26,12 +26,14 @@ def run_it(t, name, *args):
 
 
 def a_good_run(t):
-    """five seconds: exit 0, about 40 000 frames a link, none lost, locked, balanced, equal to the truth"""
+    """five seconds: exit 0, 8000 frames a second and link, none lost, locked, balanced, equal to the truth"""
     st, r = run_it(t, "run", "--seconds", "5", *(["--load", "quiet"] if t.sanitized else []))
     t.equal("exit status", r.returncode, 0) or print(r.stdout[-3000:], r.stderr[-2000:])
     rows = [line.split() for line in r.stdout.splitlines() if line.endswith("none") and line.split()[0].isdigit()]
-    t.check("four links, about 40 000 frames each, none lost", len(rows) == 4 and
-            all(32000 < int(w[2]) < 50000 and w[2] == w[3] for w in rows), r.stdout[-2500:])
+    frames = [int(w[2]) for w in rows]  # 40 000, but a busy host starts and ends later
+    t.check("four links, five seconds each, none lost", len(rows) == 4 and 24000 < min(frames) and
+            max(frames) < 120000 and all(w[2] == w[3] for w in rows), r.stdout[-2500:])
+    t.check("as many of each link, within 0.2 s", max(frames) - min(frames) < 1600, frames)
     for text in ("locked by gpsd", "both balances correct", "every delivered frame equals it", "balanced: every frame", "not delivered:"):
         t.check(f"it says \"{text}\"", text in r.stdout, r.stdout[-2500:])
 
