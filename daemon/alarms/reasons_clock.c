@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The clock's reasons (lines of `status`): its state unless LOCKED, warnings about it, and leap seconds. */
+/*
+ * Reasons that the clock gives to `status`: its state if not LOCKED; a relabelling, or a disagreement with the system
+ * clock; a leap-second table that is missing, expired or contradicted.
+ */
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
 
-/* Warnings that may be there in each state, LOCKED too. */
+/* Warnings that can appear in any state, also in LOCKED. */
 static void clock_doubts(struct judge *j, const struct clock_view *v)
 {
 	char text[200];

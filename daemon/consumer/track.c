@@ -2,11 +2,12 @@
 /*
  * Finds repeats and gaps in the blocks that a consumer receives. No I/O.
  *
- * Repeats are found with a `track`; there is one for each combination of floor, stream, DMA epoch and block length. For
- * the last WINDOW sequence numbers it holds: received by this handle (`seen`), acknowledged by the caller (`acked`),
- * expected by the daemon to be acknowledged (`owed`). A repeat has the flag RESENT, and exactly the frames of the block
- * before: where the block length was changed, no block repeats another in part. A number that comes again without the
- * flag means that the board was reset or switched off, and its counts have restarted.
+ * Repeats are found with a `track`; there is one for each combination of link, floor, stream, DMA epoch and block
+ * length. For the last WINDOW sequence numbers it holds: received by this handle (`seen`), acknowledged by the caller
+ * (`acked`), expected by the daemon to be acknowledged (`owed`). A repeat has the flag RESENT, and exactly the frames
+ * of the block before: where the block length was changed, no block repeats another in part. A number that comes again
+ * without the flag (to a monitor: any number that goes back) means that the board was reset or switched off, and its
+ * counts have restarted.
  *
  * Gaps are found with a `line`; there is one for each link and stream, whichever floor is on the link. It holds the
  * frame up to which blocks have come. The daemon sends a link's blocks of one stream to a member in order; only a block

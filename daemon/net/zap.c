@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Authentication of keys at CURVE sockets: see zap.h. */
+/*
+ * Answers ZeroMQ's authentication requests (ZAP, RFC 27) for the CURVE sockets of one context: the caller's judge
+ * function accepts or refuses each client's public key.
+ */
 #include "daemon/net/zap.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Short messages of several frames on ZeroMQ's inproc sockets (ZAP, monitors). */
+/* Short messages of several frames on ZeroMQ's inproc sockets (ZAP, events of connections). */
 #pragma once
 
 #include <stddef.h>

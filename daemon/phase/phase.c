@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The phase of a link: see phase.h. A *lock* is the time from an alignment to the next; all statistics
- * belong to one lock. Within it the total delay is followed without wraps:
+ * The phase of a link: see phase.h. A *lock* begins with an alignment, or with a step of the phase that the board did
+ * not report. Mean, deviation, histogram, TDEV and MTIE restart with each lock; the counts of verdicts do not. Within
+ * a lock the total delay is followed without wraps:
  *
  *   total = (frames x 10 000 + bytes) x 12 500 ps + bits x 1250 ps + phase
  *
- * so a phase that crosses its wrap while the byte count moves on does not jump. Judged are: each new
- * lock, a step inside a lock (a slip that the board did not report), a drift once per excursion.
+ * so a phase that crosses its wrap while the byte count moves on does not jump. Each new lock is judged, and a drift
+ * once per excursion.
  *
  * Units are ps and s inside; a double holds the total (some 10^9 ps) to better than 10^-6 ps.
  */

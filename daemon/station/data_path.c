@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Start and stop of what the data pass: queues, the TriDAS feed, publisher, recorder, capture. */
+/*
+ * Starts and stops the parts that data go through: queues, TriDAS feed, publisher, recorder, capture. Also works out
+ * from the ring's depth how many frames each group may hold back.
+ */
 #include "daemon/station/data_path.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The recorder: orders to it, its events, black boxes for alarms. */
+/*
+ * The main thread's side of the recorder: starts and stops it, passes on operators' requests, handles its events, and
+ * has it keep a black box (last seconds of data, and registers) when a link's alarm begins.
+ */
 #pragma once
 
 #include <stdbool.h>

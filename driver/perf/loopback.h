@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What nanet3-perf measures with: two buffers registered with the board, and puts that copy from one to the other.
- * There are two ways to wait for a put's completion: asleep until the driver wakes the program (interrupt), or in a loop
- * on the event queue that is mapped into the program (polling, no system call). Errors are negative errno.
+ * What nanet3-perf measures puts with: two buffers registered with the board, and puts that copy from one to the
+ * other. There are two ways to wait for a put's completion: asleep until the driver wakes the program (interrupt), or
+ * in a loop on the event queue that is mapped into the program (polling, no system call). Errors are negative errno.
  */
 #pragma once
 

@@ -2,14 +2,14 @@
 /*
  * Parameters: the values of floors, links and shore, each with its age, set value and limits.
  *
- *   kinds (schemas/parameters.conf) for each floor and link of the configuration --> parameters
+ *   kinds (schemas/parameters.conf), for each floor and link of the configuration, and the shore --> parameters
  *
  * A *kind* is an entry of the dictionary ([om.hv]: unit, registers, limits, ...); a *parameter* is one
  * instance of it (tower1.floor7.om3.hv). A floor's full name has its tower; a look-up may
  * omit it where that is unambiguous. Floors count from 1, links, modules and hydrophones from 0.
  *
- * No I/O except reading the dictionary, no threads: the main thread owns a `struct params`; fcmctl
- * can load its own. The engine writes the values of floors, the daemon those of the shore.
+ * No I/O except reading the dictionary, no threads: the daemon's main thread owns the
+ * `struct params`. The engine writes the values of floors, the daemon those of the shore.
  */
 #pragma once
 

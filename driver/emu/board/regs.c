@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The board's register file: which registers can be written and what that sets off, and the latched
- * reading of 64-bit pairs. What no write function below names is read-only; what does not exist reads 0
- * and ignores writes.
+ * reading of 64-bit pairs. What no write function below names is read-only; doorbells and what does
+ * not exist read 0, and what does not exist ignores writes. A board that is gone reads all ones.
  */
 #include <stddef.h>
 

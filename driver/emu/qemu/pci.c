@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Configuration space: see pci.h. Names of registers and bits are those of <linux/pci_regs.h>. */
+/*
+ * The emulated board's PCI configuration space, and what follows from it: which BAR answers an address, bus mastering,
+ * MSI-X state, reset requests. Names of registers and bits are those of <linux/pci_regs.h>.
+ */
 #include "driver/emu/qemu/pci.h"
 
 #include <linux/pci_regs.h>

@@ -2,8 +2,8 @@
 /*
  * Leap seconds: see leap.h. The table (leap-seconds.list) counts UTC seconds from 1900, as NTP does.
  *
- * The daemon reads the same table with code of its own (daemon/time/leap.c), on purpose: the emulator judges
- * the daemon's time, and a mistake in shared code would be made on both sides and never be found.
+ * The daemon reads the same table with code of its own (daemon/time/leap.c), on purpose: the emulator's time is the
+ * reference in tests of the daemon's, and a mistake in shared code would be on both sides and never be found.
  */
 #include "driver/emu/world/leap.h"
 

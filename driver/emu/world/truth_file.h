@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes a truth file (driver/emu/common/truth.h), buffered. An error stops the writing and is kept. */
+/*
+ * Writes a truth file (driver/emu/common/truth.h), buffered. After the first error no more records are written;
+ * truth_file_destroy() returns that error.
+ */
 #pragma once
 
 #include "driver/emu/common/truth.h"

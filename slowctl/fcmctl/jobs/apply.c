@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Carrying out a plan, and setting back what it has changed: see plan.h. The commands plan and apply.
+ * The commands `fcmctl plan` and `apply`: shows a plan, asks, sends the changes. With --roll-back, after a failure,
+ * sets the old values again in reverse order. An interrupted job or roll-back can be continued (--job).
  */
 #include "slowctl/fcmctl/jobs/plan.h"
 

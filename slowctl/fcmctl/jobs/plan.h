@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Plans: the values of a file or a snapshot, compared with the present set values, set in a safe order, and set back when
- * something fails. The order is the dictionary's (`order` in schemas/README.md).
+ * Plans: the values of a file or a snapshot, compared with the present set values, set in a safe order. With
+ * --roll-back they are set back when something fails. The order is the dictionary's (`order` in schemas/README.md).
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fcmctl alarm: active alarms, who has acknowledged them, which are paused. */
+/* fcmctl alarm: list, acknowledge, pause, resume, watch; and the lines about alarms in `status`. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
