@@ -16,9 +16,8 @@
 
 /*
  * The database that these rows belong to: its PRAGMA application_id ("FCM" and the edition of 0001_initial.sql, which
- * sets it) and user_version (the number of migrations). Until version 0.2.0 is tagged, a change of the schema edits
- * 0001 and raises the edition, here and there. From that tag on 0001 stays as it is: a change is a new file NNNN_name.sql,
- * listed in daemon/store/migrate.c, and ROWS_SCHEMA is raised.
+ * sets it) and user_version (the number of migrations). 0001 is that of version 0.2.0 and stays as it is: to change the
+ * schema, add a file NNNN_name.sql, list it in daemon/store/migrate.c, and raise ROWS_SCHEMA.
  */
 #define ROWS_APPLICATION 0x46434d01u
 #define ROWS_SCHEMA	 1

@@ -2,7 +2,7 @@
 -- FCM-Server's database. The daemon's store is its only writer (schemas/rows.h lists the rows); everybody may read it
 -- with sqlite3. All times are UTC in ns since 1970. NULL: unknown, or it does not apply.
 
--- "FCM" and the edition of this file: ROWS_APPLICATION of schemas/rows.h, which says when it changes.
+-- "FCM" and the edition of this file: ROWS_APPLICATION of schemas/rows.h, which says how the schema is changed.
 PRAGMA application_id = 0x46434d01;
 
 -- Slow-control commands in their present state. old_value: read-back at the request; new_value: the value requested.
