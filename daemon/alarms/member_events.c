@@ -47,7 +47,7 @@ bool member_events_next(struct member_events *c, const struct publisher_status *
 		const char *what = what_of(&c->seen[n], m);
 
 		c->seen[n] = *m;
-		if (!what || quiet || !may_report(c, now_ns)) {
+		if (!what || (quiet && m->state == MEMBER_ALIVE) || !may_report(c, now_ns)) {
 			continue;
 		}
 		memcpy(ret_event->group, m->group, sizeof(ret_event->group));

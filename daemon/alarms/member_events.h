@@ -25,8 +25,9 @@ struct member_event {
 	char text[160]; /* "member trigger-1 is gone: ..." */
 };
 
-/* The next change since the last state; false: there is no more. `quiet`: take over the state without events (after our own
- * start). A member that its group's policy has disconnected is no event here: see consumer-disconnected. */
+/* The next change since the last state; false: there is no more. `quiet`: soon after our own start a member that joins was
+ * there before, and is no event. A member that its group's policy has disconnected is no event here: see
+ * consumer-disconnected. */
 bool member_events_next(struct member_events *c, const struct publisher_status *now, bool quiet,
 			uint64_t now_ns, struct member_event *ret_event);
 

@@ -139,7 +139,7 @@ static struct alarm_object group_named(const char *name)
 		.of = OF_GROUP, .name = name, .link = OBJECT_NONE, .group = OBJECT_NONE};
 }
 
-/* Members that are there after our own start were there before. */
+/* Members that join soon after our own start were there before. */
 static void members_news(struct judge *j)
 {
 	struct member_event event;

@@ -86,6 +86,19 @@ static void start(void **state)
 	told(5 * S, "member a is gone: it has left, or its connection has ended");
 }
 
+/* Soon after the daemon's start: joins are no news, but a member that was seen alive and is gone is. */
+static void gone_soon_after_the_start(void **state)
+{
+	member(0, "a", MEMBER_ALIVE);
+	member(1, "b", MEMBER_LEFT);
+	assert_false(member_events_next(&c, &now, true, 1 * S, &coming));
+	member(0, "a", MEMBER_SILENT);
+	assert_true(member_events_next(&c, &now, true, 2 * S, &coming));
+	assert_string_equal(coming.text, "member a is gone: it has given no sign of life");
+	assert_false(member_events_next(&c, &now, true, 2 * S, &coming));
+	nothing(4 * S);
+}
+
 /* One that comes and goes all the time does not fill the database. */
 static void flood(void **state)
 {
@@ -129,6 +142,7 @@ int main(void)
 		cmocka_unit_test_setup(comes_and_goes, setup), cmocka_unit_test_setup(rows, setup),
 		cmocka_unit_test_setup(start, setup),	       cmocka_unit_test_setup(flood, setup),
 		cmocka_unit_test_setup(silent, setup),
+		cmocka_unit_test_setup(gone_soon_after_the_start, setup),
 	};
 
 	return cmocka_run_group_tests_name("comings", tests, NULL, NULL);
