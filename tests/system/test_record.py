@@ -31,7 +31,7 @@ def check_cells(t, st, name, links, least=100):
 
 
 def before_the_dark(st, name):
-    """Cells with data in a black box before its first link-down; all, if it was kept before that."""
+    """Cells with data in a black box before its first link-down."""
     code, out, err = st.ctl("--json", "record", "dump", st.path(f"recordings/{name}"))
     if code != 0:
         return err
@@ -41,7 +41,7 @@ def before_the_dark(st, name):
             cells += item["frames"]
         if item["what"] == "record" and item.get("reason") == "link-down":
             return cells
-    return cells
+    return "no link-down in it"
 
 
 def recorded(st):
