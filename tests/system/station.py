@@ -313,6 +313,11 @@ class Station:
     def wait_for(self, what, condition, timeout=20, pause=0.1):
         self._wait(condition, timeout, what, None, pause)
 
+    def wait_rest(self, *names):
+        """Until the values are the set values: a set is done at the first read-back near enough, its ramp goes on."""
+        self.wait_for(f"{', '.join(names)} at rest", lambda: all(
+            abs(p["value"] - p["setpoint"]) < 1 for p in self.ask("get", *names)["parameters"]), 60)
+
     def _wait(self, condition, timeout, what, process, pause=0.05):
         timeout *= self.patience
         end = time.monotonic() + timeout

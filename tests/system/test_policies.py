@@ -118,15 +118,15 @@ def offline(t):
     st.start()
     st.wait_ready()  # by the model's own labels the daemon knows that it waits
     st.consumers["trigger-1"].signal(signal.SIGSTOP)
-    stands = [-1]
+    offered = []
 
     def nothing_new():
         time.sleep(1)
-        stands.append(groups_of(st)["trigger"]["offered"])
-        return stands[-1] == stands[-2]
-    st.wait_for("the station stands still", nothing_new)
-    offered, group = stands[-1], groups_of(st)["trigger"]
-    t.equal("and goes on standing", group["offered"], offered)
+        offered.append(groups_of(st)["trigger"]["offered"])
+        return offered[-1:] == offered[-2:-1]
+    st.wait_for("the model waits: no block is offered for a second", nothing_new)
+    offered, group = offered[-1], groups_of(st)["trigger"]
+    t.equal("and none after that", group["offered"], offered)
     t.check("because of the stopped consumer", group["oldest_s"] > 1 and group["in_flight"] > 0, group)
     st.consumers["trigger-1"].signal(signal.SIGCONT)
     st.wait_for("data flow on", lambda: groups_of(st)["trigger"]["acknowledged"] > offered + 400)

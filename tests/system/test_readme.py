@@ -104,8 +104,8 @@ def commands(text):
     return [re.sub(r"  +# .*$", "", line) for line in lines if line and line[0] != "#"]
 
 
-def typed(argv, env=None, cwd=harness.ROOT, text="", enough=lambda out, err: False):
-    """(exit status; None: it went on until Ctrl-C, stdout, stderr). Ctrl-C comes when what it has printed is enough."""
+def typed(argv, env=None, cwd=harness.ROOT, text="", until=None):
+    """(exit status; None: it went on until Ctrl-C, stdout, stderr). Ctrl-C comes when the pattern `until` was printed."""
     with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         given.write(text)
         given.seek(0)
@@ -115,7 +115,7 @@ def typed(argv, env=None, cwd=harness.ROOT, text="", enough=lambda out, err: Fal
         with subprocess.Popen(argv, cwd=cwd, env={**os.environ, **(env or {})}, stdin=given, stdout=out, stderr=err,
                               start_new_session=True) as p:
             end = time.monotonic() + ENDS_S
-            while p.poll() is None and time.monotonic() < end and not enough(*printed()):
+            while p.poll() is None and time.monotonic() < end and not (until and any(re.search(until, x) for x in printed())):
                 time.sleep(0.1)
             if p.poll() is not None:
                 return p.returncode, *printed()
@@ -152,19 +152,19 @@ class Reader:
             text = re.sub(rf"(127\.0\.0\.1\"?[, /]+){run.FEED_PORT + link}\b", rf"\g<1>{st.feed_port + link}", text)
         return text
 
-    def types(self, command, text="", enough=lambda out, err: False):
+    def types(self, command, text="", until=None):
         """In a shell that has the aliases of the lines before."""
         if self.t.sanitized:  # the sea is dark then, its hits are dim
             command = command.replace(">= 1000", ">= 100").replace(r"[0-9]\{4\}", r"[0-9]\{3\}")
         lines = "\n".join([*self.aliases, self.with_ports(command)])
-        return typed(["bash", "-O", "expand_aliases", "-c", lines], self.env, self.tree, text, enough)
+        return typed(["bash", "-O", "expand_aliases", "-c", lines], self.env, self.tree, text, until)
 
 
 def python(r, block):
     """a program that shows data until Ctrl-C"""
     lines = 2 if r.t.sanitized else 10  # then the sea is dark, and one program shows a hit of ten thousand
     code, out, err = typed(["/usr/bin/python3", "-u", "-c", r.with_ports(block.text)], env=r.env, cwd=r.tree,
-                           enough=lambda out, err: out.count("\n") > lines)
+                           until=rf"(.*\n){{{lines + 1}}}")
     r.t.check(f"{block.section}: the program ({block.text.splitlines()[0]}) shows data until Ctrl-C",
               code is None and out.count("\n") > lines and "Warning" not in err, (code, out[-500:], err[-1500:]))
 
@@ -182,10 +182,7 @@ def shell(r, block):
             r.aliases.append(command)
             continue
         shows = [SHOWS[s] for s in SHOWS if command.startswith(s)]
-
-        def enough(out, _, endless=command.startswith(ENDLESS), pattern=shows[0] if shows else ""):
-            return endless and re.search(pattern, out)
-        code, out, err = r.types(command, enough=enough)
+        code, out, err = r.types(command, until=shows[0] if command.startswith(ENDLESS) else None)
         if "repeat it with --yes" in err:  # on a terminal it asks
             code, out, err = r.types(command + " --yes")
         r.t.check(f"{block.section}: {command}", code in exit_codes(command) and len(shows) == 1 and
@@ -309,10 +306,10 @@ def nobody_there(t):
     """the first example without a station says that nobody answers, and goes on"""
     first = [b for b in blocks("schemas/README.md") if b.language == "python"][0]
     text = first.text.replace(f":{run.MONITOR_PORT}", f":{run.free_base_port(1)}")
-    says = "nobody answers at tcp://127.0.0.1:"
+    expected = "nobody answers at tcp://127.0.0.1:"
     code, _, err = typed(["/usr/bin/python3", "-c", text], env={"PYTHONPATH": "daemon/consumer:schemas"},
-                         enough=lambda _, err: says in err)
-    t.check("it says so, and goes on", code is None and says in err, (code, err))
+                         until=expected)
+    t.check("it says so, and goes on", code is None and expected in err, (code, err))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ MASKS = (
     (r"[\u2800-\u28ff]+", "PLOT"),
     (r'("(?:time|ended|until|since|begun|begun_slice|ended_slice|age_s|uptime_s|pid|uid|sequence)": )[0-9.]+', r"\1N"),
     (r"(?<![\w.])[-+]?\d+\.\d+(?: [kMG](?!\w))?", "N.N"),
+    (r"(?m)^(N\.N,N\.N,N\.N)(?:\n\1)+$", r"\1"),  # measurements of an instrument that were under way
     (r"(?<![\w.])\d{5,}(?![\w.])", "N"),
     (r"\d+(?=/1000\b| of 1000 buffers| rows queued| samples| bytes,)", "N"),
     (r"\d+(?= link-down\b| no-member\b| hits\b)", "N"),
@@ -112,14 +113,14 @@ def shape(line):
 
 
 class Stage:
-    """A station and what a transcript may do to it: [wait WHAT], [sleep SECONDS], [daemon killed|started],
+    """A station and what a transcript may do to it: [wait WHAT], [rest NAME], [sleep SECONDS], [daemon killed|started],
     [begin alarm watch]: it runs until the same is typed, which ends it and shows what it said.
     LASTJOB, LASTCOMMAND and LASTSTAMP in what is typed are what was shown last; DIR is the station's directory,
     \\e the escape character."""
 
     def __init__(self, bench, st):
         self.bench, self.st, self.last, self.running = bench, st, {}, {}
-        self.acts = {"wait": self.wait, "sleep": lambda seconds: time.sleep(float(seconds)), "daemon": self.daemon,
+        self.acts = {"wait": self.wait, "rest": st.wait_rest, "sleep": lambda seconds: time.sleep(float(seconds)), "daemon": self.daemon,
                      "begin": self.begin}
 
     def begin(self, *args):
@@ -137,14 +138,8 @@ class Stage:
                       "event": lambda text: any(text in e["text"] for e in self.st.ask("event", "list", "-n", "1")["events"]),
                       "well": lambda: self.st.status()["state"] == "well",
                       "stale": lambda name: self.st.ask("get", name)["parameters"][0]["quality"] != "good",
-                      "rests": self.rests,
                       "settled": lambda: not self.st.ask("command", "list", "--state", "open")["commands"]}
         self.st.wait_for(" ".join((what, *args)), lambda: conditions[what](*args), 60)
-
-    def rests(self, name):
-        """Set, and there: a set is done at the first value near enough, while the ramp still moves."""
-        p = self.st.ask("get", name)["parameters"][0]
-        return abs(p["value"] - p["setpoint"]) < 1
 
     def daemon(self, what):
         if what == "killed":
