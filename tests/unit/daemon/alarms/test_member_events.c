@@ -139,8 +139,10 @@ static void silent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(comes_and_goes, setup), cmocka_unit_test_setup(rows, setup),
-		cmocka_unit_test_setup(start, setup),	       cmocka_unit_test_setup(flood, setup),
+		cmocka_unit_test_setup(comes_and_goes, setup),
+		cmocka_unit_test_setup(rows, setup),
+		cmocka_unit_test_setup(start, setup),
+		cmocka_unit_test_setup(flood, setup),
 		cmocka_unit_test_setup(silent, setup),
 		cmocka_unit_test_setup(gone_soon_after_the_start, setup),
 	};
