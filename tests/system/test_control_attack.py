@@ -266,11 +266,13 @@ def crowded(t, own):
     t.account(st)
 
 
+@harness.long
 def crowd_of_one_user(t):
     """connections without end of the operator's own user, idle, half, watching, asking, knocking: safe is served"""
     crowded(t, own=True)
 
 
+@harness.long
 def crowd_of_others(t):
     """the same of other users, who may only read: the operator is served everything"""
     crowded(t, own=False)

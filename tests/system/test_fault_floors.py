@@ -41,6 +41,7 @@ def mute_then_dark(t, st):
     t.check("over long after the dark", mute[-1]["time"] > dark[-1]["time"] + 3, (mute, dark))
 
 
+@harness.long
 def bioluminescence(t):
     """a burst overflows the FCM's FIFOs: whole hits are lost there, flagged; no frame is lost. In the minute until that is
     over another floor becomes mute, its link dark: it is still mute, until it has answered"""

@@ -431,6 +431,7 @@ def during_run(bench, st):
     bench.equal("the run ends", st.ctl("run", "stop")[0], 0)
 
 
+@harness.long
 def roll_back(bench):
     """a module trips in the middle of a job: what was changed is set back, in reverse order"""
     st = dark_sea(bench, scenario=scenario(bench, (33, "link 1 hv-trip 2")))
