@@ -106,7 +106,7 @@
 #define NANET3_REG_TX_BASE     0x0080u /* pair: bus address of the TX ring */
 #define NANET3_REG_TX_SIZE     0x0088u /* descriptors, a power of two */
 #define NANET3_REG_TX_WRITE    0x008cu /* doorbell: descriptors posted, wrapping */
-#define NANET3_REG_TX_READ     0x0090u /* ro: descriptors taken, wrapping */
+#define NANET3_REG_TX_READ     0x0090u /* ro: descriptors fetched, wrapping: not what they ask for */
 #define NANET3_REG_MODEL       0x0094u /* 0: a board; else a model, NANET3_EMULATED_* */
 #define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/common/model_fault.h */
 #define NANET3_BAR_BYTES       0x10000u
@@ -196,9 +196,11 @@ enum nanet3_event_type {
 #define NANET3_GAP_BOARD_FIFO 2u
 #define NANET3_GAP_RING_FULL  3u
 
-#define NANET3_ERROR_STALLED   1u /* value 1: hand-overs have stopped; 0: they continue */
-#define NANET3_ERROR_EVQ_FULL  2u /* value: events lost since boot */
-#define NANET3_ERROR_DMA_FAULT 3u /* address in no table; value: register offset of the table */
+#define NANET3_ERROR_STALLED  1u /* value 1: hand-overs have stopped; 0: they continue */
+#define NANET3_ERROR_EVQ_FULL 2u /* value: events lost since boot */
+#define NANET3_ERROR_DMA_FAULT                                                                     \
+	3u /* address in no table; value: register offset of the table. TX_BASE: the
+	    * descriptor was not read; position: of those taken before */
 
 /* reason of LINK: the LSTAT bits that changed, and */
 #define NANET3_CAUSE_COMMAND 0x80u /* a commanded reset or align is under way */
@@ -271,7 +273,8 @@ struct nanet3_tx {
  * One packet of a put, in the bytes of its descriptor: at most a page, and inside one page at the
  * source. All packets of a put carry its cookie. The TX and PUT events of the LAST one are those of
  * the put, with reason NANET3_TX_FAULT if any of its packets failed. Packets leave in order, at
- * once, not by frames.
+ * once, not by frames. The PUT event comes when all bytes are read at the source and written at the
+ * destination: until then the board may use both.
  */
 #define NANET3_LOOPBACK 0xf0u
 #define NANET3_PUT_LAST 0x1u

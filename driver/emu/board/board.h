@@ -31,6 +31,8 @@ struct board_host {
 	/* Let the board take this long (translation, loop-back only), once a packet; NULL: it takes
 	 * no time. */
 	void (*delay)(void *context, uint32_t ns);
+	/* A bus lies between: reads of registers, and writes of events, can be lost on it. */
+	bool bus;
 	void *context;
 };
 

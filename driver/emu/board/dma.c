@@ -341,13 +341,7 @@ static void stick(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
 
-	if (d->stick == STUCK_TILL_RESET) {
-		d->stuck_until = FOR_EVER_TO_RESET;
-	} else if (d->stick == STUCK_FOR_EVER) {
-		d->stuck_until = FOR_EVER;
-	} else if (d->stick > 0) {
-		d->stuck_until = b->step + d->stick * STEPS_A_MS;
-	}
+	d->stuck_until = stuck_until(b, d->stick);
 	d->stick = 0;
 }
 

@@ -80,7 +80,9 @@ bool event_post(struct board *b, struct nanet3_event *ev, bool control)
 	if (slot == NULL) {
 		return false;
 	}
-	write_slot(slot, ev, write + 1);
+	if (!fault_hits(&b->lose_events)) {
+		write_slot(slot, ev, write + 1);
+	}
 	REG(b, NANET3_REG_EVQ_WRITE) = write + 1;
 	REG(b, NANET3_REG_IRQ_STATUS) |= 1u << vector;
 	if (!(REG(b, NANET3_REG_IRQ_MASK) & 1u << vector)) {

@@ -28,6 +28,12 @@ void fault_reset(struct board *b)
 			unstick(b, &b->links[i]);
 		}
 	}
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		struct user_buffer *u = &b->buffers[i];
+
+		u->stick = 0;
+		u->stuck_until = u->stuck_until == FOR_EVER ? FOR_EVER : 0;
+	}
 }
 
 static void flood(struct board *b, unsigned link, uint32_t count)
@@ -117,6 +123,24 @@ void fault_write(struct board *b, uint32_t value)
 			false_event(b, which, d->epoch - 1, i);
 		}
 		break;
+	case MODEL_FAULT_LOSE_READS:
+		b->lose_reads = b->host.bus ? argument : 0;
+		break;
+	case MODEL_FAULT_DEAF:
+		b->deaf_until = b->host.bus ? b->step + argument * STEPS_A_MS : 0;
+		break;
+	case MODEL_FAULT_LOSE_EVENTS:
+		b->lose_events = b->host.bus ? argument : 0;
+		break;
+	case MODEL_FAULT_LOSE_DESCRIPTORS:
+		b->lose_descriptors = b->host.bus ? argument : 0;
+		break;
+	case MODEL_FAULT_SLOW_PUTS:
+		b->put_steps = b->host.bus ? argument * STEPS_A_MS : 0;
+		break;
+	case MODEL_FAULT_STUCK_BUFFER:
+		b->buffers[which % NANET3_BUFFERS].stick = b->host.bus ? argument : 0;
+		break;
 	default:
 		break;
 	}
@@ -156,6 +180,12 @@ void fault_step(struct board *b)
 
 		if (dma_stuck(d) && b->step >= d->stuck_until) {
 			unstick(b, &b->links[i]);
+		}
+	}
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		if (b->buffers[i].stuck_until != 0 && b->step >= b->buffers[i].stuck_until) {
+			b->buffers[i].stuck_until = 0;
+			buffer_busy(b, i);
 		}
 	}
 }

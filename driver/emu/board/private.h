@@ -23,6 +23,7 @@
 #define BOARD_GAPS	   64u	/* gap records a link can hold while its ring is full */
 #define BOARD_TLB_PAGES	   64u	/* direct-mapped; of each link, and of all registered buffers */
 #define BOARD_TX_WORDS	   256u /* words fetched and waiting for their frame */
+#define BOARD_TX_PUTS	   64u /* packets of puts fetched and not done: when a test makes them slow */
 #define BOARD_PHASE_EVERY  8u	/* steps from measurement to measurement */
 #define BOARD_PHASE_WINDOW 100u /* measurements in 100 ms */
 
@@ -90,6 +91,15 @@ struct user_buffer {
 	bool valid;
 	uint64_t table, length;
 	uint32_t offset; /* of the first byte in the first page */
+	/* A test has asked for one that stays busy, as in struct dma. */
+	uint32_t stick;
+	uint64_t stuck_until;
+};
+
+/* A packet of a put that has been fetched. */
+struct board_packet {
+	struct nanet3_tx tx;
+	uint64_t due; /* step in which it is done */
 };
 
 struct tlb_entry {
@@ -114,10 +124,15 @@ struct board {
 	struct nanet3_tx words[BOARD_TX_WORDS];
 	unsigned word_count;
 	bool put_faulted; /* a packet of the put under way did */
+	struct board_packet packets[BOARD_TX_PUTS];
+	unsigned packet_head, packet_count;
+	uint64_t put_steps; /* from fetch to execution; 0: at once */
 	struct user_buffer buffers[NANET3_BUFFERS];
 	struct tlb_entry tlb[BOARD_TLB_PAGES];
 	uint32_t lose_irqs[NANET3_VECTORS]; /* a test has asked for */
 	uint64_t fault_stall_until;
+	uint32_t lose_reads, lose_events, lose_descriptors;
+	uint64_t deaf_until; /* step */
 	struct board_link links[NANET3_LINKS];
 };
 
@@ -145,6 +160,27 @@ void board_realign(struct board *b, struct board_link *l, bool reset);
 #define STUCK_FOR_EVER	  0xfffeu
 #define FOR_EVER	  UINT64_MAX
 #define FOR_EVER_TO_RESET (UINT64_MAX - 1)
+
+/* Step until which something stays stuck; 0: it does not. */
+static inline uint64_t stuck_until(const struct board *b, uint32_t argument)
+{
+	if (argument == STUCK_TILL_RESET) {
+		return FOR_EVER_TO_RESET;
+	}
+	if (argument == STUCK_FOR_EVER) {
+		return FOR_EVER;
+	}
+	return argument > 0 ? b->step + argument * STEPS_A_MS : 0;
+}
+
+/* A fault that hits the next *left: does it hit this one? */
+static inline bool fault_hits(uint32_t *left)
+{
+	const bool hit = *left > 0;
+
+	*left -= hit;
+	return hit;
+}
 
 /* dma.c */
 /* Begin at position 0 with the geometry in the registers. Refused (ENABLE stays clear) when that
@@ -193,11 +229,15 @@ void tx_send(struct board *b, struct board_link *l);
 void tx_reset(struct board *b);
 
 /* put.c */
+/* Take a packet off the ring. False when it must stay there. */
+bool put_take(struct board *b, const struct nanet3_tx *tx);
+/* Do the packets that are due. */
+void put_step(struct board *b);
+void put_reset(struct board *b);
+/* Set BUSY as it is: after anything that may have changed it. */
+void buffer_busy(struct board *b, unsigned buffer);
 /* CONTROL of a registered buffer was written. */
 void buffer_control(struct board *b, unsigned buffer, uint32_t value);
-/* Execute a packet of a put. False when the event queue has no room for the events it may cause: nothing
- * was done, it is to be tried again. */
-bool put_packet(struct board *b, const struct nanet3_tx *tx);
 
 /* fault.c */
 /* MODEL_FAULT was written. */

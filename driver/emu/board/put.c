@@ -34,6 +34,30 @@ static void tlb_forget(struct board *b, unsigned buffer)
 	}
 }
 
+/* The n-th of the packets that have been fetched. */
+static const struct board_packet *packet(const struct board *b, unsigned n)
+{
+	return &b->packets[(b->packet_head + n) % BOARD_TX_PUTS];
+}
+
+static unsigned destination(const struct nanet3_tx *tx)
+{
+	struct nanet3_tx_put put;
+
+	memcpy(&put, tx->bytes, sizeof(put));
+	return put.buffer % NANET3_BUFFERS;
+}
+
+void buffer_busy(struct board *b, unsigned buffer)
+{
+	bool busy = b->buffers[buffer].stuck_until != 0;
+
+	for (unsigned i = 0; i < b->packet_count; i++) {
+		busy = busy || destination(&packet(b, i)->tx) == buffer;
+	}
+	BREG(&b->buffers[buffer], NANET3_BREG_STATUS) = busy ? NANET3_BSTAT_BUSY : 0;
+}
+
 void buffer_control(struct board *b, unsigned buffer, uint32_t value)
 {
 	struct user_buffer *u = &b->buffers[buffer];
@@ -41,6 +65,11 @@ void buffer_control(struct board *b, unsigned buffer, uint32_t value)
 	uint32_t offset = BREG(u, NANET3_BREG_OFFSET);
 
 	tlb_forget(b, buffer);
+	if (u->valid && !(value & NANET3_BUFFER_VALID) && u->stick != 0) { /* a model fault */
+		u->stuck_until = stuck_until(b, u->stick);
+		u->stick = 0;
+		buffer_busy(b, buffer);
+	}
 	u->valid = value & NANET3_BUFFER_VALID && length > 0 && length <= NANET3_BUFFER_BYTES_MAX &&
 		   offset < NANET3_PAGE;
 	u->table = reg_pair_get(&BREG(u, NANET3_BREG_TABLE));
@@ -168,7 +197,8 @@ static void put_report(struct board *b, const struct nanet3_tx *tx, const struct
 	event_post(b, &ev, true);
 }
 
-bool put_packet(struct board *b, const struct nanet3_tx *tx)
+/* False when the event queue has no room for the events it may cause: nothing was done. */
+static bool put_packet(struct board *b, const struct nanet3_tx *tx)
 {
 	struct nanet3_tx_put put;
 
@@ -186,4 +216,39 @@ bool put_packet(struct board *b, const struct nanet3_tx *tx)
 		put_report(b, tx, &put);
 	}
 	return true;
+}
+
+bool put_take(struct board *b, const struct nanet3_tx *tx)
+{
+	if (b->put_steps == 0 && b->packet_count == 0) {
+		return put_packet(b, tx);
+	}
+	if (b->packet_count == BOARD_TX_PUTS) {
+		return false;
+	}
+	b->packets[(b->packet_head + b->packet_count++) % BOARD_TX_PUTS] =
+		(struct board_packet){*tx, b->step + b->put_steps};
+	buffer_busy(b, destination(tx));
+	return true;
+}
+
+void put_step(struct board *b)
+{
+	while (b->packet_count > 0 && packet(b, 0)->due <= b->step &&
+	       put_packet(b, &packet(b, 0)->tx)) {
+		const unsigned buffer = destination(&packet(b, 0)->tx);
+
+		b->packet_head = (b->packet_head + 1) % BOARD_TX_PUTS;
+		b->packet_count--;
+		buffer_busy(b, buffer);
+	}
+}
+
+void put_reset(struct board *b)
+{
+	b->packet_count = 0;
+	b->put_faulted = false;
+	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
+		buffer_busy(b, i);
+	}
 }

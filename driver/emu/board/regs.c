@@ -184,7 +184,7 @@ uint32_t board_reg_read(struct board *b, uint32_t offset)
 	uint32_t *regs, *latch;
 	unsigned n, i;
 
-	if (board_gone(b)) {
+	if (board_gone(b) || b->step < b->deaf_until || fault_hits(&b->lose_reads)) {
 		return ~0u;
 	}
 	bank = locate(offset, &n, &offset);

@@ -23,6 +23,7 @@ static void tx_fault(struct board *b)
 		.type = NANET3_EVENT_ERROR,
 		.link = 0xff,
 		.reason = NANET3_ERROR_DMA_FAULT,
+		.position = REG(b, NANET3_REG_TX_READ),
 		.value = NANET3_REG_TX_BASE,
 	};
 
@@ -34,12 +35,12 @@ static bool tx_descriptor(struct board *b, uint64_t bus)
 {
 	struct nanet3_tx tx;
 
-	if (!board_fetch(b, bus, &tx, sizeof(tx))) {
+	if (fault_hits(&b->lose_descriptors) || !board_fetch(b, bus, &tx, sizeof(tx))) {
 		tx_fault(b);
 		return true;
 	}
 	if (tx.kind == NANET3_TX_PUT) {
-		return put_packet(b, &tx);
+		return put_take(b, &tx);
 	}
 	if (b->word_count == BOARD_TX_WORDS) {
 		return false;
@@ -171,6 +172,7 @@ void tx_step(struct board *b)
 	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX)) {
 		return;
 	}
+	put_step(b);
 	tx_take(b);
 	for (unsigned i = 0; i < b->word_count; i++) {
 		if (!tx_word(b, &b->words[i])) {
@@ -224,7 +226,7 @@ void tx_send(struct board *b, struct board_link *l)
 void tx_reset(struct board *b)
 {
 	b->word_count = 0;
-	b->put_faulted = false;
+	put_reset(b);
 	REG(b, NANET3_REG_TX_WRITE) = 0;
 	REG(b, NANET3_REG_TX_READ) = 0;
 }

@@ -19,6 +19,13 @@ enum model_fault {
 	MODEL_FAULT_BAD_EVENT,	    /* post `argument` events of no known type or link */
 	MODEL_FAULT_SKIPPING_EVENT, /* post an RX event of the link, `argument` positions too far on */
 	MODEL_FAULT_STALE_EVENT, /* post `argument` RX events of the link with the epoch before */
+	/* What a bus does, so in a guest only: */
+	MODEL_FAULT_LOSE_READS, /* the next `argument` reads of registers get no answer: all ones */
+	MODEL_FAULT_DEAF, /* for `argument` ms all reads get no answer; DMA goes on; 0: it ends */
+	MODEL_FAULT_LOSE_EVENTS, /* the next `argument` events are counted, and never written */
+	MODEL_FAULT_LOSE_DESCRIPTORS, /* the next `argument` descriptors are taken and cannot be read */
+	MODEL_FAULT_SLOW_PUTS, /* from now on puts read and write `argument` ms after their descriptors are taken */
+	MODEL_FAULT_STUCK_BUFFER, /* registered buffer `which` stays BUSY as STUCK_DMA, when it is made void */
 };
 #define MODEL_FAULT(code, which, argument)                                                         \
 	((unsigned)(code) | (unsigned)(which) << 8 | (unsigned)(argument) << 16)

@@ -271,7 +271,8 @@ int qemu_attach(const struct qemu_config *config, struct world *world,
 		const struct qemu_child *child, struct qemu_host **ret_host)
 {
 	struct qemu_host *q = calloc(1, sizeof(*q));
-	struct board_host host = {board_map, board_irq, NULL, emu_spin, q};
+	const struct board_host host = {
+		.map = board_map, .irq = board_irq, .delay = emu_spin, .bus = true, .context = q};
 
 	if (q == NULL) {
 		return -ENOMEM;

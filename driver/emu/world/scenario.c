@@ -80,6 +80,8 @@ static const struct action {
 	{"tod on", SCENARIO_TOD, .value = 1},
 	{"stall", SCENARIO_STALL, false, 1, {{SECONDS}}},
 	{"board-gone", SCENARIO_BOARD_GONE, false, 1, {{"SECONDS", 0.001, 65, false}}},
+	{"board-deaf", SCENARIO_BOARD_DEAF, false, 1, {{"SECONDS", 0.001, 65, false}}},
+	{"lose-events", SCENARIO_LOSE_EVENTS, false, 1, {{"COUNT", 1, 65535, true}}},
 	{"board-temperature", SCENARIO_BOARD_TEMPERATURE, false, 1, {{"CELSIUS", -20, 150, false}}},
 	{"swap", SCENARIO_SWAP, false, 2, {{LINK}, {LINK}}},
 };

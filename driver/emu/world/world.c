@@ -526,6 +526,10 @@ uint32_t world_fault(struct world *w)
 			return MODEL_FAULT(MODEL_FAULT_LOSE_IRQS, e->link, e->args[0]);
 		case SCENARIO_BOARD_GONE:
 			return MODEL_FAULT(MODEL_FAULT_GONE, 0, lround(e->args[0] * 1000));
+		case SCENARIO_BOARD_DEAF:
+			return MODEL_FAULT(MODEL_FAULT_DEAF, 0, lround(e->args[0] * 1000));
+		case SCENARIO_LOSE_EVENTS:
+			return MODEL_FAULT(MODEL_FAULT_LOSE_EVENTS, 0, e->args[0]);
 		default:
 			break;
 		}

@@ -121,10 +121,12 @@ int set_up(void **state)
 	fake_world_init(&r->world);
 	r->arena = calloc(1, ARENA);
 	assert_non_null(r->arena);
-	r->board = board_create(
-		&(struct board_host){
-			.map = rig_map, .irq = rig_irq, .delay = rig_delay, .context = r},
-		&r->world, 77);
+	r->board = board_create(&(struct board_host){.map = rig_map,
+						     .irq = rig_irq,
+						     .delay = rig_delay,
+						     .bus = true,
+						     .context = r},
+				&r->world, 77);
 	assert_non_null(r->board);
 	wr(r, NANET3_REG_EVQ_BASE, AT_EVQ);
 	wr(r, NANET3_REG_EVQ_SIZE, EVQ);

@@ -116,12 +116,69 @@ static void unknown_faults_are_none(void **state)
 	struct rig *r = *state;
 
 	fault(r, 0, 0, 0);
-	fault(r, MODEL_FAULT_STALE_EVENT + 1, 0, 1);
+	fault(r, MODEL_FAULT_STUCK_BUFFER + 1, 0, 1);
 	fault(r, 0xff, 0xff, 0xffff);
 	fault(r, MODEL_FAULT_STUCK_DMA, 4, 1);
 	fault(r, MODEL_FAULT_STALE_EVENT, 4, 1);
 	assert_int_equal(count_events(r), 0);
 	steps(r, 1);
+}
+
+/* ------------------------------------------------------------------------ the bus */
+
+static void lost_reads(void **state)
+{
+	struct rig *r = *state;
+	uint32_t id = rd(r, NANET3_REG_ID);
+
+	fault(r, MODEL_FAULT_LOSE_READS, 0, 2);
+	assert_int_equal(rd(r, NANET3_REG_ID), UINT32_MAX);
+	wr(r, NANET3_REG_SCRATCH, 7); /* writes arrive */
+	assert_int_equal(lrd(r, 3, NANET3_LREG_DEADLINE), UINT32_MAX);
+	assert_int_equal(rd(r, NANET3_REG_ID), id);
+	assert_int_equal(rd(r, NANET3_REG_SCRATCH), 7);
+}
+
+static void deaf_for_a_while(void **state)
+{
+	struct rig *r = *state;
+	struct nanet3_event ev;
+
+	start(r, 1);
+	fault(r, MODEL_FAULT_DEAF, 0, 3);
+	assert_false(board_gone(r->board));
+	steps(r, 3 * MS - 1);
+	assert_int_equal(rd(r, NANET3_REG_BOOT_COUNT), UINT32_MAX);
+	steps(r, 1);
+	assert_int_equal(rd(r, NANET3_REG_BOOT_COUNT), 1);
+	ev = next_of(r, NANET3_EVENT_RX); /* data went on */
+	assert_int_equal(ev.position, 0);
+	check_data(r, &ev);
+	fault(r, MODEL_FAULT_DEAF, 0, 1000);
+	assert_int_equal(rd(r, NANET3_REG_ID), UINT32_MAX);
+	fault(r, MODEL_FAULT_DEAF, 0, 0);
+	assert_int_equal(rd(r, NANET3_REG_BOOT_COUNT), 1);
+}
+
+/* Counted, with their interrupts, and never there. */
+static void lost_events(void **state)
+{
+	struct rig *r = *state;
+	const struct nanet3_event *queue = (void *)(r->arena + AT_EVQ);
+	unsigned irqs;
+	uint32_t written;
+
+	start(r, 1);
+	steps(r, FRAMES);
+	count_events(r);
+	irqs = r->irqs[1];
+	written = rd(r, NANET3_REG_EVQ_WRITE);
+	fault(r, MODEL_FAULT_LOSE_EVENTS, 0, 1);
+	steps(r, 2 * FRAMES);
+	assert_int_equal(rd(r, NANET3_REG_EVQ_WRITE), written + 2);
+	assert_int_equal(r->irqs[1], irqs + 2);
+	assert_int_not_equal(queue[written % EVQ].sequence, written + 1);
+	assert_int_equal(queue[(written + 1) % EVQ].sequence, written + 2);
 }
 
 /* ------------------------------------------------------------------------ stuck DMA */
@@ -373,6 +430,9 @@ int main(void)
 		T(strange_events),
 		T(flood_leaves_room_for_data),
 		T(unknown_faults_are_none),
+		T(lost_reads),
+		T(deaf_for_a_while),
+		T(lost_events),
 		T(busy_is_from_start_to_stop),
 		T(stuck_dma),
 		T(gone_and_back),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/emu/common/model_fault.h"
 #include "tests/unit/driver/emu/board/board_rig.h"
 
 #define AT_TABLES 0x20000u  /* page list of buffer n: + n pages */
@@ -448,6 +449,116 @@ static void reset_forgets_buffers(void **state)
 	assert_int_equal(rd(r, NANET3_REG_BUFFER(7, NANET3_BREG_CONTROL)), 0);
 }
 
+/* ------------------------------------------------------------------------ model faults */
+
+static void fault(struct rig *r, unsigned code, unsigned which, unsigned argument)
+{
+	wr(r, NANET3_REG_MODEL_FAULT, MODEL_FAULT(code, which, argument));
+}
+
+static bool busy(struct rig *r, unsigned n)
+{
+	return rd(r, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS)) & NANET3_BSTAT_BUSY;
+}
+
+/* Descriptors are taken ahead of the data; what is written to is busy until then. */
+static void slow_puts(void **state)
+{
+	struct rig *r = *state;
+	const struct copy c = {0, 1, 100, 50, 9000, 77};
+
+	fill(r, 0, 7);
+	set_buffer(r, 0, 1u << 20, 0);
+	set_buffer(r, 1, 1u << 20, 0);
+	fault(r, MODEL_FAULT_SLOW_PUTS, 0, 1);
+	put(r, &c);
+	assert_int_equal(rd(r, NANET3_REG_TX_READ), rd(r, NANET3_REG_TX_WRITE));
+	steps(r, 8);
+	assert_true(busy(r, 1));
+	assert_false(busy(r, 0));
+	assert_false(has(r, NANET3_EVENT_PUT));
+	*byte_of(r, 0, 100) ^= 1; /* read as late as that */
+	steps(r, 1);
+	check_told(r, &c, 0);
+	assert_false(busy(r, 1));
+	for (uint64_t k = 0; k < c.length; k++) {
+		assert_int_equal(*byte_of(r, 1, 50 + k), *byte_of(r, 0, 100 + k));
+	}
+	put(r, &c);
+	wr(r, NANET3_REG_BUFFER(1, NANET3_BREG_CONTROL), 0); /* from now on nothing is delivered */
+	assert_true(busy(r, 1));
+	steps(r, 9);
+	assert_false(busy(r, 1));
+	check_told(r, &c, NANET3_TX_FAULT);
+	set_buffer(r, 1, 1u << 20, 0);
+	put(r, &c);
+	fault(r, MODEL_FAULT_SLOW_PUTS, 0, 0); /* from now on at once, but in order */
+	put(r, &c);
+	assert_false(has(r, NANET3_EVENT_PUT));
+	steps(r, 9);
+	check_told(r, &c, 0);
+	check_told(r, &c, 0);
+	fault(r, MODEL_FAULT_SLOW_PUTS, 0, 1);
+	put(r, &c);
+	wr(r, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	assert_false(busy(r, 1));
+}
+
+static void stuck_buffers(void **state)
+{
+	static const struct {
+		unsigned argument, steps; /* after which it has let go; 0: never */
+		bool by_reset;
+	} rows[] = {{1, 8, true}, {50, 400, true}, {0xffff, 0, true}, {0xfffe, 0, false}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		for (int reset = 0; reset < 2; reset++) {
+			struct rig *r;
+
+			tear_down(state);
+			set_up(state);
+			r = *state;
+			set_buffer(r, 9, 1, 0);
+			fault(r, MODEL_FAULT_STUCK_BUFFER, 9, rows[i].argument);
+			assert_false(busy(r, 9));
+			wr(r, NANET3_REG_BUFFER(9, NANET3_BREG_CONTROL), 0);
+			assert_true(busy(r, 9));
+			if (reset) {
+				wr(r, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+				assert_int_equal(busy(r, 9), !rows[i].by_reset);
+				continue;
+			}
+			steps(r, rows[i].steps > 0 ? rows[i].steps : 1000);
+			assert_true(busy(r, 9));
+			steps(r, 1);
+			assert_int_equal(busy(r, 9), rows[i].steps == 0);
+		}
+	}
+}
+
+/* Taken, not read: who it was of is found by its number. */
+static void lost_descriptors(void **state)
+{
+	struct rig *r = *state;
+	struct nanet3_tx tx = packet(AT_PAGES, 1, 0, 64, NANET3_PUT_LAST);
+	struct nanet3_event ev;
+
+	set_buffer(r, 1, 1u << 20, 0);
+	post(r, &tx);
+	assert_true(has(r, NANET3_EVENT_PUT));
+	fault(r, MODEL_FAULT_LOSE_DESCRIPTORS, 0, 1);
+	post(r, &tx);
+	assert_int_equal(rd(r, NANET3_REG_TX_READ), 2);
+	assert_true(next(r, &ev));
+	assert_int_equal(ev.type, NANET3_EVENT_ERROR);
+	assert_int_equal(ev.reason, NANET3_ERROR_DMA_FAULT);
+	assert_int_equal(ev.value, NANET3_REG_TX_BASE);
+	assert_int_equal(ev.position, 1);
+	assert_false(next(r, &ev));
+	post(r, &tx);
+	assert_true(has(r, NANET3_EVENT_PUT));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -462,6 +573,9 @@ int main(void)
 		T(put_waits_for_room),
 		T(put_waits_while_off_and_stalled),
 		T(reset_forgets_buffers),
+		T(slow_puts),
+		T(stuck_buffers),
+		T(lost_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,8 @@ static void understood(void **state)
 		{"at 1 link 2 stuck-dma 50", 8000, 2, SCENARIO_STUCK_DMA, 1, {50}},
 		{"at 1 link 3 lose-irqs 9", 8000, 3, SCENARIO_LOSE_IRQS, 1, {9}},
 		{"at 1 board-gone 2.5", 8000, SCENARIO_SHORE, SCENARIO_BOARD_GONE, 1, {2.5}},
+		{"at 1 board-deaf 0.5", 8000, SCENARIO_SHORE, SCENARIO_BOARD_DEAF, 1, {0.5}},
+		{"at 1 lose-events 3", 8000, SCENARIO_SHORE, SCENARIO_LOSE_EVENTS, 1, {3}},
 		{"at 0.25 stall 0.5", 2000, SCENARIO_SHORE, SCENARIO_STALL, 1, {0.5}},
 	};
 
