@@ -76,7 +76,9 @@ info() {
 checkpatch() {
 	local f rc=0
 	for f in *.c *.h; do
-		perl "$SCRIPTS/checkpatch.pl" --terse --quiet -f "$f" || rc=1
+		local usual=  # of tracepoints, in all of the kernel
+		[ "$f" != nanet3_trace.h ] || usual=--ignore=OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT
+		perl "$SCRIPTS/checkpatch.pl" --terse --quiet $usual -f "$f" || rc=1
 	done
 	return $rc
 }

@@ -27,6 +27,12 @@ static inline void nanet3_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t se
 #define nanet3_class_create(name) class_create(name)
 #endif
 
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define nanet3_assign_str(field, text) __assign_str(field, text)
+#else
+#define nanet3_assign_str(field, text) __assign_str(field)
+#endif
+
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 /* The kernel's hrtimer_setup() since 6.13. */
 static inline void nanet3_hrtimer_setup(struct hrtimer *timer,

@@ -6,6 +6,7 @@
  * other links, too: their owners get GONE, have to open the board and claim again.
  */
 #include "nanet3_drv.h"
+#include "nanet3_trace.h"
 
 /**
  * nanet3_set_state() - change the device's state and tell the clients of a bad one
@@ -37,32 +38,24 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 /* The board does not answer any more. What it handed over before is taken first. Life held. */
 static void set_gone(struct nanet3_dev *dev)
 {
+	lockdep_assert_held(&dev->life);
 	if (READ_ONCE(dev->state) != NANET3_READY)
 		return;
 	nanet3_drain(dev);
 	dev_err(&dev->device, "the board does not answer, or not as it was set up: gone\n");
-	/* It may have missed one read only. Memory is given back from here on. */
+	/* It may still be alive, and deaf. Memory is given back from here on. */
 	pci_clear_master(dev->pdev);
 	nanet3_set_state(dev, NANET3_GONE);
+	nanet3_heal_start(dev);
 }
 
 /* Is the board there? If not, it is marked gone. Life held. */
 bool nanet3_answers(struct nanet3_dev *dev)
 {
-	if (nanet3_read(dev, NANET3_REG_ID) == NANET3_ID)
+	if (nanet3_there(dev))
 		return true;
 	set_gone(dev);
 	return false;
-}
-
-/*
- * Is it the board that was set up, and not one that has restarted since? One that lost its power
- * for a moment knows nothing of us and stays silent: it is gone. Life held.
- */
-void nanet3_check(struct nanet3_dev *dev)
-{
-	if (nanet3_answers(dev) && nanet3_read(dev, NANET3_REG_BOOT_COUNT) != dev->boot_count)
-		set_gone(dev);
 }
 
 static void link_setup(struct nanet3_dev *dev, u32 link)
@@ -88,7 +81,9 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 {
 	unsigned int i;
 
-	if (nanet3_read(dev, NANET3_REG_ID) != NANET3_ID)
+	lockdep_assert_held(&dev->mutex);
+	lockdep_assert_held(&dev->tx_mutex);
+	if (!nanet3_there(dev))
 		return -ENODEV;
 	if (nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION)
 		return -EPROTO;
@@ -100,6 +95,7 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	dev->tx_write = 0;
 	dev->tx_rung = 0;
 	dev->tx_read = 0;
+	dev->missing = 0;
 	spin_lock(&dev->event_lock);
 	memset(dev->evq.cpu, 0, dev->evq.bytes);
 	dev->evq_read = 0;
@@ -132,6 +128,8 @@ void nanet3_board_stop(struct nanet3_dev *dev)
 	bool reset = false;
 	unsigned int i;
 
+	lockdep_assert_held(&dev->mutex);
+	lockdep_assert_held(&dev->tx_mutex);
 	for (i = 0; i < NANET3_LINKS; i++)
 		nanet3_write(dev, NANET3_REG_LINK(i, NANET3_LREG_CONTROL), 0);
 	nanet3_buffers_stop(dev, false);
@@ -140,23 +138,29 @@ void nanet3_board_stop(struct nanet3_dev *dev)
 		reset |= !nanet3_link_wait_idle(&dev->links[i]);
 	nanet3_drain(dev);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	if (!nanet3_answers(dev))
+		return; /* bus mastering has ended with that */
 	for (i = 0; i < NANET3_LINKS; i++) {
-		if (reset && !nanet3_link_wait_idle(&dev->links[i]))
+		if (reset && !nanet3_link_wait_idle(&dev->links[i]) && nanet3_there(dev))
 			nanet3_link_quarantine(&dev->links[i]);
 	}
 	nanet3_buffers_stop(dev, true);
 }
 
 /*
- * Reset the whole board because a part of it does not stop. All links stop, owners of running ones
- * lose their handles; see nanet3_board_setup() for the rest. Life (read) and mutex held.
+ * Reset the whole board because a part of it has failed, which @reason says. All links stop, owners
+ * of running ones lose their handles; see nanet3_board_setup() for the rest. Life (read) and mutex
+ * held.
  */
-void nanet3_board_reset(struct nanet3_dev *dev)
+void nanet3_board_reset(struct nanet3_dev *dev, const char *reason)
 {
 	unsigned int i;
 	int r;
 
-	dev_warn(&dev->device, "DMA does not stop: resetting the board\n");
+	lockdep_assert_held(&dev->life);
+	lockdep_assert_held(&dev->mutex);
+	dev_warn(&dev->device, "%s: resetting the board\n", reason);
+	trace_nanet3_reset(dev->index, reason);
 	nanet3_drain(dev);
 	for (i = 0; i < NANET3_LINKS; i++) {
 		struct nanet3_client *owner = dev->links[i].owner;
@@ -177,4 +181,41 @@ void nanet3_board_reset(struct nanet3_dev *dev)
 	mutex_unlock(&dev->tx_mutex);
 	if (r < 0)
 		set_gone(dev);
+}
+
+/*
+ * Has the board said that an event is written, and a second later it has still not come? The write
+ * was lost on the bus. Later events would wait for it for ever. Is a word or a put on its way for
+ * too long? What holds it up ends with a reset, too. Life held.
+ */
+static void check_progress(struct nanet3_dev *dev)
+{
+	u32 missing = nanet3_event_missing(dev);
+	const char *reason = NULL;
+
+	if (missing && missing == dev->missing)
+		reason = "an event was lost on the bus";
+	else if (nanet3_slots_overdue(dev))
+		reason = "a word or put does not end";
+	dev->missing = missing;
+	if (!reason)
+		return;
+	mutex_lock(&dev->mutex);
+	if (dev->state == NANET3_READY)
+		nanet3_board_reset(dev, reason);
+	mutex_unlock(&dev->mutex);
+}
+
+/*
+ * Once a second: is it the board that was set up, and not one that has restarted since? One that
+ * lost its power for a moment knows nothing of us and stays silent: it is gone. Life held.
+ */
+void nanet3_check(struct nanet3_dev *dev)
+{
+	if (!nanet3_answers(dev))
+		return;
+	if (nanet3_read(dev, NANET3_REG_BOOT_COUNT) != dev->boot_count)
+		set_gone(dev);
+	else
+		check_progress(dev);
 }

@@ -3,12 +3,12 @@
  * Registered user buffers: pinned, mapped for DMA page by page, listed in a table for the board.
  *
  *   REGISTER    pin, count against RLIMIT_MEMLOCK --> map --> table --> VALID
- *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY, TX ring --> unmap, unpin, count back
- *                                     the ring stands still: parked --tick--^
+ *   UNREGISTER  no new puts --> VALID cleared, wait for BUSY and puts --> unmap, unpin, count back
+ *                                          a put is not done: parked --tick--^
  *
- * A packet on the TX ring names a buffer by its number. While the board has not taken the packet,
- * the buffer is parked: not valid, so that nothing is written there any more, but pinned and its
- * number in use, so that the packet never finds another client's buffer.
+ * While a put on its way names the buffer, as its source or destination, the buffer is parked: not
+ * valid, so that nothing is written there any more, but pinned and its number in use, so that the
+ * board reads no memory of others, and a packet never finds another client's buffer.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -99,6 +99,7 @@ static struct nanet3_page *page_get(struct nanet3_dev *dev, struct page *page)
 	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
 	int r;
 
+	lockdep_assert_held(&dev->mutex);
 	if (p) {
 		p->users++;
 		return p;
@@ -123,6 +124,7 @@ static void page_put(struct nanet3_dev *dev, struct page *page)
 {
 	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
 
+	lockdep_assert_held(&dev->mutex);
 	if (--p->users > 0)
 		return;
 	xa_erase(&dev->pages, page_to_pfn(page));
@@ -151,6 +153,7 @@ static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 	struct device *parent = &dev->pdev->dev;
 	unsigned long i;
 
+	lockdep_assert_held(&dev->mutex);
 	b->table = dma_alloc_coherent(parent, table_bytes(b), &b->table_dma,
 				      GFP_KERNEL | __GFP_NOWARN);
 	if (!b->table)
@@ -199,6 +202,7 @@ static void give_back(struct nanet3_dev *dev, u32 n, struct nanet3_pin **freed)
 	struct nanet3_buffer *b = &dev->buffers[n];
 	struct nanet3_pin *pin = b->pin;
 
+	lockdep_assert_held(&dev->mutex);
 	/* A board that was not asked to let go must not be able to write. */
 	WARN_ON_ONCE(dev->state != NANET3_READY && dev->pdev->is_busmaster);
 	spin_lock(&dev->event_lock);
@@ -227,37 +231,46 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	atomic64_add(b->pin->count, &nanet3_quarantined);
 }
 
-/* Wait until nothing on the TX ring names the buffer. mutex held, no new puts. */
-static bool ring_passed(struct nanet3_dev *dev, u32 n, u32 wait_us)
+static bool put_uses(struct nanet3_dev *dev, u32 n)
+{
+	nanet3_drain(dev);
+	return nanet3_slots_use(dev, n);
+}
+
+/* Wait until no put names the buffer. Life and mutex held, no new puts. */
+static bool puts_done(struct nanet3_dev *dev, u32 n, u32 wait_us)
 {
 	bool uses;
 
+	lockdep_assert_held(&dev->mutex);
 	nanet3_tx_flush(dev);
-	return !read_poll_timeout(nanet3_tx_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
+	return !read_poll_timeout(put_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
 }
 
 /*
- * Life and mutex held; the board may be gone. @wait_us: for the TX ring. Return: whether it moved,
+ * Life and mutex held; the board may be gone. @wait_us: for puts. Return: whether they were done,
  * else the buffer is parked.
  */
 static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin **freed)
 {
 	struct nanet3_buffer *b = &dev->buffers[n];
 
+	lockdep_assert_held(&dev->mutex);
 	if (dev->state == NANET3_READY) {
 		nanet3_drain(dev); /* puts that have arrived are the registrant's */
 		b->stuck = false;  /* what a board did before its last reset is past */
 	}
 	withdraw(dev, n);
 	if (dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n) && nanet3_answers(dev)) {
-		nanet3_board_reset(dev);
-		b->stuck = dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n);
+		nanet3_board_reset(dev, "DMA does not stop");
+		b->stuck = dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n) &&
+			   nanet3_answers(dev);
 	}
 	if (b->stuck) {
 		quarantine(dev, n);
 		return true;
 	}
-	if (dev->state == NANET3_READY && !ring_passed(dev, n, wait_us) && nanet3_answers(dev)) {
+	if (dev->state == NANET3_READY && !puts_done(dev, n, wait_us) && nanet3_answers(dev)) {
 		b->parked = true;
 		dev->parked++;
 		return false;
@@ -276,10 +289,11 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct
 	u32 wait_us = NANET3_STOP_US;
 	u32 n;
 
+	lockdep_assert_held(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
-		/* Do not wait again for a ring that does not move; 0 would be for ever. */
+		/* Do not wait again for puts that do not end; 0 would be for ever. */
 		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us, freed))
 			wait_us = 1;
 		else if (b->parked && !c && b->stuck)
@@ -290,7 +304,7 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct
 }
 
 /*
- * Release the parked buffers that the TX ring has passed. Their memory goes to @freed, for
+ * Release the parked buffers that no put uses any more. Their memory goes to @freed, for
  * nanet3_unpin() when the locks are released. Life held.
  */
 void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
@@ -301,8 +315,8 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 		return;
 	mutex_lock(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
-		if (dev->buffers[n].parked && !nanet3_tx_uses(dev, n) &&
-		    !nanet3_buffer_busy(dev, n))
+		if (dev->buffers[n].parked && !nanet3_slots_use(dev, n) &&
+		    !nanet3_buffer_may_be_busy(dev, n))
 			give_back(dev, n, freed);
 	}
 	mutex_unlock(&dev->mutex);
@@ -344,6 +358,7 @@ static int number_free(struct nanet3_client *c)
 	u32 n, used = 0, own = 0;
 	int r = -ENOSPC;
 
+	lockdep_assert_held(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		used += dev->buffers[n].pin ? 1 : 0;
 		own += dev->buffers[n].client == c ? 1 : 0;
@@ -420,10 +435,14 @@ int nanet3_unregister(struct nanet3_client *c, void *arg)
 	if (r < 0)
 		return r;
 	mutex_lock(&dev->mutex);
-	if (number < NANET3_BUFFERS && dev->buffers[number].client == c)
-		drop(dev, number, NANET3_STOP_US, &freed);
-	else
+	if (number < NANET3_BUFFERS) {
+		number = array_index_nospec(number, NANET3_BUFFERS);
+		r = dev->buffers[number].client == c ? 0 : -ENOENT;
+	} else {
 		r = -ENOENT;
+	}
+	if (!r)
+		drop(dev, number, NANET3_STOP_US, &freed);
 	mutex_unlock(&dev->mutex);
 	nanet3_leave(c);
 	nanet3_unpin(freed);

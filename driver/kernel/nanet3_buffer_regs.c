@@ -50,6 +50,7 @@ void nanet3_buffer_sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 off
 /* Tell the board about a buffer, which may be used from then on. mutex held. */
 void nanet3_buffer_program(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
 {
+	lockdep_assert_held(&dev->mutex);
 	nanet3_write_pair(dev, NANET3_REG_BUFFER(n, NANET3_BREG_TABLE), b->table_dma);
 	nanet3_write_pair(dev, NANET3_REG_BUFFER(n, NANET3_BREG_LENGTH), b->length);
 	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_OFFSET), b->offset);
@@ -61,6 +62,8 @@ void nanet3_buffers_restore(struct nanet3_dev *dev)
 {
 	u32 n;
 
+	lockdep_assert_held(&dev->mutex);
+	lockdep_assert_held(&dev->tx_mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
@@ -69,33 +72,36 @@ void nanet3_buffers_restore(struct nanet3_dev *dev)
 	}
 }
 
-/* Is something under way in the buffer? Life held. */
-bool nanet3_buffer_busy(struct nanet3_dev *dev, u32 n)
+/* May something be under way in the buffer? Also when the board does not answer. Life held. */
+bool nanet3_buffer_may_be_busy(struct nanet3_dev *dev, u32 n)
 {
-	u32 status = nanet3_read(dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS));
-
-	return status != NANET3_ALL_ONES && status & NANET3_BSTAT_BUSY;
+	return nanet3_read(dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS)) & NANET3_BSTAT_BUSY;
 }
 
-/* Wait until nothing is under way in the buffer. mutex held, no new puts. */
+/* Wait until nothing is under way in the buffer: false if it may still be. mutex held, no new puts.
+ */
 bool nanet3_buffer_stop(struct nanet3_dev *dev, u32 n)
 {
-	bool is;
+	u32 status;
 
+	lockdep_assert_held(&dev->mutex);
 	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
-	return !read_poll_timeout(nanet3_buffer_busy, is, !is, POLL_US, NANET3_STOP_US, false, dev,
-				  n);
+	read_poll_timeout(nanet3_read, status,
+			  !(status & NANET3_BSTAT_BUSY) || status == NANET3_ALL_ONES, POLL_US,
+			  NANET3_STOP_US, false, dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS));
+	return !(status & NANET3_BSTAT_BUSY);
 }
 
 /*
  * The board is being stopped: it must use no buffer any more. @was_reset: the last means has been
- * used, what is still busy stays so. mutex held.
+ * used, what is still busy stays so. The board answers. mutex held.
  */
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
 {
 	u64 until;
 	u32 n;
 
+	lockdep_assert_held(&dev->mutex);
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		if (dev->buffers[n].pin)
 			nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
@@ -104,8 +110,9 @@ void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset)
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		struct nanet3_buffer *b = &dev->buffers[n];
 
-		while (b->pin && nanet3_buffer_busy(dev, n) && ktime_get_ns() < until)
+		while (b->pin && nanet3_buffer_may_be_busy(dev, n) && ktime_get_ns() < until)
 			usleep_range(POLL_US, 2 * POLL_US);
-		b->stuck = was_reset && b->pin && nanet3_buffer_busy(dev, n);
+		b->stuck = was_reset && b->pin && nanet3_buffer_may_be_busy(dev, n) &&
+			   nanet3_there(dev);
 	}
 }

@@ -41,24 +41,43 @@ static int do_info(struct nanet3_client *c, void *arg)
 static int do_reg_read(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_regs *r = arg;
-	bool ones = false;
+	bool gone = false;
 	u32 i;
 
 	if (!nanet3_regs_sound(r))
 		return -EINVAL;
 	mutex_lock(&c->dev->tx_mutex);
-	for (i = 0; i < r->count; i++) {
+	for (i = 0; i < r->count && !gone; i++) {
 		r->values[i] = nanet3_read(c->dev, r->offset + i * 4);
-		ones |= r->values[i] == NANET3_ALL_ONES;
+		gone = r->values[i] == NANET3_ALL_ONES && !nanet3_answers(c->dev);
 	}
 	mutex_unlock(&c->dev->tx_mutex);
+	if (gone)
+		return -ENODEV;
 	if (!ns_capable_noaudit(&init_user_ns, CAP_SYS_RAWIO)) {
 		for (i = 0; i < r->count; i++) {
 			if (nanet3_reg_is_address(r->offset + i * 4))
 				r->values[i] = 0;
 		}
 	}
-	return ones && !nanet3_answers(c->dev) ? -ENODEV : 0;
+	return 0;
+}
+
+/* The register has been written: is it one that ring states show, too? mutex held. */
+static void follow_deadline(struct nanet3_dev *dev, u32 offset)
+{
+	u32 i;
+
+	lockdep_assert_held(&dev->mutex);
+	for (i = 0; i < NANET3_LINKS; i++) {
+		u32 deadline;
+
+		if (offset != NANET3_REG_LINK(i, NANET3_LREG_DEADLINE))
+			continue;
+		deadline = nanet3_read(dev, offset);
+		if (deadline != NANET3_ALL_ONES)
+			WRITE_ONCE(dev->links[i].ring->deadline_us, deadline);
+	}
 }
 
 static int do_reg_write(struct nanet3_client *c, void *arg)
@@ -81,12 +100,8 @@ static int do_reg_write(struct nanet3_client *c, void *arg)
 	mutex_lock(&dev->mutex);
 	for (i = 0; i < r->count; i++)
 		nanet3_write(dev, r->offset + i * 4, r->values[i]);
-	for (i = 0; i < NANET3_LINKS; i++) {
-		u32 deadline = nanet3_read(dev, NANET3_REG_LINK(i, NANET3_LREG_DEADLINE));
-
-		if (deadline != NANET3_ALL_ONES)
-			WRITE_ONCE(dev->links[i].ring->deadline_us, deadline);
-	}
+	for (i = 0; i < r->count; i++)
+		follow_deadline(dev, r->offset + i * 4);
 	mutex_unlock(&dev->mutex);
 	return 0;
 }

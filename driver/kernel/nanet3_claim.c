@@ -12,6 +12,7 @@
 #include <linux/sched.h>
 
 #include "nanet3_drv.h"
+#include "nanet3_trace.h"
 
 /* ------------------------------------------------------------------------ start and stop */
 
@@ -22,6 +23,7 @@ static void link_stop(struct nanet3_link *l)
 	bool running = l->ring->status != NANET3_RING_STOPPED;
 	bool idle;
 
+	lockdep_assert_held(&dev->mutex);
 	if (!running && !l->owner)
 		return;
 	nanet3_write(dev, NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL), 0);
@@ -30,8 +32,8 @@ static void link_stop(struct nanet3_link *l)
 	nanet3_link_disown(l, NANET3_RING_STOPPED);
 	if (idle || !nanet3_answers(dev))
 		return;
-	nanet3_board_reset(dev);
-	if (!nanet3_link_wait_idle(l))
+	nanet3_board_reset(dev, "DMA does not stop");
+	if (!nanet3_link_wait_idle(l) && nanet3_answers(dev))
 		nanet3_link_quarantine(l);
 }
 
@@ -53,6 +55,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 	struct page *page, *old;
 	u32 runs;
 
+	lockdep_assert_held(&dev->mutex);
 	if (l->quarantined)
 		return -EIO;
 	page = alloc_page(GFP_KERNEL | __GFP_ZERO);
@@ -103,7 +106,7 @@ int nanet3_claim(struct nanet3_client *c, void *arg)
 
 	if (claim->link >= NANET3_LINKS || claim->flags & ~NANET3_CLAIM_FRESH || claim->reserved)
 		return -EINVAL;
-	l = &dev->links[claim->link];
+	l = nanet3_link_at(dev, claim->link);
 	mutex_lock(&dev->mutex);
 	if (c->dead) { /* since nanet3_enter() */
 		r = -ENODEV;
@@ -124,6 +127,9 @@ int nanet3_claim(struct nanet3_client *c, void *arg)
 	if (!r && c->polling)
 		nanet3_irq_mask(dev);
 	claim->dma_epoch = l->ring->dma_epoch;
+	if (!r)
+		trace_nanet3_claim(dev->index, l->index, claim->dma_epoch,
+				   claim->flags == NANET3_CLAIMED_TAKEOVER);
 	mutex_unlock(&dev->mutex);
 	if (!r)
 		nanet3_tick_start(dev);
@@ -135,13 +141,15 @@ int nanet3_yield(struct nanet3_client *c, void *arg)
 {
 	u32 link = *(const u32 *)arg;
 	struct nanet3_dev *dev = c->dev;
+	struct nanet3_link *l;
 	int r = 0;
 
 	if (link >= NANET3_LINKS)
 		return -EINVAL;
+	l = nanet3_link_at(dev, link);
 	mutex_lock(&dev->mutex);
-	if (dev->links[link].owner == c)
-		link_stop(&dev->links[link]);
+	if (l->owner == c)
+		link_stop(l);
 	else
 		r = -EPERM;
 	mutex_unlock(&dev->mutex);
@@ -154,20 +162,22 @@ int nanet3_grant(struct nanet3_client *c, void *arg)
 	const struct nanet3_grant *grant = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_client *other, *delegate = NULL;
+	struct nanet3_link *l;
 	int r = 0;
 
 	if (grant->link >= NANET3_LINKS || grant->reserved)
 		return -EINVAL;
+	l = nanet3_link_at(dev, grant->link);
 	mutex_lock(&dev->mutex);
 	spin_lock(&dev->event_lock);
 	list_for_each_entry(other, &dev->clients, list)
 		delegate = other->number == grant->handle ? other : delegate;
-	if (dev->links[grant->link].owner != c)
+	if (l->owner != c)
 		r = -EPERM;
 	else if (grant->handle && !delegate)
 		r = -ENOENT;
 	else
-		dev->links[grant->link].delegate = delegate;
+		l->delegate = delegate;
 	spin_unlock(&dev->event_lock);
 	mutex_unlock(&dev->mutex);
 	return r;
@@ -179,13 +189,15 @@ int nanet3_release(struct nanet3_client *c, void *arg)
 	const struct nanet3_release *release = arg;
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_ring *ring;
+	struct nanet3_link *l;
 	int r = 0;
 
 	if (release->link >= NANET3_LINKS || release->reserved)
 		return -EINVAL;
-	ring = dev->links[release->link].ring;
+	l = nanet3_link_at(dev, release->link);
+	ring = l->ring;
 	spin_lock(&dev->event_lock);
-	if (dev->links[release->link].owner != c) {
+	if (l->owner != c) {
 		r = -EPERM;
 	} else if (release->position < ring->release_position ||
 		   release->position > ring->write_position) {
@@ -193,7 +205,7 @@ int nanet3_release(struct nanet3_client *c, void *arg)
 	} else {
 		/* What is read under a position is read before it passes; pairs with readers. */
 		smp_store_release(&ring->release_position, release->position);
-		nanet3_write_pair(dev, NANET3_REG_LINK(release->link, NANET3_LREG_RELEASE),
+		nanet3_write_pair(dev, NANET3_REG_LINK(l->index, NANET3_LREG_RELEASE),
 				  release->position);
 	}
 	spin_unlock(&dev->event_lock);
@@ -239,6 +251,7 @@ static void hang_up(struct nanet3_client *c)
 	struct nanet3_dev *dev = c->dev;
 	unsigned int i;
 
+	lockdep_assert_held(&dev->mutex);
 	spin_lock(&dev->event_lock);
 	nanet3_client_hang_up(c);
 	spin_unlock(&dev->event_lock);
@@ -256,6 +269,7 @@ static void stop_broken(struct nanet3_link *l)
 {
 	struct nanet3_client *owner = l->owner;
 
+	lockdep_assert_held(&l->dev->mutex);
 	if (l->ring->status != NANET3_RING_STOPPED)
 		dev_err(&l->dev->device, "link %u: impossible completions: stopped\n", l->index);
 	l->lost |= !!owner;
@@ -270,6 +284,7 @@ void nanet3_links_check(struct nanet3_dev *dev)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&dev->life);
 	for (i = 0; i < NANET3_LINKS; i++) {
 		struct nanet3_link *l = &dev->links[i];
 

@@ -20,6 +20,7 @@ static void post(struct nanet3_client *c, const struct nanet3_event *ev)
 {
 	struct nanet3_queue *q = c->queue;
 
+	lockdep_assert_held(&c->lock);
 	/* What it has read it will not read again: pairs with its store-release. A read index that
 	 * makes no sense looks like a full queue.
 	 */
@@ -42,6 +43,7 @@ static void post(struct nanet3_client *c, const struct nanet3_event *ev)
  */
 void nanet3_client_post(struct nanet3_client *c, const struct nanet3_event *ev)
 {
+	lockdep_assert_held(&c->dev->event_lock);
 	spin_lock_bh(&c->lock);
 	post(c, ev);
 	spin_unlock_bh(&c->lock);
@@ -51,6 +53,7 @@ void nanet3_client_post(struct nanet3_client *c, const struct nanet3_event *ev)
 /* Note the latest RX event of a link for nanet3_client_announce() to its owner. event_lock held. */
 void nanet3_client_data(struct nanet3_client *c, const struct nanet3_event *ev)
 {
+	lockdep_assert_held(&c->dev->event_lock);
 	spin_lock_bh(&c->lock);
 	c->rx[ev->link] = *ev;
 	c->rx_pending |= BIT(ev->link);
@@ -62,6 +65,7 @@ static bool announce_pending(struct nanet3_client *c, ktime_t now)
 {
 	unsigned int i;
 
+	lockdep_assert_held(&c->lock);
 	if (!c->rx_pending)
 		return false;
 	for (i = 0; i < NANET3_LINKS; i++) {
@@ -80,6 +84,7 @@ void nanet3_client_announce(struct nanet3_client *c)
 	ktime_t due = ktime_add_ns(c->announced, NANET3_ANNOUNCE_NS);
 	bool wake = false;
 
+	lockdep_assert_held(&c->dev->event_lock);
 	spin_lock_bh(&c->lock);
 	if (ktime_compare(now, due) >= 0)
 		wake = announce_pending(c, now);
@@ -112,6 +117,7 @@ void nanet3_client_hang_up(struct nanet3_client *c)
 		.time_ns = ktime_get_ns(),
 	};
 
+	lockdep_assert_held(&c->dev->event_lock);
 	if (c->dead)
 		return;
 	WRITE_ONCE(c->dead, true);

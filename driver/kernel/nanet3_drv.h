@@ -18,7 +18,7 @@
  * under map_lock. Requests copy to and from user space outside of all of these.
  *
  * Memory shared with the board is little-endian, and so is what of it is handed to user space as
- * it is (events): the module is for little-endian machines only.
+ * it is (events). Coherent memory is mapped as cached memory. Both are as on x86.
  */
 #ifndef NANET3_DRV_H
 #define NANET3_DRV_H
@@ -29,6 +29,7 @@
 #include <linux/io.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/pci.h>
 #include <linux/pps_kernel.h>
 #include <linux/rwsem.h>
@@ -42,13 +43,12 @@
 #include "nanet3.h"
 #include "nanet3_rules.h"
 
-#ifdef __BIG_ENDIAN
-#error "nanet3: little-endian machines only, see nanet3_drv.h"
+#if !IS_ENABLED(CONFIG_X86_64)
+#error "nanet3: x86-64 only, see nanet3_drv.h"
 #endif
 #if !IS_ENABLED(CONFIG_PPS)
 #error "nanet3: needs CONFIG_PPS"
 #endif
-static_assert(BITS_PER_LONG == 64, "nanet3: 64-bit machines only");
 static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are pages of ours");
 
 #define NANET3_NAME	    "nanet3"
@@ -66,7 +66,9 @@ static_assert(PAGE_SIZE == NANET3_PAGE, "a doorbell page and a page of a put are
 #define NANET3_CHUNKS_MAX   4096u   /* as many as NANET3_MAP_CHUNK can name */
 #define NANET3_ANNOUNCE_NS  900000u /* an owner is woken for data once a millisecond, less jitter */
 #define NANET3_STOP_US	    200000u /* from the end of DMA to giving up on BUSY */
+#define NANET3_OVERDUE_S    30u	    /* from SEND or PUT to its last event; a word may wait 10 s */
 #define NANET3_LATE_NS	    (5 * NSEC_PER_MSEC) /* from an event taken to its interrupt */
+#define NANET3_HEAL_MS	    20u /* from the loss of a board to the first look for it */
 
 struct nanet3_client;
 struct nanet3_dev;
@@ -125,7 +127,7 @@ struct nanet3_buffer {
 	dma_addr_t table_dma;
 	bool need_sync;	  /* pages are or may be bounced: copy before and after a put */
 	bool stuck;	  /* the board was stopped and did not let go of it */
-	bool parked;	  /* unregistered, but packets on the TX ring still name it */
+	bool parked;	  /* unregistered, but a put on its way still names it */
 	bool quarantined; /* the board never let go of it: memory and number are not used again */
 };
 
@@ -141,19 +143,24 @@ struct nanet3_slot {
 	u64 cookie;		      /* the sender's */
 	u32 generation;		      /* of the slot: makes the board's cookies differ */
 	u8 link;
-	bool put;     /* two events come, TX and PUT */
-	bool others;  /* a word whose sender did not act for the link */
-	bool tx_sent; /* the TX event of a put has come */
-	/* Of a put, for its PUT event if a reset discards it. */
+	bool put;	       /* two events come, TX and PUT */
+	bool others;	       /* a word whose sender did not act for the link */
+	bool tx_sent;	       /* the TX event of a put has come */
+	bool faulted;	       /* the board has not read a packet of the put, or not taken it */
+	unsigned long overdue; /* jiffies at which its last event should have come */
+	/* Of a put: the board may use both buffers until its last event. */
+	u32 source;
+	/* Likewise, and for its PUT event if a reset discards it. */
 	u32 buffer;
 	u32 length;
 	u64 position;
 };
 
-/* Which buffers a descriptor on the TX ring names; NANET3_BUFFERS: none. */
-struct nanet3_tx_use {
-	u8 source;
-	u8 destination;
+/* A descriptor on the TX ring: whose it is. */
+struct nanet3_tx_place {
+	u32 number; /* descriptors posted before */
+	u16 slot;
+	bool last; /* no other of its slot follows */
 };
 
 /* An open file. */
@@ -183,7 +190,7 @@ struct nanet3_client {
 enum nanet3_state {
 	NANET3_READY,  /* set up, answers */
 	NANET3_FROZEN, /* the bus is being recovered, or the machine sleeps */
-	NANET3_GONE,   /* off the bus until it is recovered; or removed */
+	NANET3_GONE,   /* it does not answer: looked for until it does; or removed */
 };
 
 /* An interrupt vector. */
@@ -242,13 +249,13 @@ struct nanet3_dev {
 	u32 tx_write;
 	u32 tx_rung;
 	u32 tx_read;
-	struct nanet3_tx_use tx_uses[NANET3_TX_SIZE]; /* by tx_mutex */
-	struct nanet3_slot slots[NANET3_SLOTS];	      /* what is on its way, by event_lock */
+	struct nanet3_tx_place tx_places[NANET3_TX_SIZE]; /* by event_lock */
+	struct nanet3_slot slots[NANET3_SLOTS];		  /* what is on its way, by event_lock */
 	DECLARE_BITMAP(slots_busy, NANET3_SLOTS);
 	u32 puts; /* how many of them are puts */
 
 	struct nanet3_buffer buffers[NANET3_BUFFERS]; /* registered, by number */
-	u32 parked;	     /* buffers that wait for the TX ring, by mutex */
+	u32 parked;				      /* buffers that wait for puts, by mutex */
 	struct xarray pages; /* struct nanet3_page by page frame number, of all buffers; by mutex */
 	struct list_head clients;
 	u64 last_number; /* the last handle's */
@@ -259,6 +266,11 @@ struct nanet3_dev {
 	u64 tick_head;		/* evq_read at the last tick if an event waited, or ~0 */
 	unsigned long check_at; /* jiffies at which the tick next checks that the board is there */
 	u32 boot_count;		/* of the board that has been set up */
+	u32 missing;		/* event that had not come at the last check, plus 1; or 0 */
+	/* Looks for a board that is gone. Cancelled at removal only. */
+	struct delayed_work heal;
+	u32 heal_ms;		   /* from look to look */
+	atomic64_t lost_reads;	   /* that had an answer when they were repeated */
 	struct nanet3_stats stats; /* by event_lock */
 	struct device *hwmon;	   /* or NULL */
 	struct dentry *debugfs;
@@ -266,11 +278,9 @@ struct nanet3_dev {
 
 /* ---------------------------------------------------------------------- registers */
 
-/* A register: its value, all ones of a board that is gone. Life held, or the caller is probe. */
-static inline u32 nanet3_read(struct nanet3_dev *dev, u32 offset)
-{
-	return ioread32(dev->bar + offset);
-}
+/* nanet3_reg.c */
+u32 nanet3_read(struct nanet3_dev *dev, u32 offset);
+bool nanet3_there(struct nanet3_dev *dev);
 
 /* Write a register. Life held, or the caller is probe. */
 static inline void nanet3_write(struct nanet3_dev *dev, u32 offset, u32 value)
@@ -302,6 +312,18 @@ static inline void nanet3_tick_start(struct nanet3_dev *dev)
 	mod_delayed_work(dev->wq, &dev->tick, 0); /* a later one could be put off for ever */
 }
 
+/* Look for the board, which is gone, in a while. */
+static inline void nanet3_heal_start(struct nanet3_dev *dev)
+{
+	queue_delayed_work(dev->wq, &dev->heal, msecs_to_jiffies(dev->heal_ms));
+}
+
+/* A link by its number, below NANET3_LINKS, also where the processor only guesses that it is. */
+static inline struct nanet3_link *nanet3_link_at(struct nanet3_dev *dev, u32 link)
+{
+	return &dev->links[array_index_nospec(link, NANET3_LINKS)];
+}
+
 /*
  * The files, lowest first: each calls only those above it. nanet3_put() and the other functions of
  * (client, arg) are requests, called by the table of nanet3_chrdev.c: @arg is the request's struct
@@ -329,11 +351,12 @@ void nanet3_area_keep(struct nanet3_area *area, size_t from, size_t to);
 void nanet3_area_forget(struct nanet3_area *area);
 int nanet3_mmap(struct file *file, struct vm_area_struct *vma);
 void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link);
+void nanet3_revoke_doorbells(struct nanet3_dev *dev);
 void nanet3_revoke_dma(struct nanet3_dev *dev);
 
 /* nanet3_buffer_regs.c */
 void nanet3_buffer_program(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b);
-bool nanet3_buffer_busy(struct nanet3_dev *dev, u32 n);
+bool nanet3_buffer_may_be_busy(struct nanet3_dev *dev, u32 n);
 bool nanet3_buffer_stop(struct nanet3_dev *dev, u32 n);
 void nanet3_buffers_stop(struct nanet3_dev *dev, bool was_reset);
 void nanet3_buffers_restore(struct nanet3_dev *dev);
@@ -344,12 +367,16 @@ void nanet3_buffer_sync(struct nanet3_dev *dev, struct nanet3_buffer *b, u64 off
 u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like);
 u64 nanet3_slot_cookie(const struct nanet3_dev *dev, u32 n);
 void nanet3_slot_event(struct nanet3_dev *dev, struct nanet3_event *ev);
+void nanet3_slot_not_read(struct nanet3_dev *dev, u32 number);
+bool nanet3_slots_use(struct nanet3_dev *dev, u32 buffer);
+bool nanet3_slots_overdue(struct nanet3_dev *dev);
 void nanet3_slots_abort(struct nanet3_dev *dev);
 
 /* nanet3_event.c */
 unsigned int nanet3_drain(struct nanet3_dev *dev);
 unsigned int nanet3_drain_locked(struct nanet3_dev *dev);
 bool nanet3_event_waits(struct nanet3_dev *dev);
+u32 nanet3_event_missing(struct nanet3_dev *dev);
 void nanet3_pps_peek(struct nanet3_dev *dev);
 void nanet3_pps_follow(struct nanet3_dev *dev);
 void nanet3_stamps_reset(struct nanet3_dev *dev);
@@ -374,7 +401,7 @@ bool nanet3_answers(struct nanet3_dev *dev);
 void nanet3_check(struct nanet3_dev *dev);
 int nanet3_board_setup(struct nanet3_dev *dev);
 void nanet3_board_stop(struct nanet3_dev *dev);
-void nanet3_board_reset(struct nanet3_dev *dev);
+void nanet3_board_reset(struct nanet3_dev *dev, const char *reason);
 void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state);
 
 /* nanet3_claim.c */
@@ -389,7 +416,6 @@ void nanet3_links_check(struct nanet3_dev *dev);
 int nanet3_tx_create(struct nanet3_dev *dev);
 void nanet3_tx_free(struct nanet3_dev *dev);
 void nanet3_tx_flush(struct nanet3_dev *dev);
-bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer);
 void nanet3_tx_forget(struct nanet3_client *c);
 int nanet3_send(struct nanet3_client *c, void *arg);
 int nanet3_put(struct nanet3_client *c, void *arg);

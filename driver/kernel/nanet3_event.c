@@ -8,6 +8,7 @@
  *      EVQ_READ          tells the board that there is room again
  */
 #include "nanet3_drv.h"
+#include "nanet3_trace.h"
 
 #define DRAIN_BATCH 64u	 /* events before somebody else may have the lock */
 #define PEEK_MAX    256u /* events a hard interrupt looks at */
@@ -59,10 +60,12 @@ static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 	l->completions[ev->position % ring->depth] = *ev;
 	/* A reader who sees the position sees the completion; pairs with its load-acquire. */
 	smp_store_release(&ring->write_position, ev->position + 1);
-	if (ev->length)
+	if (ev->length) {
 		l->stats.buffers++;
-	else
+	} else {
 		l->stats.gaps++;
+		trace_nanet3_gap(dev->index, l->index, ev->frame_count, ev->frames, ev->reason);
+	}
 	if (l->owner)
 		nanet3_client_data(l->owner, ev);
 }
@@ -99,6 +102,9 @@ static void control_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 
 	if (ev->type == NANET3_EVENT_PPS)
 		pps_taken(dev, ev);
+	if (ev->type == NANET3_EVENT_ERROR && ev->reason == NANET3_ERROR_DMA_FAULT &&
+	    ev->value == NANET3_REG_TX_BASE)
+		nanet3_slot_not_read(dev, ev->position);
 	if (ev->type == NANET3_EVENT_ERROR)
 		dev_warn_ratelimited(&dev->device, "board error %u, value %#x\n", ev->reason,
 				     ev->value);
@@ -142,6 +148,7 @@ unsigned int nanet3_drain_locked(struct nanet3_dev *dev)
 	unsigned int taken = 0;
 	unsigned int i;
 
+	lockdep_assert_held(&dev->event_lock);
 	while (dev->evq_live && taken < dev->evq_size && event_there(dev, dev->evq_read)) {
 		struct nanet3_event ev = *event_slot(dev, dev->evq_read);
 
@@ -154,6 +161,7 @@ unsigned int nanet3_drain_locked(struct nanet3_dev *dev)
 	if (taken == 0 || !dev->evq_live)
 		return taken;
 	nanet3_write(dev, NANET3_REG_EVQ_READ, dev->evq_read);
+	trace_nanet3_drain(dev->index, taken, dev->evq_read);
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (dev->links[i].owner)
 			nanet3_client_announce(dev->links[i].owner);
@@ -164,17 +172,36 @@ unsigned int nanet3_drain_locked(struct nanet3_dev *dev)
 /* Does an event wait that has not been taken? event_lock held. */
 bool nanet3_event_waits(struct nanet3_dev *dev)
 {
+	lockdep_assert_held(&dev->event_lock);
 	return dev->evq_live && event_there(dev, dev->evq_read);
 }
 
 /*
- * Take all events that the board has written; how many. Life held, or interrupts not freed yet; may
- * sleep.
+ * The event that the board says it has written and that has not come, plus 1; 0: there is none. It
+ * may come any moment. Life held.
+ */
+u32 nanet3_event_missing(struct nanet3_dev *dev)
+{
+	u32 written = nanet3_read(dev, NANET3_REG_EVQ_WRITE);
+	u32 missing = 0;
+
+	lockdep_assert_held(&dev->life);
+	spin_lock(&dev->event_lock);
+	if (dev->evq_live && written - dev->evq_read - 1 < dev->evq_size &&
+	    !event_there(dev, dev->evq_read))
+		missing = dev->evq_read + 1;
+	spin_unlock(&dev->event_lock);
+	return missing;
+}
+
+/*
+ * Take all events that the board has written; how many. Life held; may sleep.
  */
 unsigned int nanet3_drain(struct nanet3_dev *dev)
 {
 	unsigned int taken;
 
+	lockdep_assert_held(&dev->life);
 	spin_lock(&dev->event_lock);
 	taken = nanet3_drain_locked(dev);
 	spin_unlock(&dev->event_lock);
@@ -186,6 +213,7 @@ unsigned int nanet3_drain(struct nanet3_dev *dev)
 /* The interrupt of a PPS that was taken before it may have come since. event_lock held. */
 void nanet3_pps_follow(struct nanet3_dev *dev)
 {
+	lockdep_assert_held(&dev->event_lock);
 	if (dev->pps_taken_ns && pps_tell(dev, dev->pps_waiting, dev->pps_taken_ns))
 		dev->pps_taken_ns = 0;
 }
@@ -231,6 +259,7 @@ void nanet3_stamps_reset(struct nanet3_dev *dev)
 {
 	unsigned long flags;
 
+	lockdep_assert_held(&dev->event_lock);
 	raw_spin_lock_irqsave(&dev->stamp_lock, flags);
 	dev->peeked = 0;
 	memset(dev->stamps, 0, sizeof(dev->stamps));

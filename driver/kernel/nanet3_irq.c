@@ -38,8 +38,11 @@ static irqreturn_t thread_handler(int irq, void *context)
 	struct nanet3_dev *dev = v->dev;
 	u64 now = ktime_get_ns();
 
-	if (READ_ONCE(dev->state) != NANET3_READY)
+	down_read(&dev->life);
+	if (dev->state != NANET3_READY) {
+		up_read(&dev->life);
 		return IRQ_HANDLED;
+	}
 	nanet3_write(dev, NANET3_REG_IRQ_STATUS, BIT(v->index));
 	spin_lock(&dev->event_lock);
 	nanet3_drain_locked(dev);
@@ -48,6 +51,7 @@ static irqreturn_t thread_handler(int irq, void *context)
 	if (v->taken_ns + NANET3_LATE_NS < now)
 		dev->stats.spurious++;
 	spin_unlock(&dev->event_lock);
+	up_read(&dev->life);
 	return IRQ_HANDLED;
 }
 

@@ -141,6 +141,7 @@ static vm_fault_t area_fault(struct vm_fault *vmf, struct nanet3_dev *dev,
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long first = base >> PAGE_SHIFT;
 
+	lockdep_assert_held(&dev->map_lock);
 	if (dev->dma_present)
 		return area_insert(vma, area, vma->vm_pgoff - first);
 	return kept_insert(vmf, area, vmf->pgoff - first);
@@ -152,7 +153,9 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf, struct nanet3_client *c, 
 	struct nanet3_dev *dev = c->dev;
 	unsigned long pfn = page_to_pfn(c->sink);
 
-	if (dev->dma_present && dev->links[link].owner == c)
+	lockdep_assert_held(&dev->map_lock);
+	if (dev->dma_present && dev->links[link].owner == c &&
+	    READ_ONCE(dev->state) == NANET3_READY)
 		pfn = (dev->bar_start + NANET3_REG_DOORBELL(link)) >> PAGE_SHIFT;
 	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 }
@@ -246,9 +249,10 @@ static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 off
 	struct nanet3_link *l;
 	int r;
 
+	lockdep_assert_held(&c->dev->map_lock);
 	if (MAP_LINK(offset) >= NANET3_LINKS)
 		return -EINVAL;
-	l = &c->dev->links[MAP_LINK(offset)];
+	l = nanet3_link_at(c->dev, MAP_LINK(offset));
 	if (offset == NANET3_MAP_RING(l->index)) {
 		r = only_read(vma);
 		return r < 0 ? r : map_vmalloc(vma, l->ring);
@@ -262,7 +266,7 @@ static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 off
 		return map_owner_page(vma, l);
 	if (offset == NANET3_MAP_DOORBELL(l->index))
 		return map_doorbell(vma);
-	return map_area(vma, &l->chunks[n]);
+	return map_area(vma, &l->chunks[array_index_nospec(n, l->ring->chunks)]);
 }
 
 /**
@@ -311,6 +315,20 @@ void nanet3_revoke_doorbell(struct nanet3_client *c, u32 link)
 	unmap_mapping_range(c->file->f_mapping, NANET3_MAP_DOORBELL(link), PAGE_SIZE, 1);
 }
 
+/* The board has left READY: no doorbell leads to it any more. map_lock not held. */
+void nanet3_revoke_doorbells(struct nanet3_dev *dev)
+{
+	struct nanet3_client *c;
+
+	mutex_lock(&dev->mutex);
+	/* A fault that has seen it ready ends first. */
+	down_write(&dev->map_lock);
+	list_for_each_entry(c, &dev->clients, list)
+		unmap_mapping_range(c->file->f_mapping, NANET3_MAP_DOORBELL(0), KIND_SPACE, 1);
+	up_write(&dev->map_lock);
+	mutex_unlock(&dev->mutex);
+}
+
 /* Has the buffer been handed over and not been released? */
 static bool unread(const struct nanet3_ring *ring, u32 buffer)
 {
@@ -352,6 +370,7 @@ void nanet3_revoke_dma(struct nanet3_dev *dev)
 	struct nanet3_client *c;
 	unsigned int i;
 
+	lockdep_assert_held(&dev->mutex);
 	down_write(&dev->map_lock);
 	dev->dma_present = false;
 	list_for_each_entry(c, &dev->clients, list)

@@ -2,18 +2,20 @@
 /*
  * nanet3: the module, and a board's life.
  *
- *              probe                  error_detected, reset, suspend
+ *              probe                     fatal error, reset, suspend
  *   (nothing) -------> READY ------------------------------------> FROZEN
  *                        |  ^                                       | ^  |
  *                        |  +------ resume, reset done, awake ------+ |  |
- *                        |                             the same as to |  | does not start,
- *                        | registers read all ones            FROZEN  |  | permanent failure
- *                        +----------------------------------> GONE ---+  |
+ *                        |                 it answers again (heal), |  | does not start,
+ *                        | registers read all ones   the same as to |  | permanent failure
+ *                        +---------------------------------> GONE ----+  |
  *                                                               ^--------+
  *
- * Any of them --remove--> (nothing). A board that is gone gets another chance with each recovery of
- * the bus: reads of all ones often come first, and the error that made them is reported after.
- * The PCI core calls all of these with the device locked, so no recovery goes on behind a removal.
+ * Any of them --remove--> (nothing). A board that is gone is looked for until it answers again, or
+ * the bus is recovered: reads of all ones often come first, and the error that made them is
+ * reported after. A bus error that is not fatal leaves a board that answers in READY.
+ * All of this happens with the device locked, by the PCI core or by heal(), so no recovery goes on
+ * behind a removal.
  *
  * Leaving READY ends every open handle: its requests get ENODEV, its owner has to open again. The
  * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
@@ -31,7 +33,13 @@
 #include "compat.h"
 #include "nanet3_drv.h"
 
+#define CREATE_TRACE_POINTS
+#include "nanet3_trace.h"
+
 #define BAR_REGISTERS 0
+#define HEAL_MAX_MS   500u
+
+static void heal(struct work_struct *work);
 
 static dev_t nanet3_number;
 static struct class *nanet3_class;
@@ -83,6 +91,8 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	INIT_LIST_HEAD(&dev->clients);
 	xa_init(&dev->pages);
 	INIT_DELAYED_WORK(&dev->tick, nanet3_tick_work);
+	INIT_DELAYED_WORK(&dev->heal, heal);
+	dev->heal_ms = NANET3_HEAL_MS;
 	dev->tick_head = ~0ull;
 	dev->check_at = jiffies;
 	device_initialize(&dev->device);
@@ -188,8 +198,7 @@ static int hardware_init(struct nanet3_dev *dev)
 	r = bar_map(dev);
 	if (r < 0)
 		goto disable;
-	if (nanet3_read(dev, NANET3_REG_ID) != NANET3_ID ||
-	    nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION) {
+	if (!nanet3_there(dev) || nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION) {
 		r = dev_err_probe(&pdev->dev, -ENODEV, "no board of version %u\n", NANET3_VERSION);
 		goto unmap;
 	}
@@ -254,6 +263,7 @@ static void take_down(struct nanet3_dev *dev)
 
 	nanet3_extras_destroy(dev);
 	end_handles(dev, NANET3_GONE, READ_ONCE(dev->state) == NANET3_READY);
+	cancel_delayed_work_sync(&dev->heal); /* it starts with the end of READY only */
 	nanet3_irqs_free(dev);
 
 	mutex_lock(&dev->mutex);
@@ -317,10 +327,39 @@ static void freeze(struct pci_dev *pdev)
 	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
 }
 
+/* An error on the bus has disabled the device. True: it is enabled. */
+static bool enable(struct nanet3_dev *dev)
+{
+	return pci_is_enabled(dev->pdev) || pci_enable_device_mem(dev->pdev) == 0;
+}
+
 /*
- * Start again. Links are stopped, old handles are of no use. What the core has restored may be what
- * it read from a board without power: configuration is as at probe, no bus master.
+ * What the core has restored may be what it read from a board without power: configuration is as at
+ * probe, no bus master.
  */
+static void configure(struct nanet3_dev *dev)
+{
+	pci_load_saved_state(dev->pdev, dev->config);
+	pci_restore_state(dev->pdev);
+}
+
+/* Start again, configured. Links are stopped, old handles are of no use. A failure: gone. */
+static int restart(struct nanet3_dev *dev)
+{
+	int r = start(dev);
+
+	if (r < 0) {
+		nanet3_set_state(dev, NANET3_GONE);
+		nanet3_heal_start(dev);
+		return r;
+	}
+	dev->heal_ms = NANET3_HEAL_MS;
+	nanet3_tick_start(dev);
+	dev_info(&dev->device, "recovered\n");
+	return 0;
+}
+
+/* What freeze() and error_detected() have stopped goes on. */
 static void thaw(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
@@ -328,16 +367,53 @@ static void thaw(struct pci_dev *pdev)
 
 	if (READ_ONCE(dev->state) == NANET3_READY) /* probed between an error and its end */
 		return;
-	pci_load_saved_state(dev->pdev, dev->config);
-	pci_restore_state(dev->pdev);
-	r = start(dev);
-	if (r < 0) {
+	configure(dev);
+	r = restart(dev);
+	if (r < 0)
 		dev_err(&dev->device, "does not start again: %d\n", r);
-		nanet3_set_state(dev, NANET3_GONE);
-		return;
+}
+
+static bool in_configuration_space(struct pci_dev *pdev)
+{
+	u16 vendor = 0;
+
+	pci_read_config_word(pdev, PCI_VENDOR_ID, &vendor);
+	return vendor == pdev->vendor;
+}
+
+/* The board is on the bus again. Does it answer, and work? */
+static bool revive(struct nanet3_dev *dev)
+{
+	configure(dev);
+	if (!nanet3_there(dev))
+		return false;
+	end_handles(dev, NANET3_FROZEN, false);
+	return restart(dev) == 0;
+}
+
+/*
+ * Looks for a board that is gone, less and less often. Without the device's lock somebody else
+ * removes it, recovers it, or puts it to sleep.
+ */
+static void heal(struct work_struct *work)
+{
+	struct nanet3_dev *dev = container_of(to_delayed_work(work), struct nanet3_dev, heal);
+	struct pci_dev *pdev = dev->pdev;
+	bool found, works = false;
+
+	nanet3_revoke_doorbells(dev);
+	if (device_trylock(&pdev->dev)) {
+		dev->heal_ms = min(2 * dev->heal_ms, HEAL_MAX_MS);
+		if (READ_ONCE(dev->state) == NANET3_GONE) {
+			found = in_configuration_space(pdev) && enable(dev);
+			if (found)
+				works = revive(dev);
+			trace_nanet3_heal(dev->index, found, works);
+		}
+		device_unlock(&pdev->dev);
 	}
-	nanet3_tick_start(dev);
-	dev_info(&dev->device, "recovered\n");
+	if (READ_ONCE(dev->state) == NANET3_GONE)
+		nanet3_heal_start(dev);
 }
 
 static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
@@ -345,29 +421,52 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 	bool lost = channel == pci_channel_io_perm_failure;
 
+	if (channel == pci_channel_io_normal) {
+		dev_warn(&dev->device, "PCI error, not fatal\n");
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	}
 	dev_err(&dev->device, "PCI error: %s\n", lost ? "gone" : "recovering");
-	end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, channel == pci_channel_io_normal);
-	if (lost)
-		return PCI_ERS_RESULT_DISCONNECT;
+	end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, false);
 	if (pci_is_enabled(pdev))
 		pci_disable_device(pdev);
-	return PCI_ERS_RESULT_NEED_RESET;
+	if (!lost)
+		return PCI_ERS_RESULT_NEED_RESET;
+	nanet3_heal_start(dev);
+	return PCI_ERS_RESULT_DISCONNECT;
 }
 
+/* After an error that was not fatal. What it cost is found by the checks of frames and events. */
+static pci_ers_result_t mmio_enabled(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+	bool ready;
+
+	down_read(&dev->life);
+	if (dev->state == NANET3_READY)
+		nanet3_check(dev);
+	ready = dev->state == NANET3_READY;
+	up_read(&dev->life);
+	return ready ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NEED_RESET;
+}
+
+/* The function has been reset, for this driver or for another one on the same bus. */
 static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
-	if (!pci_is_enabled(pdev) && pci_enable_device_mem(pdev) < 0) {
-		dev_err(&dev->device, "cannot be enabled again\n");
-		nanet3_set_state(dev, NANET3_GONE);
-		return PCI_ERS_RESULT_DISCONNECT;
-	}
-	return PCI_ERS_RESULT_RECOVERED;
+	if (READ_ONCE(dev->state) == NANET3_READY)
+		end_handles(dev, NANET3_FROZEN, false);
+	if (enable(dev))
+		return PCI_ERS_RESULT_RECOVERED;
+	dev_err(&dev->device, "cannot be enabled again\n");
+	nanet3_set_state(dev, NANET3_GONE);
+	nanet3_heal_start(dev);
+	return PCI_ERS_RESULT_DISCONNECT;
 }
 
 static const struct pci_error_handlers nanet3_error_handlers = {
 	.error_detected = error_detected,
+	.mmio_enabled = mmio_enabled,
 	.slot_reset = slot_reset,
 	.resume = thaw,
 	.reset_prepare = freeze,

@@ -288,6 +288,7 @@ void nanet3_irq_mask(struct nanet3_dev *dev)
 	u32 mask = BIT(NANET3_VECTORS) - 1;
 	unsigned int i;
 
+	lockdep_assert_held(&dev->mutex);
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (dev->links[i].owner && dev->links[i].owner->polling)
 			mask &= ~BIT(i);
@@ -303,6 +304,7 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 {
 	struct nanet3_client *old = l->owner;
 
+	lockdep_assert_held(&l->dev->mutex);
 	nanet3_link_own(l, NULL, status);
 	if (!old || !old->polling)
 		return;
@@ -316,6 +318,7 @@ void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status)
 /* The board has stopped under the link's owner, who may be reading. mutex held. */
 void nanet3_link_lose(struct nanet3_link *l)
 {
+	lockdep_assert_held(&l->dev->mutex);
 	if (l->owner)
 		l->lost = true;
 	nanet3_link_disown(l, NANET3_RING_STOPPED);
@@ -323,16 +326,17 @@ void nanet3_link_lose(struct nanet3_link *l)
 
 /*
  * Wait until the board does not write to the ring any more, ENABLE being clear. False when that
- * takes too long. A board that is gone does not write.
+ * takes too long, or the board does not answer.
  */
 bool nanet3_link_wait_idle(struct nanet3_link *l)
 {
 	u32 offset = NANET3_REG_LINK(l->index, NANET3_LREG_STATUS);
 	u32 status;
 
-	return !read_poll_timeout(nanet3_read, status,
-				  !(status & NANET3_LSTAT_BUSY) || status == NANET3_ALL_ONES,
-				  POLL_US, NANET3_STOP_US, false, l->dev, offset);
+	read_poll_timeout(nanet3_read, status,
+			  !(status & NANET3_LSTAT_BUSY) || status == NANET3_ALL_ONES, POLL_US,
+			  NANET3_STOP_US, false, l->dev, offset);
+	return !(status & NANET3_LSTAT_BUSY);
 }
 
 /* The link's memory is the board's for ever. */
@@ -358,6 +362,7 @@ unsigned int nanet3_link_follow(struct nanet3_link *l)
 	u64 released;
 	u32 epoch;
 
+	lockdep_assert_held(&dev->life);
 	mutex_lock(&dev->tx_mutex);
 	epoch = READ_ONCE(ring->dma_epoch);
 	released = nanet3_read_pair(dev, NANET3_REG_LINK(l->index, NANET3_LREG_RELEASE));
@@ -376,6 +381,8 @@ unsigned int nanet3_link_follow(struct nanet3_link *l)
 /* The owner of a running link has closed its file without YIELD. Life and mutex held. */
 void nanet3_link_linger(struct nanet3_link *l)
 {
+	lockdep_assert_held(&l->dev->life);
+	lockdep_assert_held(&l->dev->mutex);
 	nanet3_link_follow(l);
 	l->linger_until = jiffies + msecs_to_jiffies(l->ring->linger_ms);
 	spin_lock(&l->dev->event_lock);

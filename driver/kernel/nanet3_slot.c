@@ -6,9 +6,13 @@
  *   TX event, for a put also a PUT event <-- its cookie names the slot <--+
  *
  * The board's cookie is generation x slots + slot, so that an event of a slot's earlier use is
- * known. A client's slots outlive it: their events go nowhere.
+ * known. A client's slots outlive it: their events go nowhere. The board fetches descriptors ahead,
+ * so a put uses its buffers until its last event, and not until its descriptors are taken. A slot
+ * whose events do not come ends with a reset of the board: only then is it sure that the word will
+ * not leave, and that the put uses no memory.
  */
 #include <linux/bitmap.h>
+#include <linux/jiffies.h>
 
 #include "nanet3_drv.h"
 
@@ -18,6 +22,7 @@ static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *sl
 	bool fits = true;
 	u32 i;
 
+	lockdep_assert_held(&dev->event_lock);
 	if (slot->put)
 		return dev->puts < NANET3_PUTS_MAX;
 	for (i = 0; i < NANET3_LINKS; i++) {
@@ -35,6 +40,7 @@ static void slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, i
 {
 	u32 i;
 
+	lockdep_assert_held(&dev->event_lock);
 	if (slot->put) {
 		dev->puts += by;
 		return;
@@ -61,6 +67,7 @@ u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 		__set_bit(n, dev->slots_busy);
 		dev->slots[n] = *like;
 		dev->slots[n].generation = generation;
+		dev->slots[n].overdue = jiffies + NANET3_OVERDUE_S * HZ;
 		slot_count(dev, like, 1);
 		dev->stats.tx_words += !like->put;
 		dev->stats.puts += like->put;
@@ -73,6 +80,7 @@ u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 /* event_lock held. */
 static void slot_free(struct nanet3_dev *dev, u32 n)
 {
+	lockdep_assert_held(&dev->event_lock);
 	__clear_bit(n, dev->slots_busy);
 	slot_count(dev, &dev->slots[n], -1);
 }
@@ -103,10 +111,17 @@ void nanet3_slot_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 	struct nanet3_slot *slot = &dev->slots[n];
 	bool put = ev->type == NANET3_EVENT_PUT;
 
+	lockdep_assert_held(&dev->event_lock);
 	if (!test_bit(n, dev->slots_busy) || ev->cookie != nanet3_slot_cookie(dev, n)) {
 		dev->stats.bad_events++;
 		return;
 	}
+	if (slot->put && ev->reason == NANET3_TX_REFUSED) {
+		slot->faulted = true; /* others of its packets may be under way */
+		return;
+	}
+	if (slot->faulted)
+		ev->reason = NANET3_TX_FAULT;
 	if (put)
 		put_arrived(dev, slot, ev);
 	else if (ev->reason)
@@ -115,7 +130,7 @@ void nanet3_slot_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 	if (slot->client)
 		nanet3_client_post(slot->client, ev);
 	slot->tx_sent = true;
-	if (put || !slot->put || ev->reason == NANET3_TX_REFUSED)
+	if (put || !slot->put)
 		slot_free(dev, n);
 }
 
@@ -131,6 +146,7 @@ static void slot_abort(struct nanet3_dev *dev, u32 n)
 		.cookie = slot->cookie,
 	};
 
+	lockdep_assert_held(&dev->event_lock);
 	dev->stats.tx_faults++;
 	if (slot->client && !slot->tx_sent)
 		nanet3_client_post(slot->client, &ev);
@@ -144,11 +160,62 @@ static void slot_abort(struct nanet3_dev *dev, u32 n)
 	slot_free(dev, n);
 }
 
+/*
+ * The board could not read a descriptor, and goes on with the next: a word has not left; a put has a
+ * hole, and no event if that was its last packet. event_lock held.
+ */
+void nanet3_slot_not_read(struct nanet3_dev *dev, u32 number)
+{
+	const struct nanet3_tx_place *place = &dev->tx_places[number % NANET3_TX_SIZE];
+	struct nanet3_slot *slot = &dev->slots[place->slot];
+
+	lockdep_assert_held(&dev->event_lock);
+	if (place->number != number || !test_bit(place->slot, dev->slots_busy))
+		return;
+	if (!slot->put) {
+		slot_abort(dev, place->slot);
+		return;
+	}
+	slot->faulted = true;
+	if (place->last)
+		slot->overdue = jiffies;
+}
+
+/* May a put on its way read from the buffer, or write to it? */
+bool nanet3_slots_use(struct nanet3_dev *dev, u32 buffer)
+{
+	bool use = false;
+	unsigned int n;
+
+	spin_lock(&dev->event_lock);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS) {
+		const struct nanet3_slot *slot = &dev->slots[n];
+
+		use |= slot->put && (slot->source == buffer || slot->buffer == buffer);
+	}
+	spin_unlock(&dev->event_lock);
+	return use;
+}
+
+/* Is the last event of a slot overdue? */
+bool nanet3_slots_overdue(struct nanet3_dev *dev)
+{
+	bool overdue = false;
+	unsigned int n;
+
+	spin_lock(&dev->event_lock);
+	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
+		overdue |= time_after_eq(jiffies, dev->slots[n].overdue);
+	spin_unlock(&dev->event_lock);
+	return overdue;
+}
+
 /* A reset has discarded what was on its way: its senders get fault events. tx_mutex held. */
 void nanet3_slots_abort(struct nanet3_dev *dev)
 {
 	unsigned int n;
 
+	lockdep_assert_held(&dev->tx_mutex);
 	spin_lock(&dev->event_lock);
 	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
 		slot_abort(dev, n);

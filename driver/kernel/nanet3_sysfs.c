@@ -118,6 +118,7 @@ static int state_file_show(struct seq_file *s, void *unused)
 		   stats.control_interrupts, stats.spurious, stats.rescued);
 	seq_printf(s, "events %llu\nbad_events %llu\nqueue_lost %llu\n", stats.events,
 		   stats.bad_events, stats.queue_lost);
+	seq_printf(s, "lost_reads %llu\n", (u64)atomic64_read(&dev->lost_reads));
 	seq_printf(s, "tx_words %llu\ntx_faults %llu\nputs %llu\nput_bytes %llu\n", stats.tx_words,
 		   stats.tx_faults, stats.puts, stats.put_bytes);
 	seq_printf(s, "resets %llu\nclients %u\nbuffers %u\npinned_pages %llu\nquarantined %llu\n",

@@ -9,6 +9,7 @@
 #include <linux/dma-mapping.h>
 
 #include "nanet3_drv.h"
+#include "nanet3_trace.h"
 
 #define TX_BYTES ((size_t)NANET3_TX_SIZE * NANET3_TX_STRIDE)
 
@@ -36,6 +37,7 @@ void nanet3_tx_free(struct nanet3_dev *dev)
 /* tx_mutex held. */
 static void ring_doorbell(struct nanet3_dev *dev)
 {
+	lockdep_assert_held(&dev->tx_mutex);
 	if (dev->tx_rung == dev->tx_write)
 		return;
 	nanet3_write(dev, NANET3_REG_TX_WRITE, dev->tx_write);
@@ -56,6 +58,7 @@ void nanet3_tx_forget(struct nanet3_client *c)
 	struct nanet3_dev *dev = c->dev;
 	unsigned int n;
 
+	lockdep_assert_held(&dev->mutex);
 	if (dev->state == NANET3_READY)
 		nanet3_tx_flush(dev);
 	spin_lock(&dev->event_lock);
@@ -66,46 +69,35 @@ void nanet3_tx_forget(struct nanet3_client *c)
 	spin_unlock(&dev->event_lock);
 }
 
-/* May the board still take a packet from or to this buffer off the ring? Life held. */
-bool nanet3_tx_uses(struct nanet3_dev *dev, u32 buffer)
-{
-	bool uses = false;
-	u32 i, left;
-
-	mutex_lock(&dev->tx_mutex);
-	/* A board that reads nonsense leaves all of the ring in doubt. */
-	left = min(dev->tx_write - nanet3_read(dev, NANET3_REG_TX_READ), NANET3_TX_SIZE);
-	for (i = 1; i <= left && !uses; i++) {
-		const struct nanet3_tx_use *use =
-			&dev->tx_uses[(dev->tx_write - i) % NANET3_TX_SIZE];
-
-		uses = use->source == buffer || use->destination == buffer;
-	}
-	mutex_unlock(&dev->tx_mutex);
-	return uses;
-}
-
 /*
  * Is there room for @count descriptors when @size of the ring may be in use? If not, post what is
  * held back to make room. tx_mutex held.
  */
 static bool room(struct nanet3_dev *dev, u32 count, u32 size)
 {
-	if (dev->tx_write - dev->tx_read + count > size)
-		dev->tx_read = nanet3_read(dev, NANET3_REG_TX_READ);
+	lockdep_assert_held(&dev->tx_mutex);
+	if (dev->tx_write - dev->tx_read + count > size) {
+		u32 read = nanet3_read(dev, NANET3_REG_TX_READ);
+
+		/* A board that is gone reads nonsense. */
+		dev->tx_read = dev->tx_write - read <= NANET3_TX_SIZE ? read : dev->tx_read;
+	}
 	if (dev->tx_write - dev->tx_read + count <= size)
 		return true;
 	ring_doorbell(dev);
 	return false;
 }
 
-/* tx_mutex held, and there is room. */
-static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 source, u32 destination)
+/* Slot @n's; @last: no other of it follows. tx_mutex held, and there is room. */
+static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 n, bool last)
 {
 	u32 place = dev->tx_write % NANET3_TX_SIZE;
 
+	lockdep_assert_held(&dev->tx_mutex);
 	memcpy(dev->tx + (size_t)place * NANET3_TX_STRIDE, tx, sizeof(*tx));
-	dev->tx_uses[place] = (struct nanet3_tx_use){source, destination};
+	spin_lock(&dev->event_lock);
+	dev->tx_places[place] = (struct nanet3_tx_place){dev->tx_write, n, last};
+	spin_unlock(&dev->event_lock);
 	dev->tx_write++;
 }
 
@@ -169,7 +161,7 @@ int nanet3_send(struct nanet3_client *c, void *arg)
 		goto unlock;
 	word.cookie = nanet3_slot_cookie(dev, n);
 	word.flags = 0;
-	append(dev, &word, NANET3_BUFFERS, NANET3_BUFFERS);
+	append(dev, &word, n, true);
 	r = 0;
 unlock:
 	if (r || !(tx->flags & NANET3_TX_MORE))
@@ -186,10 +178,11 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
 	const struct nanet3_buffer *source, *destination;
 	u64 packets;
 
+	lockdep_assert_held(&c->dev->tx_mutex);
 	if (put->source >= NANET3_BUFFERS || put->destination >= NANET3_BUFFERS)
 		return -ENOENT;
-	source = &c->dev->buffers[put->source];
-	destination = &c->dev->buffers[put->destination];
+	source = &c->dev->buffers[array_index_nospec(put->source, NANET3_BUFFERS)];
+	destination = &c->dev->buffers[array_index_nospec(put->destination, NANET3_BUFFERS)];
 	if (source->client != c || destination->client != c)
 		return -ENOENT;
 	if (!nanet3_put_sound(put, source->length, destination->length))
@@ -208,6 +201,7 @@ static bool arriving(struct nanet3_client *c, u32 buffer)
 	bool is = false;
 	unsigned int n;
 
+	lockdep_assert_held(&dev->tx_mutex);
 	if (!dev->buffers[buffer].need_sync)
 		return false;
 	nanet3_drain(dev);
@@ -221,14 +215,14 @@ static bool arriving(struct nanet3_client *c, u32 buffer)
 	return is;
 }
 
-/* Cut at the source's pages: a packet lies in one. tx_mutex held, and there is room. */
-static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64 cookie)
+/* Cut at the source's pages: a packet lies in one. Slot @n. tx_mutex held, and there is room. */
+static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u32 n)
 {
 	const struct nanet3_buffer *source = &dev->buffers[put->source];
 	struct nanet3_tx tx = {
 		.link = NANET3_LOOPBACK,
 		.kind = NANET3_TX_PUT,
-		.cookie = cookie,
+		.cookie = nanet3_slot_cookie(dev, n),
 	};
 	u64 at = source->offset + put->source_offset;
 	u64 done = 0;
@@ -248,7 +242,7 @@ static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u64
 		if (done == put->length)
 			packet.flags = NANET3_PUT_LAST;
 		memcpy(tx.bytes, &packet, sizeof(packet));
-		append(dev, &tx, put->source, put->destination);
+		append(dev, &tx, n, packet.flags & NANET3_PUT_LAST);
 	}
 }
 
@@ -262,6 +256,7 @@ int nanet3_put(struct nanet3_client *c, void *arg)
 		.cookie = put->cookie,
 		.link = NANET3_LOOPBACK,
 		.put = true,
+		.source = put->source,
 		.buffer = put->destination,
 		.position = put->destination_offset,
 		.length = put->length,
@@ -284,7 +279,8 @@ int nanet3_put(struct nanet3_client *c, void *arg)
 		goto unlock;
 	}
 	nanet3_buffer_sync(dev, &dev->buffers[put->source], put->source_offset, put->length, true);
-	put_append(dev, put, nanet3_slot_cookie(dev, n));
+	put_append(dev, put, n);
+	trace_nanet3_put(dev->index, put->source, put->destination, put->length, packets);
 	if (!(put->flags & NANET3_PUT_MORE))
 		ring_doorbell(dev);
 unlock:
