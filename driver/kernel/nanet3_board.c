@@ -36,7 +36,7 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 }
 
 /* The board does not answer any more. What it handed over before is taken first. Life held. */
-static void set_gone(struct nanet3_dev *dev)
+static void nanet3_set_gone(struct nanet3_dev *dev)
 {
 	lockdep_assert_held(&dev->life);
 	if (READ_ONCE(dev->state) != NANET3_READY)
@@ -54,11 +54,11 @@ bool nanet3_answers(struct nanet3_dev *dev)
 {
 	if (nanet3_there(dev))
 		return true;
-	set_gone(dev);
+	nanet3_set_gone(dev);
 	return false;
 }
 
-static void link_setup(struct nanet3_dev *dev, u32 link)
+static void nanet3_link_setup(struct nanet3_dev *dev, u32 link)
 {
 	const struct nanet3_link *l = &dev->links[link];
 
@@ -108,7 +108,7 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_write_pair(dev, NANET3_REG_TX_BASE, dev->tx_dma);
 	nanet3_write(dev, NANET3_REG_TX_SIZE, NANET3_TX_SIZE);
 	for (i = 0; i < NANET3_LINKS; i++)
-		link_setup(dev, i);
+		nanet3_link_setup(dev, i);
 	nanet3_slots_abort(dev);
 	nanet3_buffers_restore(dev);
 	nanet3_irq_mask(dev);
@@ -180,7 +180,7 @@ void nanet3_board_reset(struct nanet3_dev *dev, const char *reason)
 	r = nanet3_board_setup(dev);
 	mutex_unlock(&dev->tx_mutex);
 	if (r < 0)
-		set_gone(dev);
+		nanet3_set_gone(dev);
 }
 
 /*
@@ -188,7 +188,7 @@ void nanet3_board_reset(struct nanet3_dev *dev, const char *reason)
  * was lost on the bus. Later events would wait for it for ever. Is a word or a put on its way for
  * too long? What holds it up ends with a reset, too. Life held.
  */
-static void check_progress(struct nanet3_dev *dev)
+static void nanet3_check_progress(struct nanet3_dev *dev)
 {
 	u32 missing = nanet3_event_missing(dev);
 	const char *reason = NULL;
@@ -215,7 +215,7 @@ void nanet3_check(struct nanet3_dev *dev)
 	if (!nanet3_answers(dev))
 		return;
 	if (nanet3_read(dev, NANET3_REG_BOOT_COUNT) != dev->boot_count)
-		set_gone(dev);
+		nanet3_set_gone(dev);
 	else
-		check_progress(dev);
+		nanet3_check_progress(dev);
 }

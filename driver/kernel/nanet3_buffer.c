@@ -25,7 +25,7 @@
 
 /* ------------------------------------------------------------------------ pinning */
 
-static void unpin(struct nanet3_pin *pin, unsigned long pinned)
+static void nanet3_pin_free(struct nanet3_pin *pin, unsigned long pinned)
 {
 	unpin_user_pages_dirty_lock(pin->pages, pinned, true);
 	account_locked_vm(pin->mm, pin->count, false);
@@ -41,12 +41,12 @@ void nanet3_unpin(struct nanet3_pin *pin)
 	while (pin) {
 		struct nanet3_pin *next = pin->next;
 
-		unpin(pin, pin->count);
+		nanet3_pin_free(pin, pin->count);
 		pin = next;
 	}
 }
 
-static struct nanet3_pin *pin_pages(u64 address, unsigned long count)
+static struct nanet3_pin *nanet3_pin_pages(u64 address, unsigned long count)
 {
 	unsigned long start = address & PAGE_MASK;
 	struct nanet3_pin *pin;
@@ -78,13 +78,13 @@ static struct nanet3_pin *pin_pages(u64 address, unsigned long count)
 	}
 	if (pinned == count)
 		return pin;
-	unpin(pin, pinned);
+	nanet3_pin_free(pin, pinned);
 	return ERR_PTR(r ?: -EFAULT);
 }
 
 /* ------------------------------------------------------------------------ mapping */
 
-static size_t table_bytes(const struct nanet3_buffer *b)
+static size_t nanet3_table_bytes(const struct nanet3_buffer *b)
 {
 	return b->pin->count * sizeof(*b->table);
 }
@@ -93,7 +93,7 @@ static size_t table_bytes(const struct nanet3_buffer *b)
  * A page that lies in several buffers is mapped once: the DMA API knows no overlapping mappings,
  * and where DMA is bounced, two bounced copies of one page would not be one memory.
  */
-static struct nanet3_page *page_get(struct nanet3_dev *dev, struct page *page)
+static struct nanet3_page *nanet3_page_get(struct nanet3_dev *dev, struct page *page)
 {
 	struct device *parent = &dev->pdev->dev;
 	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
@@ -120,7 +120,7 @@ free:
 	return NULL;
 }
 
-static void page_put(struct nanet3_dev *dev, struct page *page)
+static void nanet3_page_put(struct nanet3_dev *dev, struct page *page)
 {
 	struct nanet3_page *p = xa_load(&dev->pages, page_to_pfn(page));
 
@@ -133,36 +133,36 @@ static void page_put(struct nanet3_dev *dev, struct page *page)
 	kfree(p);
 }
 
-static void unmap(struct nanet3_dev *dev, struct nanet3_buffer *b)
+static void nanet3_buffer_unmap(struct nanet3_dev *dev, struct nanet3_buffer *b)
 {
 	unsigned long i;
 
 	for (i = 0; i < b->mapped; i++) {
-		page_put(dev, b->pin->pages[i]);
+		nanet3_page_put(dev, b->pin->pages[i]);
 		cond_resched();
 	}
 	b->mapped = 0;
 	if (b->table)
-		dma_free_coherent(&dev->pdev->dev, table_bytes(b), b->table, b->table_dma);
+		dma_free_coherent(&dev->pdev->dev, nanet3_table_bytes(b), b->table, b->table_dma);
 	b->table = NULL;
 }
 
 /* mutex held. */
-static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
+static int nanet3_buffer_map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 {
 	struct device *parent = &dev->pdev->dev;
 	unsigned long i;
 
 	lockdep_assert_held(&dev->mutex);
-	b->table = dma_alloc_coherent(parent, table_bytes(b), &b->table_dma,
+	b->table = dma_alloc_coherent(parent, nanet3_table_bytes(b), &b->table_dma,
 				      GFP_KERNEL | __GFP_NOWARN);
 	if (!b->table)
 		return -ENOMEM;
 	for (i = 0; i < b->pin->count; i++) {
-		struct nanet3_page *p = page_get(dev, b->pin->pages[i]);
+		struct nanet3_page *p = nanet3_page_get(dev, b->pin->pages[i]);
 
 		if (!p) {
-			unmap(dev, b);
+			nanet3_buffer_unmap(dev, b);
 			return -ENOMEM;
 		}
 		b->table[i] = cpu_to_le64(p->bus);
@@ -175,7 +175,7 @@ static int map(struct nanet3_dev *dev, struct nanet3_buffer *b)
 
 /* ------------------------------------------------------------------------ numbers */
 
-static void publish(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
+static void nanet3_buffer_publish(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b)
 {
 	mutex_lock(&dev->tx_mutex);
 	spin_lock(&dev->event_lock);
@@ -186,7 +186,7 @@ static void publish(struct nanet3_dev *dev, u32 n, const struct nanet3_buffer *b
 	mutex_unlock(&dev->tx_mutex);
 }
 
-static void withdraw(struct nanet3_dev *dev, u32 n)
+static void nanet3_buffer_withdraw(struct nanet3_dev *dev, u32 n)
 {
 	mutex_lock(&dev->tx_mutex);
 	spin_lock(&dev->event_lock);
@@ -197,7 +197,7 @@ static void withdraw(struct nanet3_dev *dev, u32 n)
 }
 
 /* The board has let go: the number is free, the memory goes to the list @freed. mutex held. */
-static void give_back(struct nanet3_dev *dev, u32 n, struct nanet3_pin **freed)
+static void nanet3_buffer_give_back(struct nanet3_dev *dev, u32 n, struct nanet3_pin **freed)
 {
 	struct nanet3_buffer *b = &dev->buffers[n];
 	struct nanet3_pin *pin = b->pin;
@@ -209,14 +209,14 @@ static void give_back(struct nanet3_dev *dev, u32 n, struct nanet3_pin **freed)
 	dev->stats.pinned_pages -= pin->count;
 	spin_unlock(&dev->event_lock);
 	dev->parked -= b->parked;
-	unmap(dev, b);
+	nanet3_buffer_unmap(dev, b);
 	memset(b, 0, sizeof(*b));
 	pin->next = *freed;
 	*freed = pin;
 }
 
 /* The board would not let go: the pages stay pinned and mapped, the number is not used again. */
-static void quarantine(struct nanet3_dev *dev, u32 n)
+static void nanet3_buffer_quarantine(struct nanet3_dev *dev, u32 n)
 {
 	struct nanet3_buffer *b = &dev->buffers[n];
 
@@ -231,27 +231,28 @@ static void quarantine(struct nanet3_dev *dev, u32 n)
 	atomic64_add(b->pin->count, &nanet3_quarantined);
 }
 
-static bool put_uses(struct nanet3_dev *dev, u32 n)
+static bool nanet3_put_uses(struct nanet3_dev *dev, u32 n)
 {
 	nanet3_drain(dev);
 	return nanet3_slots_use(dev, n);
 }
 
 /* Wait until no put names the buffer. Life and mutex held, no new puts. */
-static bool puts_done(struct nanet3_dev *dev, u32 n, u32 wait_us)
+static bool nanet3_puts_done(struct nanet3_dev *dev, u32 n, u32 wait_us)
 {
 	bool uses;
 
 	lockdep_assert_held(&dev->mutex);
 	nanet3_tx_flush(dev);
-	return !read_poll_timeout(put_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
+	return !read_poll_timeout(nanet3_put_uses, uses, !uses, POLL_US, wait_us, false, dev, n);
 }
 
 /*
  * Life and mutex held; the board may be gone. @wait_us: for puts. Return: whether they were done,
  * else the buffer is parked.
  */
-static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin **freed)
+static bool nanet3_buffer_drop(struct nanet3_dev *dev, u32 n, u32 wait_us,
+			       struct nanet3_pin **freed)
 {
 	struct nanet3_buffer *b = &dev->buffers[n];
 
@@ -260,22 +261,23 @@ static bool drop(struct nanet3_dev *dev, u32 n, u32 wait_us, struct nanet3_pin *
 		nanet3_drain(dev); /* puts that have arrived are the registrant's */
 		b->stuck = false;  /* what a board did before its last reset is past */
 	}
-	withdraw(dev, n);
+	nanet3_buffer_withdraw(dev, n);
 	if (dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n) && nanet3_answers(dev)) {
 		nanet3_board_reset(dev, "DMA does not stop");
 		b->stuck = dev->state == NANET3_READY && !nanet3_buffer_stop(dev, n) &&
 			   nanet3_answers(dev);
 	}
 	if (b->stuck) {
-		quarantine(dev, n);
+		nanet3_buffer_quarantine(dev, n);
 		return true;
 	}
-	if (dev->state == NANET3_READY && !puts_done(dev, n, wait_us) && nanet3_answers(dev)) {
+	if (dev->state == NANET3_READY && !nanet3_puts_done(dev, n, wait_us) &&
+	    nanet3_answers(dev)) {
 		b->parked = true;
 		dev->parked++;
 		return false;
 	}
-	give_back(dev, n, freed);
+	nanet3_buffer_give_back(dev, n, freed);
 	return true;
 }
 
@@ -294,12 +296,13 @@ void nanet3_buffers_drop(struct nanet3_dev *dev, struct nanet3_client *c, struct
 		struct nanet3_buffer *b = &dev->buffers[n];
 
 		/* Do not wait again for puts that do not end; 0 would be for ever. */
-		if (b->client && (!c || b->client == c) && !drop(dev, n, wait_us, freed))
+		if (b->client && (!c || b->client == c) &&
+		    !nanet3_buffer_drop(dev, n, wait_us, freed))
 			wait_us = 1;
 		else if (b->parked && !c && b->stuck)
-			quarantine(dev, n);
+			nanet3_buffer_quarantine(dev, n);
 		else if (b->parked && !c)
-			give_back(dev, n, freed);
+			nanet3_buffer_give_back(dev, n, freed);
 	}
 }
 
@@ -317,7 +320,7 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 	for (n = 0; n < NANET3_BUFFERS; n++) {
 		if (dev->buffers[n].parked && !nanet3_slots_use(dev, n) &&
 		    !nanet3_buffer_may_be_busy(dev, n))
-			give_back(dev, n, freed);
+			nanet3_buffer_give_back(dev, n, freed);
 	}
 	mutex_unlock(&dev->mutex);
 }
@@ -341,7 +344,7 @@ void nanet3_buffers_free(struct nanet3_dev *dev)
 
 /* ------------------------------------------------------------------------ requests */
 
-static bool acts_for_any(struct nanet3_client *c)
+static bool nanet3_acts_for_any(struct nanet3_client *c)
 {
 	bool acts = false;
 	u32 i;
@@ -352,7 +355,7 @@ static bool acts_for_any(struct nanet3_client *c)
 }
 
 /* A free number for one more buffer of the client, or -ENOSPC. mutex held. */
-static int number_free(struct nanet3_client *c)
+static int nanet3_number_free(struct nanet3_client *c)
 {
 	const struct nanet3_dev *dev = c->dev;
 	u32 n, used = 0, own = 0;
@@ -365,13 +368,14 @@ static int number_free(struct nanet3_client *c)
 		if (!dev->buffers[n].pin && r < 0)
 			r = n;
 	}
-	if (own >= NANET3_HANDLE_BUFFERS || (used >= NANET3_OTHERS_BUFFERS && !acts_for_any(c)))
+	if (own >= NANET3_HANDLE_BUFFERS ||
+	    (used >= NANET3_OTHERS_BUFFERS && !nanet3_acts_for_any(c)))
 		return -ENOSPC;
 	return r;
 }
 
 /* Pinned memory becomes a buffer. Return: its number or -errno. */
-static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
+static int nanet3_buffer_attach(struct nanet3_client *c, struct nanet3_buffer *b)
 {
 	struct nanet3_dev *dev = c->dev;
 	int n, r;
@@ -380,14 +384,14 @@ static int attach(struct nanet3_client *c, struct nanet3_buffer *b)
 	if (r < 0)
 		return r;
 	mutex_lock(&dev->mutex);
-	n = number_free(c);
+	n = nanet3_number_free(c);
 	if (n >= 0) {
-		r = map(dev, b);
+		r = nanet3_buffer_map(dev, b);
 		if (r < 0) {
 			n = r;
 		} else {
 			nanet3_buffer_program(dev, n, b);
-			publish(dev, n, b);
+			nanet3_buffer_publish(dev, n, b);
 		}
 	}
 	mutex_unlock(&dev->mutex);
@@ -412,10 +416,10 @@ int nanet3_register(struct nanet3_client *c, void *arg)
 		return -EFAULT;
 	if (READ_ONCE(c->dead))
 		return -ENODEV;
-	b.pin = pin_pages(r->address, DIV_ROUND_UP(b.offset + b.length, PAGE_SIZE));
+	b.pin = nanet3_pin_pages(r->address, DIV_ROUND_UP(b.offset + b.length, PAGE_SIZE));
 	if (IS_ERR(b.pin))
 		return PTR_ERR(b.pin);
-	n = attach(c, &b);
+	n = nanet3_buffer_attach(c, &b);
 	if (n < 0) {
 		nanet3_unpin(b.pin);
 		return n;
@@ -442,7 +446,7 @@ int nanet3_unregister(struct nanet3_client *c, void *arg)
 		r = -ENOENT;
 	}
 	if (!r)
-		drop(dev, number, NANET3_STOP_US, &freed);
+		nanet3_buffer_drop(dev, number, NANET3_STOP_US, &freed);
 	mutex_unlock(&dev->mutex);
 	nanet3_leave(c);
 	nanet3_unpin(freed);

@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------------ requests */
 
-static int do_info(struct nanet3_client *c, void *arg)
+static int nanet3_do_info(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_info *info = arg;
@@ -38,7 +38,7 @@ static int do_info(struct nanet3_client *c, void *arg)
 	return 0;
 }
 
-static int do_reg_read(struct nanet3_client *c, void *arg)
+static int nanet3_do_reg_read(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_regs *r = arg;
 	bool gone = false;
@@ -64,7 +64,7 @@ static int do_reg_read(struct nanet3_client *c, void *arg)
 }
 
 /* The register has been written: is it one that ring states show, too? mutex held. */
-static void follow_deadline(struct nanet3_dev *dev, u32 offset)
+static void nanet3_follow_deadline(struct nanet3_dev *dev, u32 offset)
 {
 	u32 i;
 
@@ -80,7 +80,7 @@ static void follow_deadline(struct nanet3_dev *dev, u32 offset)
 	}
 }
 
-static int do_reg_write(struct nanet3_client *c, void *arg)
+static int nanet3_do_reg_write(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_dev *dev = c->dev;
 	const struct nanet3_regs *r = arg;
@@ -101,12 +101,12 @@ static int do_reg_write(struct nanet3_client *c, void *arg)
 	for (i = 0; i < r->count; i++)
 		nanet3_write(dev, r->offset + i * 4, r->values[i]);
 	for (i = 0; i < r->count; i++)
-		follow_deadline(dev, r->offset + i * 4);
+		nanet3_follow_deadline(dev, r->offset + i * 4);
 	mutex_unlock(&dev->mutex);
 	return 0;
 }
 
-static int do_link_command(struct nanet3_client *c, void *arg)
+static int nanet3_do_link_command(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_dev *dev = c->dev;
 	const struct nanet3_link_command *r = arg;
@@ -125,7 +125,7 @@ static int do_link_command(struct nanet3_client *c, void *arg)
 	return control == NANET3_ALL_ONES && !nanet3_answers(dev) ? -ENODEV : 0;
 }
 
-static int do_subscribe(struct nanet3_client *c, void *arg)
+static int nanet3_do_subscribe(struct nanet3_client *c, void *arg)
 {
 	const struct nanet3_subscribe *r = arg;
 
@@ -137,7 +137,7 @@ static int do_subscribe(struct nanet3_client *c, void *arg)
 	return 0;
 }
 
-static int do_stats(struct nanet3_client *c, void *arg)
+static int nanet3_do_stats(struct nanet3_client *c, void *arg)
 {
 	nanet3_stats_get(c->dev, arg);
 	return 0;
@@ -162,7 +162,7 @@ union request_arg {
 };
 
 /* Who never got the answer to a claim does not know that it owns the link. */
-static void undo_claim(struct nanet3_client *c, void *arg)
+static void nanet3_undo_claim(struct nanet3_client *c, void *arg)
 {
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_link *l = &dev->links[((const struct nanet3_claim *)arg)->link];
@@ -176,7 +176,7 @@ static void undo_claim(struct nanet3_client *c, void *arg)
 	nanet3_leave(c);
 }
 
-static void undo_register(struct nanet3_client *c, void *arg)
+static void nanet3_undo_register(struct nanet3_client *c, void *arg)
 {
 	nanet3_unregister(c, &((struct nanet3_register *)arg)->buffer);
 }
@@ -199,24 +199,24 @@ struct request {
 
 static const struct request requests[] = {
 	{NANET3_IOC_RELEASE, nanet3_release},
-	{NANET3_IOC_REG_READ, do_reg_read, .reads = true},
+	{NANET3_IOC_REG_READ, nanet3_do_reg_read, .reads = true},
 	{NANET3_IOC_SEND, nanet3_send},
 	{NANET3_IOC_PUT, nanet3_put},
 	{NANET3_IOC_WAIT, nanet3_wait, .outside = true, .reads = true},
-	{NANET3_IOC_INFO, do_info, .reads = true},
-	{NANET3_IOC_CLAIM, nanet3_claim, .undo = undo_claim},
+	{NANET3_IOC_INFO, nanet3_do_info, .reads = true},
+	{NANET3_IOC_CLAIM, nanet3_claim, .undo = nanet3_undo_claim},
 	{NANET3_IOC_YIELD, nanet3_yield},
 	{NANET3_IOC_GRANT, nanet3_grant},
-	{NANET3_IOC_REG_WRITE, do_reg_write},
-	{NANET3_IOC_LINK_CMD, do_link_command},
-	{NANET3_IOC_SUBSCRIBE, do_subscribe},
+	{NANET3_IOC_REG_WRITE, nanet3_do_reg_write},
+	{NANET3_IOC_LINK_CMD, nanet3_do_link_command},
+	{NANET3_IOC_SUBSCRIBE, nanet3_do_subscribe},
 	{NANET3_IOC_POLLING, nanet3_polling},
-	{NANET3_IOC_REGISTER, nanet3_register, .outside = true, .undo = undo_register},
+	{NANET3_IOC_REGISTER, nanet3_register, .outside = true, .undo = nanet3_undo_register},
 	{NANET3_IOC_UNREGISTER, nanet3_unregister, .outside = true},
-	{NANET3_IOC_STATS, do_stats, .reads = true},
+	{NANET3_IOC_STATS, nanet3_do_stats, .reads = true},
 };
 
-static const struct request *request_find(unsigned int code)
+static const struct request *nanet3_request_find(unsigned int code)
 {
 	unsigned int i;
 
@@ -229,7 +229,7 @@ static const struct request *request_find(unsigned int code)
 
 static long nanet3_ioctl(struct file *file, unsigned int code, unsigned long user)
 {
-	const struct request *request = request_find(code);
+	const struct request *request = nanet3_request_find(code);
 	struct nanet3_client *c = file->private_data;
 	void __user *p = (void __user *)user;
 	union request_arg arg;

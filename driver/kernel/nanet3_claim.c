@@ -17,7 +17,7 @@
 /* ------------------------------------------------------------------------ start and stop */
 
 /* End DMA and ownership. What was completed before is in the ring's state. */
-static void link_stop(struct nanet3_link *l)
+static void nanet3_link_stop(struct nanet3_link *l)
 {
 	struct nanet3_dev *dev = l->dev;
 	bool running = l->ring->status != NANET3_RING_STOPPED;
@@ -37,7 +37,7 @@ static void link_stop(struct nanet3_link *l)
 		nanet3_link_quarantine(l);
 }
 
-static u32 epoch_max(struct nanet3_dev *dev)
+static u32 nanet3_epoch_max(struct nanet3_dev *dev)
 {
 	u32 epoch = 0;
 	unsigned int i;
@@ -48,7 +48,7 @@ static u32 epoch_max(struct nanet3_dev *dev)
 }
 
 /* Begin at position 0, with a new epoch and a new owner page, for @c. */
-static int link_start(struct nanet3_link *l, struct nanet3_client *c)
+static int nanet3_link_start(struct nanet3_link *l, struct nanet3_client *c)
 {
 	struct nanet3_dev *dev = l->dev;
 	u32 control = NANET3_REG_LINK(l->index, NANET3_LREG_CONTROL);
@@ -90,7 +90,7 @@ static int link_start(struct nanet3_link *l, struct nanet3_client *c)
 		return nanet3_answers(dev) ? -EIO : -ENODEV;
 	}
 	/* Latched; from here on the register keeps the highest for the next load of the module. */
-	nanet3_write(dev, NANET3_REG_DMA_EPOCH, epoch_max(dev));
+	nanet3_write(dev, NANET3_REG_DMA_EPOCH, nanet3_epoch_max(dev));
 	return 0;
 }
 
@@ -120,8 +120,8 @@ int nanet3_claim(struct nanet3_client *c, void *arg)
 		spin_unlock(&dev->event_lock);
 		claim->flags = NANET3_CLAIMED_TAKEOVER;
 	} else {
-		link_stop(l); /* may have reset the board */
-		r = c->dead ? -ENODEV : link_start(l, c);
+		nanet3_link_stop(l); /* may have reset the board */
+		r = c->dead ? -ENODEV : nanet3_link_start(l, c);
 		claim->flags = 0;
 	}
 	if (!r && c->polling)
@@ -149,7 +149,7 @@ int nanet3_yield(struct nanet3_client *c, void *arg)
 	l = nanet3_link_at(dev, link);
 	mutex_lock(&dev->mutex);
 	if (l->owner == c)
-		link_stop(l);
+		nanet3_link_stop(l);
 	else
 		r = -EPERM;
 	mutex_unlock(&dev->mutex);
@@ -246,7 +246,7 @@ int nanet3_polling(struct nanet3_client *c, void *arg)
 /* ------------------------------------------------------------------------ the tick */
 
 /* A client loses its handle; its other links linger, as if it had died. mutex held. */
-static void hang_up(struct nanet3_client *c)
+static void nanet3_hang_up(struct nanet3_client *c)
 {
 	struct nanet3_dev *dev = c->dev;
 	unsigned int i;
@@ -265,7 +265,7 @@ static void hang_up(struct nanet3_client *c)
  * Its completions made no sense: ring and board would not agree again by themselves, and the owner
  * would wait for ever. It loses its handle and starts over. mutex held.
  */
-static void stop_broken(struct nanet3_link *l)
+static void nanet3_stop_broken(struct nanet3_link *l)
 {
 	struct nanet3_client *owner = l->owner;
 
@@ -273,10 +273,10 @@ static void stop_broken(struct nanet3_link *l)
 	if (l->ring->status != NANET3_RING_STOPPED)
 		dev_err(&l->dev->device, "link %u: impossible completions: stopped\n", l->index);
 	l->lost |= !!owner;
-	link_stop(l);
+	nanet3_link_stop(l);
 	WRITE_ONCE(l->broken, false);
 	if (owner)
-		hang_up(owner);
+		nanet3_hang_up(owner);
 }
 
 /* Stop links that have lingered long enough, or whose completions made no sense. Life held. */
@@ -294,9 +294,9 @@ void nanet3_links_check(struct nanet3_dev *dev)
 		/* Both may have changed: a link that was started again has an innocent owner. */
 		if (l->ring->status == NANET3_RING_LINGERING &&
 		    time_after_eq(jiffies, l->linger_until))
-			link_stop(l);
+			nanet3_link_stop(l);
 		if (READ_ONCE(l->broken))
-			stop_broken(l);
+			nanet3_stop_broken(l);
 		mutex_unlock(&dev->mutex);
 	}
 }

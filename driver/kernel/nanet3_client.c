@@ -16,7 +16,7 @@
 #include "nanet3_drv.h"
 
 /* client.lock held. */
-static void post(struct nanet3_client *c, const struct nanet3_event *ev)
+static void nanet3_queue_post(struct nanet3_client *c, const struct nanet3_event *ev)
 {
 	struct nanet3_queue *q = c->queue;
 
@@ -45,7 +45,7 @@ void nanet3_client_post(struct nanet3_client *c, const struct nanet3_event *ev)
 {
 	lockdep_assert_held(&c->dev->event_lock);
 	spin_lock_bh(&c->lock);
-	post(c, ev);
+	nanet3_queue_post(c, ev);
 	spin_unlock_bh(&c->lock);
 	wake_up_interruptible(&c->wait);
 }
@@ -61,7 +61,7 @@ void nanet3_client_data(struct nanet3_client *c, const struct nanet3_event *ev)
 }
 
 /* client.lock held. True: somebody is to be woken. */
-static bool announce_pending(struct nanet3_client *c, ktime_t now)
+static bool nanet3_announce_pending(struct nanet3_client *c, ktime_t now)
 {
 	unsigned int i;
 
@@ -70,7 +70,7 @@ static bool announce_pending(struct nanet3_client *c, ktime_t now)
 		return false;
 	for (i = 0; i < NANET3_LINKS; i++) {
 		if (c->rx_pending & BIT(i))
-			post(c, &c->rx[i]);
+			nanet3_queue_post(c, &c->rx[i]);
 	}
 	c->rx_pending = 0;
 	c->announced = now;
@@ -87,7 +87,7 @@ void nanet3_client_announce(struct nanet3_client *c)
 	lockdep_assert_held(&c->dev->event_lock);
 	spin_lock_bh(&c->lock);
 	if (ktime_compare(now, due) >= 0)
-		wake = announce_pending(c, now);
+		wake = nanet3_announce_pending(c, now);
 	else if (c->rx_pending && !hrtimer_is_queued(&c->announce))
 		hrtimer_start(&c->announce, due, HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_bh(&c->lock);
@@ -95,13 +95,13 @@ void nanet3_client_announce(struct nanet3_client *c)
 		wake_up_interruptible(&c->wait);
 }
 
-static enum hrtimer_restart announce_timer(struct hrtimer *timer)
+static enum hrtimer_restart nanet3_announce_timer(struct hrtimer *timer)
 {
 	struct nanet3_client *c = container_of(timer, struct nanet3_client, announce);
 	bool wake;
 
 	spin_lock(&c->lock);
-	wake = announce_pending(c, ktime_get());
+	wake = nanet3_announce_pending(c, ktime_get());
 	spin_unlock(&c->lock);
 	if (wake)
 		wake_up_interruptible(&c->wait);
@@ -122,8 +122,8 @@ void nanet3_client_hang_up(struct nanet3_client *c)
 		return;
 	WRITE_ONCE(c->dead, true);
 	spin_lock_bh(&c->lock);
-	announce_pending(c, ktime_get());
-	post(c, &gone);
+	nanet3_announce_pending(c, ktime_get());
+	nanet3_queue_post(c, &gone);
 	spin_unlock_bh(&c->lock);
 	wake_up_interruptible(&c->wait);
 }
@@ -134,7 +134,7 @@ bool nanet3_client_has_events(struct nanet3_client *c)
 	return READ_ONCE(c->write) != READ_ONCE(c->queue->read);
 }
 
-static bool worth_waking(struct nanet3_client *c)
+static bool nanet3_worth_waking(struct nanet3_client *c)
 {
 	return nanet3_client_has_events(c) || READ_ONCE(c->dead);
 }
@@ -151,7 +151,7 @@ int nanet3_wait(struct nanet3_client *c, void *arg)
 	if (wait->reserved)
 		return -EINVAL;
 	if (wait->timeout_ms > 0)
-		r = wait_event_interruptible_hrtimeout(c->wait, worth_waking(c), timeout);
+		r = wait_event_interruptible_hrtimeout(c->wait, nanet3_worth_waking(c), timeout);
 	if (READ_ONCE(c->dead))
 		return -ENODEV;
 	if (r == -ERESTARTSYS)
@@ -184,7 +184,8 @@ struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *
 	INIT_LIST_HEAD(&c->list);
 	spin_lock_init(&c->lock);
 	init_waitqueue_head(&c->wait);
-	nanet3_hrtimer_setup(&c->announce, announce_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	nanet3_hrtimer_setup(&c->announce, nanet3_announce_timer, CLOCK_MONOTONIC,
+			     HRTIMER_MODE_ABS_SOFT);
 	get_device(&dev->device);
 	return c;
 }

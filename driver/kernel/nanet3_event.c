@@ -16,21 +16,21 @@
 #define LATE_FRAMES (5 * NANET3_FRAMES_PER_SECOND / 1000)
 #define LOST_NS	    (~0ull) /* a stamp's time, when its interrupt has not come */
 
-static struct nanet3_event *event_slot(struct nanet3_dev *dev, u32 number)
+static struct nanet3_event *nanet3_event_slot(struct nanet3_dev *dev, u32 number)
 {
 	return (struct nanet3_event *)dev->evq.cpu + (number & (dev->evq_size - 1));
 }
 
 /* True when event @number has been written; its body may be read then. */
-static bool event_there(struct nanet3_dev *dev, u32 number)
+static bool nanet3_event_there(struct nanet3_dev *dev, u32 number)
 {
-	if (READ_ONCE(event_slot(dev, number)->sequence) != number + 1)
+	if (READ_ONCE(nanet3_event_slot(dev, number)->sequence) != number + 1)
 		return false;
 	dma_rmb(); /* the number is written last, so it is read first */
 	return true;
 }
 
-static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
+static void nanet3_rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 {
 	struct nanet3_link *l;
 	struct nanet3_ring *ring;
@@ -74,7 +74,7 @@ static void rx_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
  * A PPS that was taken at @taken_ns: its time is its interrupt's. False when that has not come yet.
  * No interrupt, or one that came long after, is no time: a wrong one is worse.
  */
-static bool pps_tell(struct nanet3_dev *dev, u32 number, u64 taken_ns)
+static bool nanet3_pps_tell(struct nanet3_dev *dev, u32 number, u64 taken_ns)
 {
 	struct nanet3_pps_stamp stamp;
 	unsigned long flags;
@@ -90,18 +90,18 @@ static bool pps_tell(struct nanet3_dev *dev, u32 number, u64 taken_ns)
 }
 
 /* The queue may be drained before the interrupt of a PPS comes: the pulse waits for that. */
-static void pps_taken(struct nanet3_dev *dev, const struct nanet3_event *ev)
+static void nanet3_pps_taken(struct nanet3_dev *dev, const struct nanet3_event *ev)
 {
 	dev->pps_waiting = ev->value;
-	dev->pps_taken_ns = pps_tell(dev, ev->value, ev->time_ns) ? 0 : ev->time_ns;
+	dev->pps_taken_ns = nanet3_pps_tell(dev, ev->value, ev->time_ns) ? 0 : ev->time_ns;
 }
 
-static void control_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
+static void nanet3_control_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 {
 	struct nanet3_client *c;
 
 	if (ev->type == NANET3_EVENT_PPS)
-		pps_taken(dev, ev);
+		nanet3_pps_taken(dev, ev);
 	if (ev->type == NANET3_EVENT_ERROR && ev->reason == NANET3_ERROR_DMA_FAULT &&
 	    ev->value == NANET3_REG_TX_BASE)
 		nanet3_slot_not_read(dev, ev->position);
@@ -114,7 +114,7 @@ static void control_event(struct nanet3_dev *dev, const struct nanet3_event *ev)
 	}
 }
 
-static void dispatch(struct nanet3_dev *dev, struct nanet3_event *ev)
+static void nanet3_dispatch(struct nanet3_dev *dev, struct nanet3_event *ev)
 {
 	unsigned int vector = NANET3_LINKS;
 
@@ -122,7 +122,7 @@ static void dispatch(struct nanet3_dev *dev, struct nanet3_event *ev)
 	case NANET3_EVENT_RX:
 		if (ev->link < NANET3_LINKS)
 			vector = ev->link;
-		rx_event(dev, ev);
+		nanet3_rx_event(dev, ev);
 		break;
 	case NANET3_EVENT_TX:
 	case NANET3_EVENT_PUT:
@@ -131,7 +131,7 @@ static void dispatch(struct nanet3_dev *dev, struct nanet3_event *ev)
 	case NANET3_EVENT_LINK:
 	case NANET3_EVENT_PPS:
 	case NANET3_EVENT_ERROR:
-		control_event(dev, ev);
+		nanet3_control_event(dev, ev);
 		break;
 	default:
 		dev->stats.bad_events++;
@@ -149,12 +149,12 @@ unsigned int nanet3_drain_locked(struct nanet3_dev *dev)
 	unsigned int i;
 
 	lockdep_assert_held(&dev->event_lock);
-	while (dev->evq_live && taken < dev->evq_size && event_there(dev, dev->evq_read)) {
-		struct nanet3_event ev = *event_slot(dev, dev->evq_read);
+	while (dev->evq_live && taken < dev->evq_size && nanet3_event_there(dev, dev->evq_read)) {
+		struct nanet3_event ev = *nanet3_event_slot(dev, dev->evq_read);
 
 		ev.time_ns = now;
 		dev->evq_read++;
-		dispatch(dev, &ev);
+		nanet3_dispatch(dev, &ev);
 		if (++taken % DRAIN_BATCH == 0)
 			cond_resched_lock(&dev->event_lock);
 	}
@@ -173,7 +173,7 @@ unsigned int nanet3_drain_locked(struct nanet3_dev *dev)
 bool nanet3_event_waits(struct nanet3_dev *dev)
 {
 	lockdep_assert_held(&dev->event_lock);
-	return dev->evq_live && event_there(dev, dev->evq_read);
+	return dev->evq_live && nanet3_event_there(dev, dev->evq_read);
 }
 
 /*
@@ -188,7 +188,7 @@ u32 nanet3_event_missing(struct nanet3_dev *dev)
 	lockdep_assert_held(&dev->life);
 	spin_lock(&dev->event_lock);
 	if (dev->evq_live && written - dev->evq_read - 1 < dev->evq_size &&
-	    !event_there(dev, dev->evq_read))
+	    !nanet3_event_there(dev, dev->evq_read))
 		missing = dev->evq_read + 1;
 	spin_unlock(&dev->event_lock);
 	return missing;
@@ -214,7 +214,7 @@ unsigned int nanet3_drain(struct nanet3_dev *dev)
 void nanet3_pps_follow(struct nanet3_dev *dev)
 {
 	lockdep_assert_held(&dev->event_lock);
-	if (dev->pps_taken_ns && pps_tell(dev, dev->pps_waiting, dev->pps_taken_ns))
+	if (dev->pps_taken_ns && nanet3_pps_tell(dev, dev->pps_waiting, dev->pps_taken_ns))
 		dev->pps_taken_ns = 0;
 }
 
@@ -236,8 +236,8 @@ void nanet3_pps_peek(struct nanet3_dev *dev)
 	read = READ_ONCE(dev->evq_read);
 	if ((s32)(read - dev->peeked) > (s32)PEEK_BACK)
 		dev->peeked = read - PEEK_BACK;
-	for (i = 0; i < PEEK_MAX && event_there(dev, dev->peeked); i++, dev->peeked++) {
-		const struct nanet3_event *ev = event_slot(dev, dev->peeked);
+	for (i = 0; i < PEEK_MAX && nanet3_event_there(dev, dev->peeked); i++, dev->peeked++) {
+		const struct nanet3_event *ev = nanet3_event_slot(dev, dev->peeked);
 
 		last_frame = max(last_frame, ev->frame_count);
 		if (ev->type != NANET3_EVENT_PPS)

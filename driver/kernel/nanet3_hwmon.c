@@ -9,19 +9,20 @@
 
 #include "nanet3_drv.h"
 
-static umode_t is_visible(const void *context, enum hwmon_sensor_types type, u32 attr, int channel)
+static umode_t nanet3_is_visible(const void *context, enum hwmon_sensor_types type, u32 attr,
+				 int channel)
 {
 	return 0444;
 }
 
-static u32 power_register(int channel)
+static u32 nanet3_power_register(int channel)
 {
 	return NANET3_REG_LINK((u32)channel / 2,
 			       channel % 2 ? NANET3_LREG_TX_POWER : NANET3_LREG_RX_POWER);
 }
 
-static int read_number(struct device *hwmon, enum hwmon_sensor_types type, u32 attr, int channel,
-		       long *ret_value)
+static int nanet3_read_number(struct device *hwmon, enum hwmon_sensor_types type, u32 attr,
+			      int channel, long *ret_value)
 {
 	struct nanet3_dev *dev = dev_get_drvdata(hwmon);
 	bool power = type == hwmon_power;
@@ -30,7 +31,8 @@ static int read_number(struct device *hwmon, enum hwmon_sensor_types type, u32 a
 
 	down_read(&dev->life);
 	if (dev->state == NANET3_READY) {
-		value = nanet3_read(dev, power ? power_register(channel) : NANET3_REG_TEMPERATURE);
+		value = nanet3_read(dev, power ? nanet3_power_register(channel)
+					       : NANET3_REG_TEMPERATURE);
 		if (value != NANET3_ALL_ONES || nanet3_answers(dev)) {
 			*ret_value = power ? (long)DIV_ROUND_CLOSEST(value, 1000u) : (s32)value;
 			r = 0;
@@ -47,17 +49,17 @@ static const char *const power_labels[] = {
 
 static_assert(ARRAY_SIZE(power_labels) == 2 * NANET3_LINKS);
 
-static int read_string(struct device *hwmon, enum hwmon_sensor_types type, u32 attr, int channel,
-		       const char **ret_text)
+static int nanet3_read_string(struct device *hwmon, enum hwmon_sensor_types type, u32 attr,
+			      int channel, const char **ret_text)
 {
 	*ret_text = type == hwmon_power ? power_labels[channel] : "board";
 	return 0;
 }
 
 static const struct hwmon_ops ops = {
-	.is_visible = is_visible,
-	.read = read_number,
-	.read_string = read_string,
+	.is_visible = nanet3_is_visible,
+	.read = nanet3_read_number,
+	.read_string = nanet3_read_string,
 };
 
 #define POWER (HWMON_P_INPUT | HWMON_P_LABEL)

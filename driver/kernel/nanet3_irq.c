@@ -18,7 +18,7 @@
 
 /* ------------------------------------------------------------------------ interrupts */
 
-static irqreturn_t hard_handler(int irq, void *context)
+static irqreturn_t nanet3_hard_handler(int irq, void *context)
 {
 	struct nanet3_vector *v = context;
 
@@ -32,7 +32,7 @@ static irqreturn_t hard_handler(int irq, void *context)
  * An interrupt for nothing is one with no event of its vector, now or lately: it may have been
  * taken on another vector's interrupt while this one was on its way.
  */
-static irqreturn_t thread_handler(int irq, void *context)
+static irqreturn_t nanet3_thread_handler(int irq, void *context)
 {
 	struct nanet3_vector *v = context;
 	struct nanet3_dev *dev = v->dev;
@@ -77,8 +77,8 @@ int nanet3_irqs_request(struct nanet3_dev *dev)
 		/* The hard handler stays one on a real-time kernel, too: it is short, and takes the
 		 * time of the PPS.
 		 */
-		r = request_threaded_irq(irq, hard_handler, thread_handler, IRQF_NO_THREAD, v->name,
-					 v);
+		r = request_threaded_irq(irq, nanet3_hard_handler, nanet3_thread_handler,
+					 IRQF_NO_THREAD, v->name, v);
 		if (r < 0) {
 			nanet3_irqs_free(dev);
 			return r;
@@ -104,7 +104,7 @@ void nanet3_irqs_free(struct nanet3_dev *dev)
 /* ------------------------------------------------------------------------ the tick */
 
 /* Take what waits if it waited at the last tick already. */
-static void rescue(struct nanet3_dev *dev)
+static void nanet3_rescue(struct nanet3_dev *dev)
 {
 	u64 head = NO_HEAD;
 
@@ -120,7 +120,7 @@ static void rescue(struct nanet3_dev *dev)
 }
 
 /* Polled links raise no interrupts: their events are found here. */
-static bool follow_polled(struct nanet3_dev *dev)
+static bool nanet3_follow_polled(struct nanet3_dev *dev)
 {
 	unsigned int taken = 0;
 	bool polled = false;
@@ -143,7 +143,7 @@ static bool follow_polled(struct nanet3_dev *dev)
 	return polled;
 }
 
-static unsigned int tick_ms(struct nanet3_dev *dev, bool polled)
+static unsigned int nanet3_tick_ms(struct nanet3_dev *dev, bool polled)
 {
 	unsigned int i;
 	bool used;
@@ -170,8 +170,8 @@ void nanet3_tick_work(struct work_struct *work)
 		up_read(&dev->life);
 		return;
 	}
-	polled = follow_polled(dev);
-	rescue(dev);
+	polled = nanet3_follow_polled(dev);
+	nanet3_rescue(dev);
 	nanet3_links_check(dev);
 	nanet3_buffers_unpark(dev, &freed);
 	if (time_after_eq(jiffies, dev->check_at)) {
@@ -181,5 +181,6 @@ void nanet3_tick_work(struct work_struct *work)
 	up_read(&dev->life);
 	nanet3_unpin(freed);
 	if (READ_ONCE(dev->state) == NANET3_READY)
-		queue_delayed_work(dev->wq, &dev->tick, msecs_to_jiffies(tick_ms(dev, polled)));
+		queue_delayed_work(dev->wq, &dev->tick,
+				   msecs_to_jiffies(nanet3_tick_ms(dev, polled)));
 }

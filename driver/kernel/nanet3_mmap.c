@@ -108,8 +108,8 @@ void nanet3_area_forget(struct nanet3_area *area)
  * All of the area that the mapping covers, at the first touch: a page at a time would cost a fault
  * for each. @first: the area's page at the mapping's start.
  */
-static vm_fault_t area_insert(struct vm_area_struct *vma, const struct nanet3_area *area,
-			      unsigned long first)
+static vm_fault_t nanet3_area_insert(struct vm_area_struct *vma, const struct nanet3_area *area,
+				     unsigned long first)
 {
 	unsigned long address = vma->vm_start;
 	vm_fault_t fault = VM_FAULT_SIGBUS;
@@ -126,8 +126,8 @@ static vm_fault_t area_insert(struct vm_area_struct *vma, const struct nanet3_ar
 	return fault;
 }
 
-static vm_fault_t kept_insert(struct vm_fault *vmf, const struct nanet3_area *area,
-			      unsigned long page)
+static vm_fault_t nanet3_kept_insert(struct vm_fault *vmf, const struct nanet3_area *area,
+				     unsigned long page)
 {
 	if (!area->kept || !area->kept[page])
 		return VM_FAULT_SIGBUS;
@@ -135,20 +135,20 @@ static vm_fault_t kept_insert(struct vm_fault *vmf, const struct nanet3_area *ar
 }
 
 /* map_lock held. */
-static vm_fault_t area_fault(struct vm_fault *vmf, struct nanet3_dev *dev,
-			     const struct nanet3_area *area, u64 base)
+static vm_fault_t nanet3_area_fault(struct vm_fault *vmf, struct nanet3_dev *dev,
+				    const struct nanet3_area *area, u64 base)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long first = base >> PAGE_SHIFT;
 
 	lockdep_assert_held(&dev->map_lock);
 	if (dev->dma_present)
-		return area_insert(vma, area, vma->vm_pgoff - first);
-	return kept_insert(vmf, area, vmf->pgoff - first);
+		return nanet3_area_insert(vma, area, vma->vm_pgoff - first);
+	return nanet3_kept_insert(vmf, area, vmf->pgoff - first);
 }
 
 /* map_lock held. */
-static vm_fault_t doorbell_fault(struct vm_fault *vmf, struct nanet3_client *c, u32 link)
+static vm_fault_t nanet3_doorbell_fault(struct vm_fault *vmf, struct nanet3_client *c, u32 link)
 {
 	struct nanet3_dev *dev = c->dev;
 	unsigned long pfn = page_to_pfn(c->sink);
@@ -160,7 +160,7 @@ static vm_fault_t doorbell_fault(struct vm_fault *vmf, struct nanet3_client *c, 
 	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
 }
 
-static vm_fault_t dma_fault(struct vm_fault *vmf)
+static vm_fault_t nanet3_dma_fault(struct vm_fault *vmf)
 {
 	struct nanet3_client *c = vmf->vma->vm_file->private_data;
 	struct nanet3_dev *dev = c->dev;
@@ -171,14 +171,14 @@ static vm_fault_t dma_fault(struct vm_fault *vmf)
 	down_read(&dev->map_lock);
 	switch (MAP_KIND(offset)) {
 	case NANET3_MAP_CHUNK(0, 0):
-		fault = area_fault(vmf, dev, &dev->links[link].chunks[MAP_CHUNK(offset)],
-				   NANET3_MAP_CHUNK(link, MAP_CHUNK(offset)));
+		fault = nanet3_area_fault(vmf, dev, &dev->links[link].chunks[MAP_CHUNK(offset)],
+					  NANET3_MAP_CHUNK(link, MAP_CHUNK(offset)));
 		break;
 	case NANET3_MAP_EVENTS:
-		fault = area_fault(vmf, dev, &dev->evq, NANET3_MAP_EVENTS);
+		fault = nanet3_area_fault(vmf, dev, &dev->evq, NANET3_MAP_EVENTS);
 		break;
 	default:
-		fault = doorbell_fault(vmf, c, link);
+		fault = nanet3_doorbell_fault(vmf, c, link);
 		break;
 	}
 	up_read(&dev->map_lock);
@@ -186,13 +186,13 @@ static vm_fault_t dma_fault(struct vm_fault *vmf)
 }
 
 static const struct vm_operations_struct dma_vm_ops = {
-	.fault = dma_fault,
+	.fault = nanet3_dma_fault,
 };
 
 /* ------------------------------------------------------------------------ mapping */
 
 /* A read-only mapping stays one. */
-static int only_read(struct vm_area_struct *vma)
+static int nanet3_only_read(struct vm_area_struct *vma)
 {
 	if (vma->vm_flags & VM_WRITE)
 		return -EPERM;
@@ -200,31 +200,31 @@ static int only_read(struct vm_area_struct *vma)
 	return 0;
 }
 
-static int map_by_fault(struct vm_area_struct *vma)
+static int nanet3_map_by_fault(struct vm_area_struct *vma)
 {
 	nanet3_vm_flags_mod(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY, 0);
 	vma->vm_ops = &dma_vm_ops;
 	return 0;
 }
 
-static int map_area(struct vm_area_struct *vma, const struct nanet3_area *area)
+static int nanet3_map_area(struct vm_area_struct *vma, const struct nanet3_area *area)
 {
-	int r = only_read(vma);
+	int r = nanet3_only_read(vma);
 
 	if (r < 0)
 		return r;
 	if (vma->vm_end - vma->vm_start > area->bytes)
 		return -EINVAL;
-	return map_by_fault(vma);
+	return nanet3_map_by_fault(vma);
 }
 
-static int map_vmalloc(struct vm_area_struct *vma, void *memory)
+static int nanet3_map_vmalloc(struct vm_area_struct *vma, void *memory)
 {
 	nanet3_vm_flags_mod(vma, VM_DONTCOPY, 0);
 	return remap_vmalloc_range(vma, memory, 0);
 }
 
-static int map_owner_page(struct vm_area_struct *vma, struct nanet3_link *l)
+static int nanet3_map_owner_page(struct vm_area_struct *vma, struct nanet3_link *l)
 {
 	if (vma->vm_end - vma->vm_start > PAGE_SIZE)
 		return -EINVAL;
@@ -233,17 +233,17 @@ static int map_owner_page(struct vm_area_struct *vma, struct nanet3_link *l)
 }
 
 /* Its bytes cannot be read back by design, but memory that can be written can be read. */
-static int map_doorbell(struct vm_area_struct *vma)
+static int nanet3_map_doorbell(struct vm_area_struct *vma)
 {
 	if (vma->vm_end - vma->vm_start > PAGE_SIZE)
 		return -EINVAL;
 	nanet3_vm_flags_mod(vma, VM_IO, 0);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
-	return map_by_fault(vma);
+	return nanet3_map_by_fault(vma);
 }
 
 /* map_lock held. */
-static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 offset)
+static int nanet3_map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 offset)
 {
 	u32 n = MAP_CHUNK(offset);
 	struct nanet3_link *l;
@@ -254,8 +254,8 @@ static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 off
 		return -EINVAL;
 	l = nanet3_link_at(c->dev, MAP_LINK(offset));
 	if (offset == NANET3_MAP_RING(l->index)) {
-		r = only_read(vma);
-		return r < 0 ? r : map_vmalloc(vma, l->ring);
+		r = nanet3_only_read(vma);
+		return r < 0 ? r : nanet3_map_vmalloc(vma, l->ring);
 	}
 	if (offset != NANET3_MAP_OWNER(l->index) && offset != NANET3_MAP_DOORBELL(l->index) &&
 	    (offset != NANET3_MAP_CHUNK(l->index, n) || n >= l->ring->chunks))
@@ -263,10 +263,10 @@ static int map_link(struct nanet3_client *c, struct vm_area_struct *vma, u64 off
 	if (l->owner != c)
 		return -EPERM;
 	if (offset == NANET3_MAP_OWNER(l->index))
-		return map_owner_page(vma, l);
+		return nanet3_map_owner_page(vma, l);
 	if (offset == NANET3_MAP_DOORBELL(l->index))
-		return map_doorbell(vma);
-	return map_area(vma, &l->chunks[array_index_nospec(n, l->ring->chunks)]);
+		return nanet3_map_doorbell(vma);
+	return nanet3_map_area(vma, &l->chunks[array_index_nospec(n, l->ring->chunks)]);
 }
 
 /**
@@ -292,14 +292,14 @@ int nanet3_mmap(struct file *file, struct vm_area_struct *vma)
 	if (!(vma->vm_flags & VM_MAYSHARE)) /* VM_SHARED is for files that may be written */
 		return -EINVAL;
 	if (offset == NANET3_MAP_QUEUE)
-		return map_vmalloc(vma, c->queue);
+		return nanet3_map_vmalloc(vma, c->queue);
 	down_read(&c->dev->map_lock);
 	if (!c->dev->dma_present)
 		r = -ENODEV;
 	else if (offset == NANET3_MAP_EVENTS)
-		r = nanet3_owns_any(c) ? map_area(vma, &c->dev->evq) : -EPERM;
+		r = nanet3_owns_any(c) ? nanet3_map_area(vma, &c->dev->evq) : -EPERM;
 	else
-		r = map_link(c, vma, offset);
+		r = nanet3_map_link(c, vma, offset);
 	up_read(&c->dev->map_lock);
 	return r;
 }
@@ -330,7 +330,7 @@ void nanet3_revoke_doorbells(struct nanet3_dev *dev)
 }
 
 /* Has the buffer been handed over and not been released? */
-static bool unread(const struct nanet3_ring *ring, u32 buffer)
+static bool nanet3_unread(const struct nanet3_ring *ring, u32 buffer)
 {
 	u32 oldest = ring->release_position % ring->depth;
 	u32 ahead = (buffer + ring->depth - oldest) % ring->depth;
@@ -339,7 +339,7 @@ static bool unread(const struct nanet3_ring *ring, u32 buffer)
 }
 
 /* Chunk by chunk, so that copies never take much more memory than is given back. */
-static void replace_chunks(struct nanet3_link *l)
+static void nanet3_replace_chunks(struct nanet3_link *l)
 {
 	const struct nanet3_ring *ring = l->ring;
 	bool reader = l->owner || l->lost;
@@ -352,7 +352,7 @@ static void replace_chunks(struct nanet3_link *l)
 		for (b = first; reader && b < end; b++) {
 			size_t from = (size_t)(b - first) * ring->buffer_stride;
 
-			if (unread(ring, b))
+			if (nanet3_unread(ring, b))
 				nanet3_area_keep(&l->chunks[i], from,
 						 from + l->completions[b].length);
 		}
@@ -377,7 +377,7 @@ void nanet3_revoke_dma(struct nanet3_dev *dev)
 		unmap_mapping_range(c->file->f_mapping, NANET3_MAP_CHUNK(0, 0), 3 * KIND_SPACE, 1);
 	/* A fault from here on waits for map_lock, and finds the copies. */
 	for (i = 0; i < NANET3_LINKS; i++)
-		replace_chunks(&dev->links[i]);
+		nanet3_replace_chunks(&dev->links[i]);
 	nanet3_area_keep(&dev->evq, 0, dev->evq.bytes);
 	up_write(&dev->map_lock);
 }

@@ -14,8 +14,8 @@
  * Any of them --remove--> (nothing). A board that is gone is looked for until it answers again, or
  * the bus is recovered: reads of all ones often come first, and the error that made them is
  * reported after. A bus error that is not fatal leaves a board that answers in READY.
- * All of this happens with the device locked, by the PCI core or by heal(), so no recovery goes on
- * behind a removal.
+ * All of this happens with the device locked, by the PCI core or by nanet3_heal(), so no recovery
+ * goes on behind a removal.
  *
  * Leaving READY ends every open handle: its requests get ENODEV, its owner has to open again. The
  * struct lives until the last handle has closed; registers and DMA memory go with remove. Bus
@@ -39,7 +39,7 @@
 #define BAR_REGISTERS 0
 #define HEAL_MAX_MS   500u
 
-static void heal(struct work_struct *work);
+static void nanet3_heal(struct work_struct *work);
 
 static dev_t nanet3_number;
 static struct class *nanet3_class;
@@ -47,7 +47,7 @@ static DEFINE_IDA(nanet3_indices);
 
 /* ------------------------------------------------------------------------ the struct */
 
-static void device_free(struct device *device)
+static void nanet3_device_free(struct device *device)
 {
 	struct nanet3_dev *dev = container_of(device, struct nanet3_dev, device);
 
@@ -60,14 +60,14 @@ static void device_free(struct device *device)
 }
 
 /* A board that comes back has its old number, even while handles of its last life are open. */
-static void device_put(struct nanet3_dev *dev)
+static void nanet3_device_put(struct nanet3_dev *dev)
 {
 	ida_free(&nanet3_indices, dev->index);
 	put_device(&dev->device);
 }
 
-/* Everything that needs no board. device_put() frees it. */
-static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
+/* Everything that needs no board. nanet3_device_put() frees it. */
+static struct nanet3_dev *nanet3_device_alloc(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = kvzalloc(sizeof(*dev), GFP_KERNEL);
 	int r;
@@ -91,7 +91,7 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	INIT_LIST_HEAD(&dev->clients);
 	xa_init(&dev->pages);
 	INIT_DELAYED_WORK(&dev->tick, nanet3_tick_work);
-	INIT_DELAYED_WORK(&dev->heal, heal);
+	INIT_DELAYED_WORK(&dev->heal, nanet3_heal);
 	dev->heal_ms = NANET3_HEAL_MS;
 	dev->tick_head = ~0ull;
 	dev->check_at = jiffies;
@@ -100,7 +100,7 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	dev->device.parent = &pdev->dev;
 	dev->device.devt = MKDEV(MAJOR(nanet3_number), dev->index);
 	dev->device.groups = nanet3_groups;
-	dev->device.release = device_free;
+	dev->device.release = nanet3_device_free;
 	r = dev_set_name(&dev->device, NANET3_NAME "-%d", dev->index);
 	if (r < 0)
 		goto fail;
@@ -112,13 +112,13 @@ static struct nanet3_dev *device_alloc(struct pci_dev *pdev)
 	return dev;
 
 fail:
-	device_put(dev);
+	nanet3_device_put(dev);
 	return ERR_PTR(r);
 }
 
 /* ------------------------------------------------------------------------ probe and remove */
 
-static int bar_map(struct nanet3_dev *dev)
+static int nanet3_bar_map(struct nanet3_dev *dev)
 {
 	struct pci_dev *pdev = dev->pdev;
 	int r;
@@ -137,14 +137,14 @@ static int bar_map(struct nanet3_dev *dev)
 	return 0;
 }
 
-static void bar_unmap(struct nanet3_dev *dev)
+static void nanet3_bar_unmap(struct nanet3_dev *dev)
 {
 	pci_iounmap(dev->pdev, dev->bar);
 	dev->bar = NULL;
 	pci_release_mem_regions(dev->pdev);
 }
 
-static int memory_alloc(struct nanet3_dev *dev)
+static int nanet3_memory_alloc(struct nanet3_dev *dev)
 {
 	int r = dma_set_mask_and_coherent(&dev->pdev->dev, DMA_BIT_MASK(64));
 
@@ -156,14 +156,14 @@ static int memory_alloc(struct nanet3_dev *dev)
 }
 
 /* All mappings are revoked, the board is stopped. */
-static void memory_free(struct nanet3_dev *dev)
+static void nanet3_memory_free(struct nanet3_dev *dev)
 {
 	nanet3_tx_free(dev);
 	nanet3_rings_free_dma(dev);
 }
 
 /* Set up, and ready. */
-static int start(struct nanet3_dev *dev)
+static int nanet3_start(struct nanet3_dev *dev)
 {
 	int r;
 
@@ -177,7 +177,7 @@ static int start(struct nanet3_dev *dev)
 	return r;
 }
 
-static void stop(struct nanet3_dev *dev)
+static void nanet3_stop(struct nanet3_dev *dev)
 {
 	mutex_lock(&dev->mutex);
 	mutex_lock(&dev->tx_mutex);
@@ -187,7 +187,7 @@ static void stop(struct nanet3_dev *dev)
 	mutex_unlock(&dev->mutex);
 }
 
-static int hardware_init(struct nanet3_dev *dev)
+static int nanet3_hardware_init(struct nanet3_dev *dev)
 {
 	struct pci_dev *pdev = dev->pdev;
 	int r = pci_enable_device_mem(pdev);
@@ -195,14 +195,14 @@ static int hardware_init(struct nanet3_dev *dev)
 	if (r < 0)
 		return r;
 	pci_clear_master(pdev);
-	r = bar_map(dev);
+	r = nanet3_bar_map(dev);
 	if (r < 0)
 		goto disable;
 	if (!nanet3_there(dev) || nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION) {
 		r = dev_err_probe(&pdev->dev, -ENODEV, "no board of version %u\n", NANET3_VERSION);
 		goto unmap;
 	}
-	r = memory_alloc(dev);
+	r = nanet3_memory_alloc(dev);
 	if (r < 0)
 		goto free;
 	r = nanet3_irqs_request(dev);
@@ -210,7 +210,7 @@ static int hardware_init(struct nanet3_dev *dev)
 		goto free;
 	pci_save_state(pdev);
 	dev->config = pci_store_saved_state(pdev);
-	r = dev->config ? start(dev) : -ENOMEM;
+	r = dev->config ? nanet3_start(dev) : -ENOMEM;
 	if (r < 0)
 		goto irqs;
 	return 0;
@@ -218,16 +218,16 @@ static int hardware_init(struct nanet3_dev *dev)
 irqs:
 	nanet3_irqs_free(dev);
 free:
-	memory_free(dev);
+	nanet3_memory_free(dev);
 unmap:
-	bar_unmap(dev);
+	nanet3_bar_unmap(dev);
 disable:
 	pci_disable_device(pdev);
 	return r;
 }
 
 /* Links are free for new handles, whether the last owners have closed or not. */
-static void disown_all(struct nanet3_dev *dev)
+static void nanet3_disown_all(struct nanet3_dev *dev)
 {
 	unsigned int i;
 
@@ -241,53 +241,53 @@ static void disown_all(struct nanet3_dev *dev)
  * Requests under way end before the board is stopped, later ones are refused. Who sees that it is
  * not ready gives memory back without asking it: it is off the bus by then.
  */
-static void end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool answers)
+static void nanet3_end_handles(struct nanet3_dev *dev, enum nanet3_state state, bool answers)
 {
 	down_write(&dev->life);
 	if (answers)
-		stop(dev);
+		nanet3_stop(dev);
 	else
 		pci_clear_master(dev->pdev);
 	nanet3_set_state(dev, state);
 	if (state == NANET3_FROZEN)
-		disown_all(dev);
+		nanet3_disown_all(dev);
 	up_write(&dev->life);
 	cancel_delayed_work_sync(&dev->tick); /* it takes life, and does not start again */
 }
 
 /* There is no node any more, but there may be handles. */
-static void take_down(struct nanet3_dev *dev)
+static void nanet3_take_down(struct nanet3_dev *dev)
 {
 	struct nanet3_pin *freed = NULL;
 	struct pci_dev *pdev = dev->pdev;
 
 	nanet3_extras_destroy(dev);
-	end_handles(dev, NANET3_GONE, READ_ONCE(dev->state) == NANET3_READY);
+	nanet3_end_handles(dev, NANET3_GONE, READ_ONCE(dev->state) == NANET3_READY);
 	cancel_delayed_work_sync(&dev->heal); /* it starts with the end of READY only */
 	nanet3_irqs_free(dev);
 
 	mutex_lock(&dev->mutex);
 	nanet3_buffers_drop(dev, NULL, &freed);
 	nanet3_revoke_dma(dev);
-	memory_free(dev);
+	nanet3_memory_free(dev);
 	mutex_unlock(&dev->mutex);
 	nanet3_unpin(freed);
-	bar_unmap(dev);
+	nanet3_bar_unmap(dev);
 	if (pci_is_enabled(pdev)) /* an error may have come and not been recovered from */
 		pci_disable_device(pdev);
-	device_put(dev);
+	nanet3_device_put(dev);
 }
 
 static int nanet3_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	struct nanet3_dev *dev = device_alloc(pdev);
+	struct nanet3_dev *dev = nanet3_device_alloc(pdev);
 	int r;
 
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
-	r = hardware_init(dev);
+	r = nanet3_hardware_init(dev);
 	if (r < 0) {
-		device_put(dev);
+		nanet3_device_put(dev);
 		return r;
 	}
 	pci_set_drvdata(pdev, dev);
@@ -296,7 +296,7 @@ static int nanet3_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	dev->cdev.owner = THIS_MODULE;
 	r = cdev_device_add(&dev->cdev, &dev->device);
 	if (r < 0) {
-		take_down(dev);
+		nanet3_take_down(dev);
 		return r;
 	}
 	nanet3_tick_start(dev);
@@ -311,7 +311,7 @@ static void nanet3_remove(struct pci_dev *pdev)
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
 	cdev_device_del(&dev->cdev, &dev->device);
-	take_down(dev);
+	nanet3_take_down(dev);
 }
 
 /* ------------------------------------------------------------------ errors, sleep, the end */
@@ -320,15 +320,15 @@ static void nanet3_remove(struct pci_dev *pdev)
  * Stop, because something is about to be done to the board: a reset of the function through sysfs
  * or for a guest, sleep, or shutdown, after which another kernel may run in the same memory.
  */
-static void freeze(struct pci_dev *pdev)
+static void nanet3_freeze(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
-	end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
+	nanet3_end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
 }
 
 /* An error on the bus has disabled the device. True: it is enabled. */
-static bool enable(struct nanet3_dev *dev)
+static bool nanet3_pci_enable(struct nanet3_dev *dev)
 {
 	return pci_is_enabled(dev->pdev) || pci_enable_device_mem(dev->pdev) == 0;
 }
@@ -337,16 +337,16 @@ static bool enable(struct nanet3_dev *dev)
  * What the core has restored may be what it read from a board without power: configuration is as at
  * probe, no bus master.
  */
-static void configure(struct nanet3_dev *dev)
+static void nanet3_config_restore(struct nanet3_dev *dev)
 {
 	pci_load_saved_state(dev->pdev, dev->config);
 	pci_restore_state(dev->pdev);
 }
 
 /* Start again, configured. Links are stopped, old handles are of no use. A failure: gone. */
-static int restart(struct nanet3_dev *dev)
+static int nanet3_restart(struct nanet3_dev *dev)
 {
-	int r = start(dev);
+	int r = nanet3_start(dev);
 
 	if (r < 0) {
 		nanet3_set_state(dev, NANET3_GONE);
@@ -359,21 +359,21 @@ static int restart(struct nanet3_dev *dev)
 	return 0;
 }
 
-/* What freeze() and error_detected() have stopped goes on. */
-static void thaw(struct pci_dev *pdev)
+/* What nanet3_freeze() and nanet3_error_detected() have stopped goes on. */
+static void nanet3_thaw(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 	int r;
 
 	if (READ_ONCE(dev->state) == NANET3_READY) /* probed between an error and its end */
 		return;
-	configure(dev);
-	r = restart(dev);
+	nanet3_config_restore(dev);
+	r = nanet3_restart(dev);
 	if (r < 0)
 		dev_err(&dev->device, "does not start again: %d\n", r);
 }
 
-static bool in_configuration_space(struct pci_dev *pdev)
+static bool nanet3_in_configuration_space(struct pci_dev *pdev)
 {
 	u16 vendor = 0;
 
@@ -382,20 +382,20 @@ static bool in_configuration_space(struct pci_dev *pdev)
 }
 
 /* The board is on the bus again. Does it answer, and work? */
-static bool revive(struct nanet3_dev *dev)
+static bool nanet3_revive(struct nanet3_dev *dev)
 {
-	configure(dev);
+	nanet3_config_restore(dev);
 	if (!nanet3_there(dev))
 		return false;
-	end_handles(dev, NANET3_FROZEN, false);
-	return restart(dev) == 0;
+	nanet3_end_handles(dev, NANET3_FROZEN, false);
+	return nanet3_restart(dev) == 0;
 }
 
 /*
  * Looks for a board that is gone, less and less often. Without the device's lock somebody else
  * removes it, recovers it, or puts it to sleep.
  */
-static void heal(struct work_struct *work)
+static void nanet3_heal(struct work_struct *work)
 {
 	struct nanet3_dev *dev = container_of(to_delayed_work(work), struct nanet3_dev, heal);
 	struct pci_dev *pdev = dev->pdev;
@@ -405,9 +405,9 @@ static void heal(struct work_struct *work)
 	if (device_trylock(&pdev->dev)) {
 		dev->heal_ms = min(2 * dev->heal_ms, HEAL_MAX_MS);
 		if (READ_ONCE(dev->state) == NANET3_GONE) {
-			found = in_configuration_space(pdev) && enable(dev);
+			found = nanet3_in_configuration_space(pdev) && nanet3_pci_enable(dev);
 			if (found)
-				works = revive(dev);
+				works = nanet3_revive(dev);
 			trace_nanet3_heal(dev->index, found, works);
 		}
 		device_unlock(&pdev->dev);
@@ -416,7 +416,7 @@ static void heal(struct work_struct *work)
 		nanet3_heal_start(dev);
 }
 
-static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
+static pci_ers_result_t nanet3_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 	bool lost = channel == pci_channel_io_perm_failure;
@@ -426,7 +426,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	}
 	dev_err(&dev->device, "PCI error: %s\n", lost ? "gone" : "recovering");
-	end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, false);
+	nanet3_end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, false);
 	if (pci_is_enabled(pdev))
 		pci_disable_device(pdev);
 	if (!lost)
@@ -436,7 +436,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev, pci_channel_state_t
 }
 
 /* After an error that was not fatal. What it cost is found by the checks of frames and events. */
-static pci_ers_result_t mmio_enabled(struct pci_dev *pdev)
+static pci_ers_result_t nanet3_mmio_enabled(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 	bool ready;
@@ -450,13 +450,13 @@ static pci_ers_result_t mmio_enabled(struct pci_dev *pdev)
 }
 
 /* The function has been reset, for this driver or for another one on the same bus. */
-static pci_ers_result_t slot_reset(struct pci_dev *pdev)
+static pci_ers_result_t nanet3_slot_reset(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
 	if (READ_ONCE(dev->state) == NANET3_READY)
-		end_handles(dev, NANET3_FROZEN, false);
-	if (enable(dev))
+		nanet3_end_handles(dev, NANET3_FROZEN, false);
+	if (nanet3_pci_enable(dev))
 		return PCI_ERS_RESULT_RECOVERED;
 	dev_err(&dev->device, "cannot be enabled again\n");
 	nanet3_set_state(dev, NANET3_GONE);
@@ -465,24 +465,24 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 }
 
 static const struct pci_error_handlers nanet3_error_handlers = {
-	.error_detected = error_detected,
-	.mmio_enabled = mmio_enabled,
-	.slot_reset = slot_reset,
-	.resume = thaw,
-	.reset_prepare = freeze,
-	.reset_done = thaw,
+	.error_detected = nanet3_error_detected,
+	.mmio_enabled = nanet3_mmio_enabled,
+	.slot_reset = nanet3_slot_reset,
+	.resume = nanet3_thaw,
+	.reset_prepare = nanet3_freeze,
+	.reset_done = nanet3_thaw,
 };
 
 static int nanet3_suspend(struct device *device)
 {
-	freeze(to_pci_dev(device));
+	nanet3_freeze(to_pci_dev(device));
 	return 0;
 }
 
 /* A board that does not come back is gone; the machine wakes up all the same. */
 static int nanet3_resume(struct device *device)
 {
-	thaw(to_pci_dev(device));
+	nanet3_thaw(to_pci_dev(device));
 	return 0;
 }
 
@@ -501,7 +501,7 @@ static struct pci_driver nanet3_driver = {
 	.id_table = nanet3_ids,
 	.probe = nanet3_probe,
 	.remove = nanet3_remove,
-	.shutdown = freeze,
+	.shutdown = nanet3_freeze,
 	.err_handler = &nanet3_error_handlers,
 	.driver.pm = pm_sleep_ptr(&nanet3_pm_ops),
 };

@@ -13,19 +13,19 @@
 #define AGAIN_US 200u
 #define AGAIN_MS 10u
 
-static bool answers_now(struct nanet3_dev *dev)
+static bool nanet3_answers_now(struct nanet3_dev *dev)
 {
 	return ioread32(dev->bar + NANET3_REG_ID) == NANET3_ID;
 }
 
 /* The register's value may be all ones: it is, if the board answers before and after. */
-static u32 read_again(struct nanet3_dev *dev, u32 offset)
+static u32 nanet3_read_again(struct nanet3_dev *dev, u32 offset)
 {
 	ktime_t until = ktime_add_ms(ktime_get(), AGAIN_MS);
 
 	do {
 		u32 value = NANET3_ALL_ONES;
-		bool before = answers_now(dev);
+		bool before = nanet3_answers_now(dev);
 
 		if (before)
 			value = ioread32(dev->bar + offset);
@@ -33,7 +33,7 @@ static u32 read_again(struct nanet3_dev *dev, u32 offset)
 			atomic64_inc(&dev->lost_reads);
 			return value;
 		}
-		if (before && answers_now(dev))
+		if (before && nanet3_answers_now(dev))
 			return value;
 		usleep_range(AGAIN_US, 2 * AGAIN_US);
 	} while (ktime_before(ktime_get(), until));
@@ -54,7 +54,7 @@ u32 nanet3_read(struct nanet3_dev *dev, u32 offset)
 	u32 value = ioread32(dev->bar + offset);
 
 	might_sleep();
-	return likely(value != NANET3_ALL_ONES) ? value : read_again(dev, offset);
+	return likely(value != NANET3_ALL_ONES) ? value : nanet3_read_again(dev, offset);
 }
 
 /* Does the board answer? Life held, or the caller is probe. */

@@ -59,7 +59,7 @@ LIMITED_PARAM(linger_ms, 10000, 0, 3600000,
 
 /* ------------------------------------------------------------------------ memory */
 
-static int geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape)
+static int nanet3_geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape)
 {
 	u32 stride = PAGE_ALIGN(frames_per_buffer * NANET3_FRAME_BYTES);
 	u64 depth = (u64)depth_ms * (NANET3_FRAMES_PER_SECOND / 1000) / frames_per_buffer;
@@ -85,7 +85,7 @@ static int geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape)
 	return 0;
 }
 
-static void chunks_free(struct nanet3_link *l)
+static void nanet3_chunks_free(struct nanet3_link *l)
 {
 	u32 i;
 
@@ -98,7 +98,7 @@ static void chunks_free(struct nanet3_link *l)
 }
 
 /* All buffers, @chunk_buffers of them in a piece. */
-static int chunks_alloc(struct nanet3_link *l, u32 chunk_buffers)
+static int nanet3_chunks_alloc(struct nanet3_link *l, u32 chunk_buffers)
 {
 	struct nanet3_ring *ring = l->ring;
 	u32 left = ring->depth;
@@ -117,7 +117,7 @@ static int chunks_alloc(struct nanet3_link *l, u32 chunk_buffers)
 
 		r = nanet3_area_alloc(l->dev, &l->chunks[i], (size_t)buffers * ring->buffer_stride);
 		if (r < 0) {
-			chunks_free(l);
+			nanet3_chunks_free(l);
 			kvfree(l->chunks);
 			l->chunks = NULL;
 			return r;
@@ -128,19 +128,19 @@ static int chunks_alloc(struct nanet3_link *l, u32 chunk_buffers)
 }
 
 /* As large pieces as memory has; a machine that has run for long may be short of the largest. */
-static int buffers_alloc(struct nanet3_link *l)
+static int nanet3_buffers_alloc(struct nanet3_link *l)
 {
 	u32 chunk_buffers = NANET3_CHUNK_MAX / l->ring->buffer_stride;
 	int r;
 
 	do {
-		r = chunks_alloc(l, chunk_buffers);
+		r = nanet3_chunks_alloc(l, chunk_buffers);
 		chunk_buffers /= 2;
 	} while (r == -ENOMEM && chunk_buffers > 0);
 	return r;
 }
 
-static void table_fill(struct nanet3_link *l)
+static void nanet3_table_fill(struct nanet3_link *l)
 {
 	const struct nanet3_ring *ring = l->ring;
 	u32 i;
@@ -153,8 +153,8 @@ static void table_fill(struct nanet3_link *l)
 	}
 }
 
-static int link_create(struct nanet3_dev *dev, u32 index, const struct nanet3_ring *shape,
-		       u32 first_epoch)
+static int nanet3_link_create(struct nanet3_dev *dev, u32 index, const struct nanet3_ring *shape,
+			      u32 first_epoch)
 {
 	struct nanet3_link *l = &dev->links[index];
 	u8 *state = vmalloc_user(NANET3_RING_COMPLETIONS +
@@ -173,14 +173,14 @@ static int link_create(struct nanet3_dev *dev, u32 index, const struct nanet3_ri
 	l->owner_page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 	if (!l->owner_page)
 		return -ENOMEM;
-	r = buffers_alloc(l);
+	r = nanet3_buffers_alloc(l);
 	if (r < 0)
 		return r;
 	l->table = dma_alloc_coherent(&dev->pdev->dev, shape->depth * sizeof(*l->table),
 				      &l->table_dma, GFP_KERNEL | __GFP_NOWARN);
 	if (!l->table)
 		return -ENOMEM;
-	table_fill(l);
+	nanet3_table_fill(l);
 	return 0;
 }
 
@@ -199,11 +199,11 @@ int nanet3_rings_create(struct nanet3_dev *dev)
 	unsigned int i;
 	int r;
 
-	r = geometry(dev, &shape);
+	r = nanet3_geometry(dev, &shape);
 	if (r < 0)
 		return r;
 	for (i = 0; i < NANET3_LINKS; i++) {
-		r = link_create(dev, i, &shape, epoch);
+		r = nanet3_link_create(dev, i, &shape, epoch);
 		if (r < 0)
 			return r;
 	}
@@ -226,7 +226,7 @@ void nanet3_rings_free_dma(struct nanet3_dev *dev)
 	for (i = 0; i < NANET3_LINKS; i++) {
 		struct nanet3_link *l = &dev->links[i];
 
-		chunks_free(l);
+		nanet3_chunks_free(l);
 		if (l->table && !l->quarantined)
 			dma_free_coherent(&dev->pdev->dev, l->ring->depth * sizeof(*l->table),
 					  l->table, l->table_dma);

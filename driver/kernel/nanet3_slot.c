@@ -17,7 +17,7 @@
 #include "nanet3_drv.h"
 
 /* Has each link room for this word, or has the board for this put? event_lock held. */
-static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *slot)
+static bool nanet3_slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *slot)
 {
 	bool fits = true;
 	u32 i;
@@ -36,7 +36,7 @@ static bool slot_fits(const struct nanet3_dev *dev, const struct nanet3_slot *sl
 }
 
 /* event_lock held. @by: 1 or -1. */
-static void slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, int by)
+static void nanet3_slot_count(struct nanet3_dev *dev, const struct nanet3_slot *slot, int by)
 {
 	u32 i;
 
@@ -59,7 +59,7 @@ u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 	u32 n = NANET3_SLOTS;
 
 	spin_lock(&dev->event_lock);
-	if (slot_fits(dev, like))
+	if (nanet3_slot_fits(dev, like))
 		n = find_first_zero_bit(dev->slots_busy, NANET3_SLOTS);
 	if (n < NANET3_SLOTS) {
 		u32 generation = dev->slots[n].generation + 1;
@@ -68,7 +68,7 @@ u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 		dev->slots[n] = *like;
 		dev->slots[n].generation = generation;
 		dev->slots[n].overdue = jiffies + NANET3_OVERDUE_S * HZ;
-		slot_count(dev, like, 1);
+		nanet3_slot_count(dev, like, 1);
 		dev->stats.tx_words += !like->put;
 		dev->stats.puts += like->put;
 		dev->stats.put_bytes += like->length;
@@ -78,11 +78,11 @@ u32 nanet3_slot_get(struct nanet3_dev *dev, const struct nanet3_slot *like)
 }
 
 /* event_lock held. */
-static void slot_free(struct nanet3_dev *dev, u32 n)
+static void nanet3_slot_free(struct nanet3_dev *dev, u32 n)
 {
 	lockdep_assert_held(&dev->event_lock);
 	__clear_bit(n, dev->slots_busy);
-	slot_count(dev, &dev->slots[n], -1);
+	nanet3_slot_count(dev, &dev->slots[n], -1);
 }
 
 /* What the board is told of a slot. event_lock or tx_mutex held. */
@@ -92,8 +92,8 @@ u64 nanet3_slot_cookie(const struct nanet3_dev *dev, u32 n)
 }
 
 /* A put has arrived in its registrant's memory, which may have to be copied there. */
-static void put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
-			const struct nanet3_event *ev)
+static void nanet3_put_arrived(struct nanet3_dev *dev, const struct nanet3_slot *slot,
+			       const struct nanet3_event *ev)
 {
 	struct nanet3_buffer *b;
 
@@ -123,7 +123,7 @@ void nanet3_slot_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 	if (slot->faulted)
 		ev->reason = NANET3_TX_FAULT;
 	if (put)
-		put_arrived(dev, slot, ev);
+		nanet3_put_arrived(dev, slot, ev);
 	else if (ev->reason)
 		dev->stats.tx_faults++;
 	ev->cookie = slot->cookie;
@@ -131,11 +131,11 @@ void nanet3_slot_event(struct nanet3_dev *dev, struct nanet3_event *ev)
 		nanet3_client_post(slot->client, ev);
 	slot->tx_sent = true;
 	if (put || !slot->put)
-		slot_free(dev, n);
+		nanet3_slot_free(dev, n);
 }
 
 /* Its events will not come: its sender gets those that it has not had yet. event_lock held. */
-static void slot_abort(struct nanet3_dev *dev, u32 n)
+static void nanet3_slot_abort(struct nanet3_dev *dev, u32 n)
 {
 	const struct nanet3_slot *slot = &dev->slots[n];
 	struct nanet3_event ev = {
@@ -157,12 +157,12 @@ static void slot_abort(struct nanet3_dev *dev, u32 n)
 		ev.length = slot->length;
 		nanet3_client_post(slot->client, &ev);
 	}
-	slot_free(dev, n);
+	nanet3_slot_free(dev, n);
 }
 
 /*
- * The board could not read a descriptor, and goes on with the next: a word has not left; a put has a
- * hole, and no event if that was its last packet. event_lock held.
+ * The board could not read a descriptor, and goes on with the next: a word has not left; a put has
+ * a hole, and no event if that was its last packet. event_lock held.
  */
 void nanet3_slot_not_read(struct nanet3_dev *dev, u32 number)
 {
@@ -173,7 +173,7 @@ void nanet3_slot_not_read(struct nanet3_dev *dev, u32 number)
 	if (place->number != number || !test_bit(place->slot, dev->slots_busy))
 		return;
 	if (!slot->put) {
-		slot_abort(dev, place->slot);
+		nanet3_slot_abort(dev, place->slot);
 		return;
 	}
 	slot->faulted = true;
@@ -218,6 +218,6 @@ void nanet3_slots_abort(struct nanet3_dev *dev)
 	lockdep_assert_held(&dev->tx_mutex);
 	spin_lock(&dev->event_lock);
 	for_each_set_bit(n, dev->slots_busy, NANET3_SLOTS)
-		slot_abort(dev, n);
+		nanet3_slot_abort(dev, n);
 	spin_unlock(&dev->event_lock);
 }

@@ -11,7 +11,7 @@
 
 /* ------------------------------------------------------------------------ attributes */
 
-static ssize_t show_register(struct device *device, u32 offset, char *text)
+static ssize_t nanet3_show_register(struct device *device, u32 offset, char *text)
 {
 	struct nanet3_dev *dev = container_of(device, struct nanet3_dev, device);
 	ssize_t r = -ENODEV;
@@ -25,13 +25,13 @@ static ssize_t show_register(struct device *device, u32 offset, char *text)
 
 static ssize_t serial_show(struct device *device, struct device_attribute *attr, char *text)
 {
-	return show_register(device, NANET3_REG_SERIAL, text);
+	return nanet3_show_register(device, NANET3_REG_SERIAL, text);
 }
 static DEVICE_ATTR_RO(serial);
 
 static ssize_t boot_count_show(struct device *device, struct device_attribute *attr, char *text)
 {
-	return show_register(device, NANET3_REG_BOOT_COUNT, text);
+	return nanet3_show_register(device, NANET3_REG_BOOT_COUNT, text);
 }
 static DEVICE_ATTR_RO(boot_count);
 
@@ -90,8 +90,8 @@ static const char *const status_names[] = {
 	[NANET3_RING_LINGERING] = "lingering",
 };
 
-static void show_link(struct seq_file *s, const struct nanet3_link *l,
-		      const struct nanet3_link_stats *stats)
+static void nanet3_show_link(struct seq_file *s, const struct nanet3_link *l,
+			     const struct nanet3_link_stats *stats)
 {
 	const struct nanet3_ring *ring = l->ring;
 
@@ -113,7 +113,7 @@ static int state_file_show(struct seq_file *s, void *unused)
 	nanet3_stats_get(dev, &stats);
 	seq_printf(s, "state %s\n", state_names[READ_ONCE(dev->state)]);
 	for (i = 0; i < NANET3_LINKS; i++)
-		show_link(s, &dev->links[i], &stats.links[i]);
+		nanet3_show_link(s, &dev->links[i], &stats.links[i]);
 	seq_printf(s, "control_interrupts %llu\nspurious %llu\nrescued %llu\n",
 		   stats.control_interrupts, stats.spurious, stats.rescued);
 	seq_printf(s, "events %llu\nbad_events %llu\nqueue_lost %llu\n", stats.events,
@@ -189,7 +189,7 @@ DEFINE_SHOW_ATTRIBUTE(registers);
 /* The module's directory, in which each board has its own. */
 struct dentry *nanet3_debugfs;
 
-static void pps_create(struct nanet3_dev *dev)
+static void nanet3_pps_create(struct nanet3_dev *dev)
 {
 	struct pps_source_info info = {
 		.mode = PPS_CAPTUREASSERT | PPS_OFFSETASSERT | PPS_CANWAIT | PPS_TSFMT_TSPEC,
@@ -213,7 +213,7 @@ static void pps_create(struct nanet3_dev *dev)
 void nanet3_extras_create(struct nanet3_dev *dev)
 {
 	nanet3_hwmon_create(dev);
-	pps_create(dev);
+	nanet3_pps_create(dev);
 	dev->debugfs = debugfs_create_dir(dev_name(&dev->device), nanet3_debugfs);
 	debugfs_create_file("state", 0444, dev->debugfs, dev, &state_file_fops);
 	debugfs_create_file("registers", 0444, dev->debugfs, dev, &registers_fops);

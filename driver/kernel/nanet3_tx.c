@@ -35,7 +35,7 @@ void nanet3_tx_free(struct nanet3_dev *dev)
 /* ------------------------------------------------------------------------ the ring */
 
 /* tx_mutex held. */
-static void ring_doorbell(struct nanet3_dev *dev)
+static void nanet3_ring_doorbell(struct nanet3_dev *dev)
 {
 	lockdep_assert_held(&dev->tx_mutex);
 	if (dev->tx_rung == dev->tx_write)
@@ -48,7 +48,7 @@ static void ring_doorbell(struct nanet3_dev *dev)
 void nanet3_tx_flush(struct nanet3_dev *dev)
 {
 	mutex_lock(&dev->tx_mutex);
-	ring_doorbell(dev);
+	nanet3_ring_doorbell(dev);
 	mutex_unlock(&dev->tx_mutex);
 }
 
@@ -73,7 +73,7 @@ void nanet3_tx_forget(struct nanet3_client *c)
  * Is there room for @count descriptors when @size of the ring may be in use? If not, post what is
  * held back to make room. tx_mutex held.
  */
-static bool room(struct nanet3_dev *dev, u32 count, u32 size)
+static bool nanet3_tx_room(struct nanet3_dev *dev, u32 count, u32 size)
 {
 	lockdep_assert_held(&dev->tx_mutex);
 	if (dev->tx_write - dev->tx_read + count > size) {
@@ -84,12 +84,12 @@ static bool room(struct nanet3_dev *dev, u32 count, u32 size)
 	}
 	if (dev->tx_write - dev->tx_read + count <= size)
 		return true;
-	ring_doorbell(dev);
+	nanet3_ring_doorbell(dev);
 	return false;
 }
 
 /* Slot @n's; @last: no other of it follows. tx_mutex held, and there is room. */
-static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 n, bool last)
+static void nanet3_tx_append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 n, bool last)
 {
 	u32 place = dev->tx_write % NANET3_TX_SIZE;
 
@@ -104,14 +104,14 @@ static void append(struct nanet3_dev *dev, const struct nanet3_tx *tx, u32 n, bo
 /* ------------------------------------------------------------------------ words */
 
 /* tx_mutex held: the count is a pair. */
-static bool in_time(struct nanet3_dev *dev, u64 at_frame)
+static bool nanet3_in_time(struct nanet3_dev *dev, u64 at_frame)
 {
 	return at_frame == 0 ||
 	       at_frame <= nanet3_read_pair(dev, NANET3_REG_COUNT) + NANET3_TX_AHEAD;
 }
 
 /* Is the link locked, or any of them for a broadcast? */
-static int reaches(struct nanet3_dev *dev, u8 link)
+static int nanet3_reaches(struct nanet3_dev *dev, u8 link)
 {
 	u32 i;
 
@@ -144,28 +144,28 @@ int nanet3_send(struct nanet3_client *c, void *arg)
 	u32 n;
 
 	mutex_lock(&dev->tx_mutex);
-	if (!nanet3_word_sound(tx) || !in_time(dev, tx->at_frame))
+	if (!nanet3_word_sound(tx) || !nanet3_in_time(dev, tx->at_frame))
 		goto unlock;
 	r = -EPERM;
 	like.others = !nanet3_acts_for(c, tx->link);
 	if (like.others && !capable(CAP_SYS_ADMIN))
 		goto unlock;
-	r = reaches(dev, tx->link);
+	r = nanet3_reaches(dev, tx->link);
 	if (r < 0)
 		goto unlock;
 	r = -EAGAIN;
-	if (!room(dev, 1, NANET3_TX_SIZE))
+	if (!nanet3_tx_room(dev, 1, NANET3_TX_SIZE))
 		goto unlock;
 	n = nanet3_slot_get(dev, &like);
 	if (n == NANET3_SLOTS)
 		goto unlock;
 	word.cookie = nanet3_slot_cookie(dev, n);
 	word.flags = 0;
-	append(dev, &word, n, true);
+	nanet3_tx_append(dev, &word, n, true);
 	r = 0;
 unlock:
 	if (r || !(tx->flags & NANET3_TX_MORE))
-		ring_doorbell(dev);
+		nanet3_ring_doorbell(dev);
 	mutex_unlock(&dev->tx_mutex);
 	return r;
 }
@@ -173,7 +173,7 @@ unlock:
 /* ------------------------------------------------------------------------ puts */
 
 /* tx_mutex held. Return: its packets, or -errno. */
-static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
+static int nanet3_put_count(struct nanet3_client *c, const struct nanet3_put *put)
 {
 	const struct nanet3_buffer *source, *destination;
 	u64 packets;
@@ -195,7 +195,7 @@ static int put_packets(struct nanet3_client *c, const struct nanet3_put *put)
  * Where DMA is bounced, the processor's side of a buffer is old while a put of @c into it is on its
  * way, and would be sent. True when one is. tx_mutex held.
  */
-static bool arriving(struct nanet3_client *c, u32 buffer)
+static bool nanet3_arriving(struct nanet3_client *c, u32 buffer)
 {
 	struct nanet3_dev *dev = c->dev;
 	bool is = false;
@@ -216,7 +216,7 @@ static bool arriving(struct nanet3_client *c, u32 buffer)
 }
 
 /* Cut at the source's pages: a packet lies in one. Slot @n. tx_mutex held, and there is room. */
-static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u32 n)
+static void nanet3_put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u32 n)
 {
 	const struct nanet3_buffer *source = &dev->buffers[put->source];
 	struct nanet3_tx tx = {
@@ -242,7 +242,7 @@ static void put_append(struct nanet3_dev *dev, const struct nanet3_put *put, u32
 		if (done == put->length)
 			packet.flags = NANET3_PUT_LAST;
 		memcpy(tx.bytes, &packet, sizeof(packet));
-		append(dev, &tx, n, packet.flags & NANET3_PUT_LAST);
+		nanet3_tx_append(dev, &tx, n, packet.flags & NANET3_PUT_LAST);
 	}
 }
 
@@ -265,24 +265,24 @@ int nanet3_put(struct nanet3_client *c, void *arg)
 	u32 n;
 
 	mutex_lock(&dev->tx_mutex);
-	packets = put_packets(c, put);
+	packets = nanet3_put_count(c, put);
 	if (packets < 0) {
 		r = packets;
 		goto unlock;
 	}
 	n = NANET3_SLOTS;
-	if (room(dev, packets, NANET3_PUTS_MAX) && !arriving(c, put->source))
+	if (nanet3_tx_room(dev, packets, NANET3_PUTS_MAX) && !nanet3_arriving(c, put->source))
 		n = nanet3_slot_get(dev, &like);
 	if (n == NANET3_SLOTS) {
-		ring_doorbell(dev);
+		nanet3_ring_doorbell(dev);
 		r = -EAGAIN;
 		goto unlock;
 	}
 	nanet3_buffer_sync(dev, &dev->buffers[put->source], put->source_offset, put->length, true);
-	put_append(dev, put, n);
+	nanet3_put_append(dev, put, n);
 	trace_nanet3_put(dev->index, put->source, put->destination, put->length, packets);
 	if (!(put->flags & NANET3_PUT_MORE))
-		ring_doorbell(dev);
+		nanet3_ring_doorbell(dev);
 unlock:
 	mutex_unlock(&dev->tx_mutex);
 	return r;
