@@ -636,6 +636,68 @@ static void put_outlives_its_buffer(void **state)
 	area_destroy(&next);
 }
 
+/* The board fetches descriptors ahead: what it is still to read stays where it is. */
+static void put_outlives_its_source(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct nanet3_put put = {.length = 9000, .cookie = 33};
+	struct area s, d;
+
+	area_create(&s, 1, 9000);
+	area_create(&d, 2, 9000);
+	area_fill(&s, 33);
+	put.source = area_register(b, &s);
+	put.destination = area_register(b, &d);
+	guest_fault(b, MODEL_FAULT_SLOW_PUTS, 0, 500);
+	assert_int_equal(nanet3_put(b, &put), 0);
+	assert_int_equal(guest_reg(b, NANET3_REG_TX_READ), guest_reg(b, NANET3_REG_TX_WRITE));
+	assert_int_equal(nanet3_unregister_buffer(b, put.source), 0);
+	assert_int_equal(guest_stats(b).pinned_pages, 6);
+	assert_int_equal(finish_put(b, &put), 0);
+	check_area(&d, 0, 9000, 33, 0);
+	guest_fault(b, MODEL_FAULT_SLOW_PUTS, 0, 0);
+	assert_int_equal(nanet3_unregister_buffer(b, put.destination), 0);
+	guest_wait_for(let_go, b, 1, "nothing pinned once the put is done");
+	guest_close(b);
+	area_destroy(&s);
+	area_destroy(&d);
+}
+
+/* A descriptor that the board cannot read: what it was part of ends, with a fault. */
+static void descriptors_not_read(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct nanet3_tx word = {.link = 0, .kind = NANET3_TX_REQUEST, .bytes = {1}, .cookie = 34};
+	struct nanet3_put put = {.length = 9000, .cookie = 35};
+	uint64_t resets = guest_stats(b).resets;
+	struct nanet3_event ev;
+	struct area s, d;
+
+	guest_wait_locked(b, 0);
+	guest_fault(b, MODEL_FAULT_LOSE_DESCRIPTORS, 0, 1);
+	assert_int_equal(nanet3_send(b, &word), 0);
+	ev = guest_wait_event(b, NANET3_EVENT_TX);
+	assert_true(ev.cookie == word.cookie && ev.reason == NANET3_TX_FAULT);
+	area_create(&s, 1, 9000);
+	area_create(&d, 2, 9000);
+	area_fill(&s, 35);
+	put.source = area_register(b, &s);
+	put.destination = area_register(b, &d);
+	guest_fault(b, MODEL_FAULT_LOSE_DESCRIPTORS, 0, 1);
+	assert_int_equal(nanet3_put(b, &put), 0);
+	assert_int_equal(finish_put(b, &put), NANET3_TX_FAULT);
+	assert_int_equal(guest_stats(b).resets, resets);
+	guest_fault(b, MODEL_FAULT_LOSE_DESCRIPTORS, 0, 3); /* its last one, too: no event comes */
+	assert_int_equal(nanet3_put(b, &put), 0);
+	assert_int_equal(finish_put(b, &put), NANET3_TX_FAULT);
+	assert_int_equal(guest_stats(b).resets, resets + 1);
+	put_and_finish(b, &put);
+	check_area(&d, 0, 9000, 35, 0);
+	guest_close(b);
+	area_destroy(&s);
+	area_destroy(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -652,6 +714,8 @@ int main(void)
 		GUEST_TEST(unmapped_and_unregistered_while_putting),
 		GUEST_TEST(words_hold_up_no_puts),
 		GUEST_TEST(put_outlives_its_buffer),
+		GUEST_TEST(put_outlives_its_source),
+		GUEST_TEST(descriptors_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,50 @@ static void reset_swallows_a_put(void **state)
 	guest_close(b);
 }
 
+/* Gives back a buffer of two pages that stays busy. */
+static void unregister_stuck(unsigned how_long)
+{
+	static uint8_t memory[2 * NANET3_PAGE] __attribute__((aligned(NANET3_PAGE)));
+	struct nanet3 *b = guest_open();
+	uint32_t buffer = 0;
+
+	assert_int_equal(nanet3_register_buffer(b, memory, sizeof(memory), &buffer), 0);
+	guest_fault(b, MODEL_FAULT_STUCK_BUFFER, buffer, how_long);
+	assert_int_equal(nanet3_unregister_buffer(b, buffer), 0);
+	assert_int_equal(nanet3_unregister_buffer(b, buffer), -ENOENT);
+	guest_close(b);
+}
+
+static void buffer_stops_after_a_reset(void **state)
+{
+	struct nanet3 *b = guest_open();
+	struct nanet3_stats before = guest_stats(b), after;
+
+	unregister_stuck(TILL_RESET);
+	after = guest_stats(b);
+	assert_int_equal(after.resets, before.resets + 1);
+	assert_int_equal(after.quarantined, before.quarantined);
+	assert_int_equal(after.pinned_pages, 0);
+	guest_close(b);
+	sound(LINK);
+}
+
+static void buffer_never_stops(void **state)
+{
+	struct nanet3 *b = guest_open();
+	uint64_t quarantined = guest_stats(b).quarantined;
+	uint8_t memory[100];
+	uint32_t buffer = 0;
+
+	unregister_stuck(FOR_EVER);
+	assert_int_equal(guest_stats(b).quarantined, quarantined + 2);
+	assert_int_equal(nanet3_register_buffer(b, memory, sizeof(memory), &buffer), 0);
+	assert_int_equal(buffer, 1); /* the lost one's number is not used again */
+	assert_int_equal(nanet3_unregister_buffer(b, buffer), 0);
+	guest_close(b);
+	sound(OTHER);
+}
+
 static void never_stops(void **state)
 {
 	struct nanet3 *b;
@@ -137,6 +181,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		GUEST_TEST(stops_after_a_reset),
 		GUEST_TEST(reset_swallows_a_put),
+		GUEST_TEST(buffer_stops_after_a_reset),
+		GUEST_TEST(buffer_never_stops),
 		GUEST_TEST(never_stops),
 		GUEST_TEST(told_beyond_the_board),
 	};

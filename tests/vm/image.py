@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What QEMU boots: a kernel and an initramfs, made without root and without installing either.
 
-Debian's kernel is downloaded as a package and unpacked in the cache; its bzImage is XZ, which takes TCG
-3 to 10 s to unpack, so the ELF inside is taken out once and booted by PVH. The instrumented kernel is made
-by debug_kernel.sh and booted as bzImage: with KASAN, PVH ends in silence.
+Debian's kernels are downloaded as packages and unpacked in the cache. The bzImage of 6.1 is XZ, which takes TCG
+3 to 10 s to unpack, so the ELF inside is taken out once and booted by PVH. Those of later kernels are ZSTD, and
+booted as they are. The instrumented kernel is made by debug_kernel.sh and booted as bzImage: with KASAN, PVH ends in
+silence.
 """
 import glob
 import lzma
 import os
+import re
 import stat
 import struct
 import subprocess
 import tarfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SERIES = "6.1.0-"
+SERIES = ("6.1", "6.12")  # that stations run
 LEAP_SECONDS = "/usr/share/zoneinfo/leap-seconds.list"
 
 
@@ -22,22 +24,14 @@ class ImageError(Exception):
     pass
 
 
-def headers_release():
-    """The kernel that the module is built for: the newest of the series with headers installed."""
-    found = [d.split("/")[3] for d in glob.glob(f"/lib/modules/{SERIES}*-amd64/build/Makefile")]
-    if not found:
-        raise ImageError(f"no headers of a {SERIES}* kernel below /lib/modules (tests/setup/setup.sh vm)")
-    return max(found, key=lambda r: [int(p) if p.isdigit() else 0 for p in r.replace("-", ".").split(".")])
-
-
 def unpack_bzimage(image):
-    """The ELF inside a bzImage with an XZ payload (the boot protocol says where it lies)."""
+    """The ELF inside a bzImage with an XZ payload (the boot protocol says where it lies); another as it is."""
     sectors = image[0x1f1] or 4
     offset, length = struct.unpack_from("<II", image, 0x248)
     begin = (sectors + 1) * 512 + offset
     payload = image[begin:begin + length]
     if payload[:6] != b"\xfd7zXZ\0":
-        raise ImageError("the kernel's payload is not XZ")
+        return image
     elf = lzma.LZMADecompressor().decompress(payload)
     if elf[:4] != b"\x7fELF":
         raise ImageError("no ELF inside the kernel")
@@ -70,8 +64,33 @@ def file_of_package(deb, name):
     raise ImageError(f"{deb}: no {name}")
 
 
+def headers(cache, series):
+    """Release of the newest kernel of the series, and its headers: installed, or unpacked in the cache, once."""
+    found = [d.split("/")[3] for d in glob.glob(f"/lib/modules/{series}.*-amd64/build/Makefile")]
+    if found:
+        release = max(found, key=lambda r: [int(p) for p in re.findall(r"\d+", r)])
+        return release, f"/lib/modules/{release}/build"
+    depends = subprocess.run(["apt-cache", "depends", f"linux-headers-{series}-amd64"], capture_output=True, text=True,
+                             check=False).stdout
+    found = re.search(r"Depends: linux-headers-(\S+)-amd64", depends)
+    if not found:
+        raise ImageError(f"no headers of a {series} kernel in the archive (apt-get update?)")
+    version = found.group(1)
+    release, root = f"{version}-amd64", os.path.abspath(os.path.join(cache, f"headers-{version}"))
+    build = f"{root}/usr/src/linux-headers-{release}"
+    if not os.path.exists(f"{build}/ready"):
+        for package in (f"linux-headers-{release}", f"linux-headers-{version}-common", f"linux-kbuild-{version}"):
+            subprocess.run(["dpkg", "-x", package_file(cache, package), root], check=True)
+        with open(f"{build}/Makefile", encoding="utf-8") as f:  # they name each other by absolute paths
+            makefile = f.read()
+        with open(f"{build}/Makefile", "w", encoding="utf-8") as f:
+            f.write(makefile.replace("include /usr/src", f"include {root}/usr/src"))
+        open(f"{build}/ready", "w").close()
+    return release, build
+
+
 def stock_kernel(cache, release):
-    """Path of Debian's vmlinux, downloaded once."""
+    """Path of Debian's kernel, ready to boot, downloaded once."""
     out = os.path.join(cache, f"vmlinux-{release}")
     if os.path.exists(out):
         return out

@@ -5,7 +5,8 @@ counts.
 
     run_vm.py --build DIR --cache DIR [--debug] [--only TEST] [--seconds N] [BOOT ...]
 
-A boot is a kernel, a command line and a plan (tests/vm/plans/NAME.sh, run by the guest's init). What the
+A boot is a kernel, a command line and a plan (tests/vm/plans/NAME.sh, run by the guest's init). NAME@6.12 is
+the boot NAME with that kernel of Debian's; without, it is 6.1. What the
 guest's programs say in TAP is counted, as is each judgement made here: that the kernel's log is free of
 reports, that what consumers recorded is the truth. Ends with one line, `N passed, N failed`, and status 0
 only when something passed and nothing failed.
@@ -61,6 +62,8 @@ BOOTS = {
     "swiotlb": Boot("content", append="swiotlb=force"),
     "high-memory": Boot("content", memory=5120),
     "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
+    "heal": Boot("heal", memory=1024, limit=400, speed="0.05", judge="truth",
+                 emulator=("--rate", "500", "--scenario", os.path.join(HERE, "heal.scn"))),
     # Where the kernel could not make an entry below /proc/irq, it warns when it removes it.
     "inject": Boot("inject", limit=1800, speed="0.04", meant=("WARNING: .*remove_proc_entry",)),
     "seeded": Boot("seeded", kernel_flags="NANET3_SEEDED_BUG=y", must_report="KASAN: .*use-after-free"),
@@ -76,13 +79,13 @@ BOOTS = {
     "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),
 }
 # The longest first: the others then fill the other cores.
-STOCK = ("systemd", "driver", "daemon", "swiotlb", "high-memory", "recover", "quarantine")
+STOCK = ("systemd", "driver", "daemon", "heal", "swiotlb", "high-memory", "recover", "quarantine")
 DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
 
 
 class Kernel:
-    """What all boots share: the kernel, and the module built for it."""
-    def __init__(self, options):
+    """What boots of a kernel share: the kernel, and the module built for it."""
+    def __init__(self, options, series):
         self.o = options
         self.module = {}
         if options.debug:
@@ -90,9 +93,8 @@ class Kernel:
             self.headers = os.path.join(os.path.abspath(options.cache), "debug", "build")
             self.release = "debug"
         else:
-            self.release = image.headers_release()
+            self.release, self.headers = image.headers(options.cache, series)
             self.image = image.stock_kernel(options.cache, self.release)
-            self.headers = f"/lib/modules/{self.release}/build"
 
     def build_module(self, flags):
         """nanet3.ko for this kernel, once a set of flags."""
@@ -116,7 +118,7 @@ class Run:
     """One boot: its guest, what it passed and failed."""
     def __init__(self, name, kernel, options):
         self.name, self.kernel, self.o = name, kernel, options
-        self.boot = BOOTS[name]
+        self.boot = BOOTS[name.split("@")[0]]
         self.directory = os.path.join(options.build, "vm", name + ("-debug" if options.debug else ""))
         self.passed = self.failed = self.skipped = 0
         self.failures = []
@@ -145,7 +147,8 @@ class Run:
         for name in os.listdir(os.path.join(HERE, "plans")):
             if name.startswith("step_"):
                 fs.file(os.path.join(HERE, "plans", name), "vm/" + name[:-3], 0o755)
-        if boot.plan == "daemon":
+        if boot.plan in ("daemon", "heal"):
+            fs.file(os.path.join(HERE, "plans", "station.sh"), "vm/station.sh")
             for name in ("fcm-server", "fcmctl", "fcm-consumer"):
                 fs.program(os.path.join(self.o.build, "bin", name), "vm/" + name)
             fs.file(os.path.join(ROOT, "schemas/parameters.conf"), "vm/parameters.conf")
@@ -320,14 +323,17 @@ def main():
     p.add_argument("--speed", help="model time, as of nanet3-emu")
     p.add_argument("-v", "--verbose", action="store_true", help="every result, not only what is wrong")
     o = p.parse_args()
-    for name in o.boots:
-        if name not in BOOTS:
-            p.error(f"no boot {name}; there are {', '.join(BOOTS)}")
+    boots = o.boots or (DEBUG if o.debug else STOCK + tuple(f"{name}@{image.SERIES[1]}" for name in STOCK))
+    for name in boots:
+        boot, _, series = name.partition("@")
+        if boot not in BOOTS or series not in ("", *image.SERIES):
+            p.error(f"no boot {name}; there are {', '.join(BOOTS)}, with @{' or @'.join(image.SERIES)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.makedirs(o.cache, exist_ok=True)
     try:
-        kernel = Kernel(o)
-        runs = [Run(name, kernel, o) for name in o.boots or (DEBUG if o.debug else STOCK)]
+        series = [name.partition("@")[2] or image.SERIES[0] for name in boots]
+        kernels = {s: Kernel(o, s) for s in set(series)}
+        runs = [Run(name, kernels[s], o) for name, s in zip(boots, series)]
         for run in runs:
             run.prepare()
     except image.ImageError as e:
