@@ -111,9 +111,12 @@ static int open_board(struct capture *c)
 		return r;
 	}
 	info = nanet3_info(c->board);
-	/* A label speaks of the counts of one boot. */
+	/* A label speaks of the counts of one boot, and so does where a ring broke off. */
 	if (info->serial != c->serial || info->boot_count != c->boot_count) {
 		c->label_known = false;
+		for (unsigned i = 0; i < NANET3_LINKS; i++) {
+			c->links[i].broke_off = 0;
+		}
 	}
 	c->serial = info->serial;
 	c->boot_count = info->boot_count;
@@ -185,6 +188,9 @@ static void board_lost(struct capture *c, int error)
 	} while (drain_links(c));
 	c->dropping = false;
 	c->hurried = false;
+	for (struct link *l = NULL; (l = next_claimed(c, l));) {
+		l->broke_off = l->next_verdict;
+	}
 	close_board(c);
 	c->status.board_gone = true;
 	c->status.board_error = error;

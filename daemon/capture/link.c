@@ -269,6 +269,7 @@ int link_begin(struct link *l, bool taken_over)
 	int r, loaded;
 
 	reset_state(l);
+	l->broke_off = taken_over ? 0 : l->broke_off; /* that ring goes on */
 	read_geometry(l);
 	loaded = taken_over ? load_account(l, &account) : -ENODATA;
 	if (loaded < 0) {
@@ -611,6 +612,28 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 	}
 }
 
+/*
+ * The board was lost, and has gone on counting since the last ring broke off: what it counted until this
+ * ring's first cell was handed over to nobody. True when all of it is told.
+ */
+static bool bridge(struct link *l)
+{
+	uint64_t first = l->ring->start_count, missing = first - l->broke_off;
+	const struct nanet3_event gap = {
+		.reason = NANET3_GAP_BOARD_FIFO,
+		.dma_epoch = l->dma_epoch,
+		.frame_count = l->broke_off,
+		.frames = (uint32_t)missing,
+		.time_ns = l->capture->now_ns,
+	};
+
+	if (l->broke_off == 0 || first <= l->broke_off || missing > UINT32_MAX ||
+	    consume(l, &gap)) {
+		l->broke_off = 0;
+	}
+	return l->broke_off == 0;
+}
+
 /* Behind what a closed account has read. Without memory for it the next tick tries again: until
  * then the data stay in the ring. (A board that is gone is noticed by the tick.) */
 static void begin_again(struct link *l)
@@ -702,6 +725,9 @@ bool link_drain(struct link *l)
 	}
 	write = nanet3_write_position(l->capture->board, l->number);
 	if (write == l->read_position || can_wait(l, write)) {
+		return false;
+	}
+	if (!bridge(l)) {
 		return false;
 	}
 	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;

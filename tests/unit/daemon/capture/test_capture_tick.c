@@ -276,6 +276,80 @@ static void a_board_that_goes_leaves_no_cell_unread(void **state)
 	assert_true(out_retired(&C->links[0]));
 }
 
+/* The ended losses to the board that were reported: how many frames, from where. */
+static uint64_t lost_to_board(uint64_t *ret_first)
+{
+	const struct capture_report *r;
+	uint64_t frames = 0;
+
+	while ((r = queue_peek(&reports))) {
+		if (r->type == CAPTURE_LOSS && r->loss.code == TDM_LOSS_BOARD_FIFO &&
+		    !r->loss.open) {
+			*ret_first = frames == 0 ? r->loss.first : *ret_first;
+			frames += r->loss.frames;
+		}
+		queue_release(&reports);
+	}
+	return frames;
+}
+
+/* What a board counts while its driver has lost it has a name, if it is the same boot and another ring. */
+static void what_a_lost_board_counts_is_lost_by_name(void **state)
+{
+	static const struct {
+		uint32_t boots;
+		uint64_t away; /* frames */
+		bool taken_over;
+		uint64_t told;
+	} rows[] = {
+		{0, 5000, false, 5000}, {0, 40000, false, 40000}, {0, 0, false, 0},
+		{1, 5000, false, 0},	{0, 5000, true, 0},	  {0, 1ull << 33, false, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct capture_config c = config();
+		uint64_t broke_off, first = 0;
+
+		if (i > 0) {
+			assert_int_equal(end(state), 0);
+			assert_int_equal(begin(state), 0);
+		}
+		create(&c);
+		assert_int_equal(open_board(C), 0);
+		come(21);
+		tick(C, true);
+		come(3); /* these are read when it is gone */
+		B.gone = true;
+		tick(C, true);
+		broke_off = B.count;
+		settle_all();
+		lost_to_board(&first);
+		B.gone = false;
+		B.info.boot_count += rows[i].boots;
+		B.taken_over = rows[i].taken_over;
+		B.count += rows[i].away;
+		B.ring.dma_epoch++;
+		B.ring.start_count = B.count;
+		B.ring.write_position = B.ring.release_position = 0;
+		mono_ns += 1000 * MS;
+		tick(C, false);
+		tick(C, true);
+		assert_non_null(C->board);
+		for (unsigned n = 0; n < 60; n++) {
+			come(1);
+			tick(C, true);
+			settle_all();
+		}
+		B.gone = true;
+		tick(C, true);
+		assert_int_equal(lost_to_board(&first), rows[i].told);
+		assert_int_equal(C->links[0].status.cells[TDM_LOSS_BOARD_FIFO], rows[i].told);
+		assert_true(rows[i].told == 0 || first == broke_off);
+		assert_true(C->links[0].status.cells[TDM_GOOD] > 1200);
+		B.gone = false;
+	}
+}
+
 /* Another handle acts for the links: said once, and again of a board that was opened again. */
 static void another_handle_is_granted_once(void **state)
 {
@@ -590,6 +664,7 @@ int main(void)
 		IN_TICKS(a_board_whose_link_is_taken_is_closed_again),
 		IN_TICKS(a_board_is_not_opened_before_there_is_a_place_for_its_end),
 		IN_TICKS(a_board_that_is_gone_is_looked_for_again),
+		IN_TICKS(what_a_lost_board_counts_is_lost_by_name),
 		IN_TICKS(a_board_that_goes_leaves_no_cell_unread),
 		IN_TICKS(another_handle_is_granted_once),
 		IN_TICKS(a_label_speaks_of_one_boot_of_one_board),
