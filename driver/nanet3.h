@@ -42,6 +42,12 @@
  * the release position itself. The driver follows the queue later, so ring state and take-over do
  * not change.
  *
+ * Versions. Each half has a number of its own, raised only when who does not know of the change would do
+ * something wrong. What a board can do beyond the oldest version is a bit of CAPS. Driver and caller agree
+ * in INFO on the newest version of the second half that both speak. Without a new number come: reserved
+ * fields, new requests, and fields at the end of a request's struct. Its size is in its code: who sends
+ * fewer bytes than the driver knows means 0 by the rest, and who sends more, that are not 0, gets E2BIG.
+ *
  * The one hole allowed: when a PPS comes before the end of the count's own second, the count jumps to
  * the next multiple of 8000, and the counts in between never exist. Open buffers are handed over
  * first, so a completion never spans the hole. The next completion begins at a multiple of 8000
@@ -54,7 +60,10 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define NANET3_VERSION		 4u /* of both halves; open fails on another one */
+#define NANET3_HW_VERSION	 4u /* of the board: the newest that a driver knows, and the oldest */
+#define NANET3_HW_VERSION_MIN	 4u
+#define NANET3_ABI_VERSION	 4u /* of requests and mappings, likewise */
+#define NANET3_ABI_VERSION_MIN	 4u
 #define NANET3_LINKS		 4u
 #define NANET3_FRAME_BYTES	 10000u
 #define NANET3_FRAMES_PER_SECOND 8000u
@@ -77,7 +86,7 @@
  * are never dropped. LINK, PPS and ERROR events can be dropped; EVQ_LOST counts them.
  */
 #define NANET3_REG_ID	       0x0000u /* "NN3\0" little-endian: 0x00334e4e */
-#define NANET3_REG_VERSION     0x0004u /* NANET3_VERSION */
+#define NANET3_REG_VERSION     0x0004u /* NANET3_HW_VERSION */
 #define NANET3_REG_LINKS       0x0008u
 #define NANET3_REG_SERIAL      0x000cu
 #define NANET3_REG_CONTROL     0x0010u /* NANET3_CONTROL_* */
@@ -109,7 +118,11 @@
 #define NANET3_REG_TX_READ     0x0090u /* ro: descriptors fetched, wrapping: not what they ask for */
 #define NANET3_REG_MODEL       0x0094u /* 0: a board; else a model, NANET3_EMULATED_* */
 #define NANET3_REG_MODEL_FAULT 0x0098u /* wo, models only: driver/emu/common/model_fault.h */
+#define NANET3_REG_CAPS	       0x009cu /* ro: NANET3_CAP_*; a board that has no such register reads 0 */
 #define NANET3_BAR_BYTES       0x10000u
+
+#define NANET3_CAP_LOST_DESCRIPTORS                                                                \
+	0x1u /* DMA_FAULT of TX_BASE says which descriptor was not read */
 
 /* MSI-X vectors: n = RX events of link n; NANET3_LINKS = everything else. The table is in BAR 2. */
 #define NANET3_VECTORS (NANET3_LINKS + 1u)
@@ -199,8 +212,9 @@ enum nanet3_event_type {
 #define NANET3_ERROR_STALLED  1u /* value 1: hand-overs have stopped; 0: they continue */
 #define NANET3_ERROR_EVQ_FULL 2u /* value: events lost since boot */
 #define NANET3_ERROR_DMA_FAULT                                                                     \
-	3u /* address in no table; value: register offset of the table. TX_BASE: the
-	    * descriptor was not read; position: of those taken before */
+	3u /* address in no table; value: register offset of the table. TX_BASE: a
+	    * descriptor was not read; position, with CAP_LOST_DESCRIPTORS: how many
+	    * were taken before it */
 
 /* reason of LINK: the LSTAT bits that changed, and */
 #define NANET3_CAUSE_COMMAND 0x80u /* a commanded reset or align is under way */
@@ -353,7 +367,7 @@ struct nanet3_queue {
 #define NANET3_EMULATED_UNPACED	  2u /* its time is not real time: its own labels are the time */
 
 struct nanet3_info {
-	__u32 version; /* in: what the caller speaks; out: what the driver speaks */
+	__u32 version; /* in: the newest that the caller speaks; out: what both speak from now on */
 	__u32 links;
 	__u32 serial;
 	__u32 boot_count;
@@ -361,7 +375,13 @@ struct nanet3_info {
 	__u32 emulated;	  /* 0: a board; else a model: NANET3_EMULATED_* */
 	__u32 queue_size; /* events of this client's queue */
 	char name[32];	  /* "nanet3-0" */
+	/* Since 0.3; NANET3_INFO_LEAST bytes are accepted. */
+	__u32 version_min; /* in: the oldest that the caller speaks; 0: as version */
+	__u32 hw_version;  /* the board's */
+	__u32 caps;	   /* NANET3_CAP_* */
+	__u32 reserved;
 };
+#define NANET3_INFO_LEAST 64u
 
 struct nanet3_claim {
 	__u32 link;
@@ -460,10 +480,11 @@ struct nanet3_stats {
 };
 
 /*
- * Requests. All are refused with ENODEV once the board is gone. The device opens 64 times at once, for reading
+ * Requests. All are refused with ENODEV once the board is gone, with EINVAL when their struct is shorter than
+ * its first version, with E2BIG when it is longer than the driver's and the rest is not 0. The device opens 64 times at once, for reading
  * only as long as fewer than NANET3_READ_HANDLES are open, then EMFILE. A handle that is not open
  * for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
- *   INFO      first call of every client; EPROTO on a version the driver does not speak, and for any
+ *   INFO      first call of every client; EPROTO when there is no version that both speak, and for any
  *             other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
  *             A link whose completions do not follow one another is stopped, and its owner loses its
@@ -514,5 +535,8 @@ struct nanet3_stats {
 #define NANET3_IOC_PUT	      _IOW('N', 0x0d, struct nanet3_put)
 #define NANET3_IOC_STATS      _IOR('N', 0x0e, struct nanet3_stats)
 #define NANET3_IOC_GRANT      _IOW('N', 0x0f, struct nanet3_grant)
+
+/* A request's code without the size of its struct. */
+#define NANET3_REQUEST(code) ((__u32)(code) & ~((__u32)_IOC_SIZEMASK << _IOC_SIZESHIFT))
 
 #endif

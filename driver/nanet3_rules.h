@@ -13,6 +13,48 @@
 #include "driver/nanet3.h"
 #endif
 
+/* Structs of requests grow at their ends only. */
+_Static_assert(sizeof(struct nanet3_info) == 80 && NANET3_INFO_LEAST == 64 &&
+		       __builtin_offsetof(struct nanet3_info, version_min) == NANET3_INFO_LEAST,
+	       "INFO");
+_Static_assert(sizeof(struct nanet3_claim) == 16, "CLAIM");
+_Static_assert(sizeof(struct nanet3_grant) == 16, "GRANT");
+_Static_assert(sizeof(struct nanet3_release) == 16, "RELEASE");
+_Static_assert(sizeof(struct nanet3_tx) == 64, "SEND");
+_Static_assert(sizeof(struct nanet3_regs) == 120, "REG_READ, REG_WRITE");
+_Static_assert(sizeof(struct nanet3_link_command) == 8, "LINK_CMD");
+_Static_assert(sizeof(struct nanet3_subscribe) == 8, "SUBSCRIBE");
+_Static_assert(sizeof(struct nanet3_wait) == 8, "WAIT");
+_Static_assert(sizeof(struct nanet3_polling) == 16, "POLLING");
+_Static_assert(sizeof(struct nanet3_register) == 24, "REGISTER");
+_Static_assert(sizeof(struct nanet3_put) == 48, "PUT");
+_Static_assert(sizeof(struct nanet3_stats) == 336, "STATS");
+_Static_assert(sizeof(struct nanet3_event) == 64, "an event");
+_Static_assert(sizeof(struct nanet3_ring) == 192, "a ring's state");
+_Static_assert(sizeof(struct nanet3_queue) == 192, "a queue");
+
+/* Bytes of the first version of a request's struct. */
+static inline __u32 nanet3_request_least(__u32 code)
+{
+	return NANET3_REQUEST(code) == NANET3_REQUEST(NANET3_IOC_INFO) ? NANET3_INFO_LEAST
+								       : _IOC_SIZE(code);
+}
+
+/* INFO: the newest version that both speak, 0: there is none. */
+static inline __u32 nanet3_version_agreed(const struct nanet3_info *i)
+{
+	const __u32 newest = i->version < NANET3_ABI_VERSION ? i->version : NANET3_ABI_VERSION;
+	const __u32 oldest = i->version_min ? i->version_min : i->version;
+
+	return newest >= NANET3_ABI_VERSION_MIN && newest >= oldest ? newest : 0;
+}
+
+/* Does a driver know a board of this version? */
+static inline bool nanet3_board_known(__u32 version)
+{
+	return version >= NANET3_HW_VERSION_MIN && version <= NANET3_HW_VERSION;
+}
+
 /* REG_READ, REG_WRITE: is the range aligned, and inside of the BAR? */
 static inline bool nanet3_regs_sound(const struct nanet3_regs *r)
 {

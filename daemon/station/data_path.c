@@ -37,7 +37,7 @@ static void say_no_board(const struct station *s, int r)
 			LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,
 			"%s: driver or emulator of another version (the daemon needs %u). Load the "
 			"nanet3 module of this release, see modinfo nanet3, or start its emulator",
-			device, NANET3_VERSION);
+			device, NANET3_ABI_VERSION);
 		return;
 	}
 	log_event(LOG_ERR, "board", LOG_NO_LINK, LOG_ID_BOARD,

@@ -85,12 +85,13 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	lockdep_assert_held(&dev->tx_mutex);
 	if (!nanet3_there(dev))
 		return -ENODEV;
-	if (nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION)
+	if (!nanet3_board_known(nanet3_read(dev, NANET3_REG_VERSION)))
 		return -EPROTO;
 	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
 	nanet3_read(dev, NANET3_REG_CONTROL); /* it has arrived */
 	dev->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
+	dev->caps = nanet3_read(dev, NANET3_REG_CAPS);
 
 	dev->tx_write = 0;
 	dev->tx_rung = 0;

@@ -21,16 +21,20 @@ static int nanet3_do_info(struct nanet3_client *c, void *arg)
 	struct nanet3_dev *dev = c->dev;
 	struct nanet3_info *info = arg;
 
-	if (info->version != NANET3_VERSION)
+	u32 version = nanet3_version_agreed(info);
+
+	if (!version)
 		return -EPROTO;
 	memset(info, 0, sizeof(*info));
-	info->version = NANET3_VERSION;
+	info->version = version;
 	info->links = NANET3_LINKS;
 	info->serial = nanet3_read(dev, NANET3_REG_SERIAL);
 	info->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
 	info->handle = c->number;
 	info->queue_size = NANET3_QUEUE_SIZE;
 	info->emulated = nanet3_read(dev, NANET3_REG_MODEL);
+	info->hw_version = nanet3_read(dev, NANET3_REG_VERSION);
+	info->caps = dev->caps;
 	if (!nanet3_answers(dev))
 		return -ENODEV;
 	strscpy(info->name, dev_name(&dev->device), sizeof(info->name));
@@ -221,7 +225,7 @@ static const struct request *nanet3_request_find(unsigned int code)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(requests); i++) {
-		if (requests[i].code == code)
+		if (NANET3_REQUEST(requests[i].code) == NANET3_REQUEST(code))
 			return &requests[i];
 	}
 	return NULL;
@@ -232,17 +236,24 @@ static long nanet3_ioctl(struct file *file, unsigned int code, unsigned long use
 	const struct request *request = nanet3_request_find(code);
 	struct nanet3_client *c = file->private_data;
 	void __user *p = (void __user *)user;
+	u32 size = _IOC_SIZE(code), known;
 	union request_arg arg;
 	int r;
 
 	if (!request)
 		return -ENOTTY;
+	known = _IOC_SIZE(request->code);
+	if (size < nanet3_request_least(request->code))
+		return -EINVAL;
 	if (!request->reads && !(file->f_mode & FMODE_WRITE))
 		return -EBADF;
 	memset(&arg, 0, sizeof(arg));
-	if (_IOC_DIR(code) & _IOC_WRITE && copy_from_user(&arg, p, _IOC_SIZE(code)))
-		return -EFAULT;
-	if (!READ_ONCE(c->greeted) && code != NANET3_IOC_INFO)
+	if (_IOC_DIR(code) & _IOC_WRITE) {
+		r = copy_struct_from_user(&arg, known, p, size);
+		if (r < 0)
+			return r;
+	}
+	if (!READ_ONCE(c->greeted) && request->code != NANET3_IOC_INFO)
 		return -EPROTO;
 	if (request->outside) {
 		r = request->execute(c, &arg);
@@ -253,7 +264,8 @@ static long nanet3_ioctl(struct file *file, unsigned int code, unsigned long use
 		r = request->execute(c, &arg);
 		nanet3_leave(c);
 	}
-	if (!r && _IOC_DIR(code) & _IOC_READ && copy_to_user(p, &arg, _IOC_SIZE(code))) {
+	/* Of a longer struct the rest is as it came: 0. */
+	if (!r && _IOC_DIR(code) & _IOC_READ && copy_to_user(p, &arg, min(size, known))) {
 		if (request->undo)
 			request->undo(c, &arg);
 		return -EFAULT;

@@ -177,7 +177,7 @@ struct nanet3_client *nanet3_client_create(struct nanet3_dev *dev, struct file *
 		return ERR_PTR(-ENOMEM);
 	}
 	c->events = (struct nanet3_event *)((u8 *)c->queue + NANET3_QUEUE_EVENTS);
-	c->queue->version = NANET3_VERSION;
+	c->queue->version = NANET3_ABI_VERSION;
 	c->queue->size = NANET3_QUEUE_SIZE;
 	c->dev = dev;
 	c->file = file;

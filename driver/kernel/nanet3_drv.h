@@ -266,6 +266,7 @@ struct nanet3_dev {
 	u64 tick_head;		/* evq_read at the last tick if an event waited, or ~0 */
 	unsigned long check_at; /* jiffies at which the tick next checks that the board is there */
 	u32 boot_count;		/* of the board that has been set up */
+	u32 caps;		/* NANET3_CAP_* of it */
 	u32 missing;		/* event that had not come at the last check, plus 1; or 0 */
 	/* Looks for a board that is gone. Cancelled at removal only. */
 	struct delayed_work heal;

@@ -103,7 +103,7 @@ static void nanet3_control_event(struct nanet3_dev *dev, const struct nanet3_eve
 	if (ev->type == NANET3_EVENT_PPS)
 		nanet3_pps_taken(dev, ev);
 	if (ev->type == NANET3_EVENT_ERROR && ev->reason == NANET3_ERROR_DMA_FAULT &&
-	    ev->value == NANET3_REG_TX_BASE)
+	    ev->value == NANET3_REG_TX_BASE && dev->caps & NANET3_CAP_LOST_DESCRIPTORS)
 		nanet3_slot_not_read(dev, ev->position);
 	if (ev->type == NANET3_EVENT_ERROR)
 		dev_warn_ratelimited(&dev->device, "board error %u, value %#x\n", ev->reason,

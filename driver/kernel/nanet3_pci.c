@@ -198,8 +198,14 @@ static int nanet3_hardware_init(struct nanet3_dev *dev)
 	r = nanet3_bar_map(dev);
 	if (r < 0)
 		goto disable;
-	if (!nanet3_there(dev) || nanet3_read(dev, NANET3_REG_VERSION) != NANET3_VERSION) {
-		r = dev_err_probe(&pdev->dev, -ENODEV, "no board of version %u\n", NANET3_VERSION);
+	if (!nanet3_there(dev)) {
+		r = dev_err_probe(&pdev->dev, -ENODEV, "no board answers\n");
+		goto unmap;
+	}
+	if (!nanet3_board_known(nanet3_read(dev, NANET3_REG_VERSION))) {
+		r = dev_err_probe(&pdev->dev, -ENODEV, "board of version %u: %u to %u are known\n",
+				  nanet3_read(dev, NANET3_REG_VERSION), NANET3_HW_VERSION_MIN,
+				  NANET3_HW_VERSION);
 		goto unmap;
 	}
 	r = nanet3_memory_alloc(dev);

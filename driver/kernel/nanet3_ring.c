@@ -76,7 +76,7 @@ static int nanet3_geometry(struct nanet3_dev *dev, struct nanet3_ring *ret_shape
 			"rings of %u ms are more than half of this machine's memory\n", depth_ms);
 		return -ENOMEM;
 	}
-	ret_shape->version = NANET3_VERSION;
+	ret_shape->version = NANET3_ABI_VERSION;
 	ret_shape->frames_per_buffer = frames_per_buffer;
 	ret_shape->buffer_stride = stride;
 	ret_shape->depth = depth;

@@ -23,7 +23,7 @@ extern "C" {
 
 struct nanet3;
 
-/* Open and check the version: -EPROTO when the driver speaks another one, -ENOENT and -ECONNREFUSED
+/* Open and agree on a version: -EPROTO when there is none that both speak, -ENOENT and -ECONNREFUSED
  * when there is no board or emulator, -EMFILE when the device has 64 handles open (an emulator then
  * disconnects: -ENODEV). */
 int nanet3_open(const char *where, struct nanet3 **ret_board);

@@ -18,7 +18,7 @@ static bool geometry_sound(const struct nanet3_ring *ring, unsigned link)
 {
 	uint64_t chunk = (uint64_t)ring->chunk_buffers * ring->buffer_stride;
 
-	return ring->version == NANET3_VERSION && ring->link == link && ring->depth > 0 &&
+	return ring->version >= NANET3_ABI_VERSION_MIN && ring->link == link && ring->depth > 0 &&
 	       ring->depth <= (1u << 24) && ring->buffer_stride % NANET3_PAGE == 0 &&
 	       (uint64_t)ring->frames_per_buffer * NANET3_FRAME_BYTES <= ring->buffer_stride &&
 	       ring->frames_per_buffer > 0 && chunk > 0 && chunk <= NANET3_CHUNK_MAX &&

@@ -7,6 +7,8 @@
 
 #include "driver/lib/nanet3_private.h"
 
+#define INFO_LEAST _IOC(_IOC_READ | _IOC_WRITE, 'N', 0x00, NANET3_INFO_LEAST)
+
 /* ------------------------------------------------------------------------ open and close */
 
 static int queue_map(struct nanet3 *b)
@@ -28,6 +30,26 @@ static int queue_map(struct nanet3 *b)
 	return 0;
 }
 
+/* A driver of before 0.3 knows the first version of the struct only. */
+static int greet(struct nanet3 *b)
+{
+	const struct nanet3_info hello = {.version = NANET3_ABI_VERSION,
+					  .version_min = NANET3_ABI_VERSION_MIN};
+	int r;
+
+	b->info = hello;
+	r = libnanet3_request(b, NANET3_IOC_INFO, &b->info, sizeof(b->info));
+	if (r == -ENOTTY) {
+		b->info = (struct nanet3_info){.version = NANET3_ABI_VERSION};
+		r = libnanet3_request(b, INFO_LEAST, &b->info, NANET3_INFO_LEAST);
+	}
+	if (r == 0 &&
+	    (b->info.version < NANET3_ABI_VERSION_MIN || b->info.version > NANET3_ABI_VERSION)) {
+		r = -EPROTO;
+	}
+	return r;
+}
+
 static int open_board(const char *where, bool read_only, struct nanet3 **ret_board)
 {
 	struct nanet3 *b = calloc(1, sizeof(*b));
@@ -40,11 +62,7 @@ static int open_board(const char *where, bool read_only, struct nanet3 **ret_boa
 	if (r < 0) {
 		goto fail;
 	}
-	b->info.version = NANET3_VERSION;
-	r = libnanet3_request(b, NANET3_IOC_INFO, &b->info, sizeof(b->info));
-	if (r == 0 && b->info.version != NANET3_VERSION) {
-		r = -EPROTO;
-	}
+	r = greet(b);
 	if (r == 0) {
 		b->info.name[sizeof(b->info.name) - 1] = '\0';
 		r = read_only ? 0 : queue_map(b);

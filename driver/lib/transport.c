@@ -61,6 +61,11 @@ static int receive(struct transport *t, struct nanet3_sock_head *ret_head, void 
 	return 0;
 }
 
+static bool is_info(uint32_t request)
+{
+	return NANET3_REQUEST(request) == NANET3_REQUEST(NANET3_IOC_INFO);
+}
+
 /* One exchange. *ret_fd is -1 or the descriptor that came along. */
 static int exchange(struct transport *t, uint32_t request, void *arg, size_t size, int *ret_fd)
 {
@@ -70,7 +75,7 @@ static int exchange(struct transport *t, uint32_t request, void *arg, size_t siz
 	ssize_t n;
 	int r;
 
-	head.flags = request == NANET3_IOC_INFO ? t->info_flags : 0;
+	head.flags = is_info(request) ? t->info_flags : 0;
 	*ret_fd = -1;
 	if (t->gone) {
 		return -ENODEV;
@@ -129,9 +134,9 @@ static int be_patient(struct transport *t, int seconds)
 }
 
 /* INFO is also how the queue's eventfd comes. */
-static int sock_info(struct transport *t, void *arg, size_t size)
+static int sock_info(struct transport *t, uint32_t code, void *arg, size_t size)
 {
-	int fd, r = exchange_fd(t, NANET3_IOC_INFO, arg, size, &fd);
+	int fd, r = exchange_fd(t, code, arg, size, &fd);
 
 	if (r < 0) {
 		return r;
@@ -222,8 +227,8 @@ int libnanet3_request(struct nanet3 *b, uint32_t code, void *arg, size_t size)
 	if (!is_socket(t)) {
 		return ioctl(t->fd, code, arg) < 0 ? -errno : 0; /* the size is in the code */
 	}
-	if (code == NANET3_IOC_INFO) {
-		return sock_info(t, arg, size);
+	if (is_info(code)) {
+		return sock_info(t, code, arg, size);
 	}
 	r = exchange(t, code, arg, size, &fd);
 	if (fd >= 0) {

@@ -124,8 +124,8 @@ static int request(struct fuzz *f, unsigned long code, void *arg)
 
 static void do_info(struct fuzz *f)
 {
-	struct nanet3_info info = {.version =
-					   below(f, 8) > 0 ? NANET3_VERSION : (uint32_t)number(f)};
+	struct nanet3_info info = {.version = below(f, 8) > 0 ? NANET3_ABI_VERSION
+							      : (uint32_t)number(f)};
 
 	request(f, NANET3_IOC_INFO, &info);
 }
@@ -313,7 +313,7 @@ static void do_random(struct fuzz *f)
 static void do_reopen(struct fuzz *f)
 {
 	int *fd = &f->fds[below(f, HANDLES)];
-	struct nanet3_info info = {.version = NANET3_VERSION};
+	struct nanet3_info info = {.version = NANET3_ABI_VERSION};
 
 	close(*fd);
 	*fd = open("/dev/nanet3-0",

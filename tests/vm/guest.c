@@ -62,7 +62,7 @@ int guest_close_all(void **state)
 
 int guest_open_raw(void)
 {
-	struct nanet3_info info = {.version = NANET3_VERSION};
+	struct nanet3_info info = {.version = NANET3_ABI_VERSION};
 	int fd = open(guest_where(), O_RDWR | O_CLOEXEC);
 
 	assert_true(fd >= 0);

@@ -349,7 +349,7 @@ static void look(const struct holder *h)
 	volatile const uint8_t *byte;
 
 	assert_true(nanet3_write_position(h->b, 2) > 3);
-	assert_int_equal(ring->version, NANET3_VERSION);
+	assert_int_equal(ring->version, NANET3_ABI_VERSION);
 	byte = nanet3_buffer(h->b, 2, 0);
 	if (byte != NULL) {
 		(void)*byte;

@@ -187,7 +187,7 @@ struct handle {
 static int act_open(void *context)
 {
 	struct handle *h = context;
-	struct nanet3_info info = {.version = NANET3_VERSION};
+	struct nanet3_info info = {.version = NANET3_ABI_VERSION};
 	int r;
 
 	h->fd = open(guest_where(), O_RDWR | O_CLOEXEC);

@@ -150,7 +150,8 @@ void board_power_up(struct board *b)
 {
 	memset(b->regs, 0, sizeof(*b) - offsetof(struct board, regs));
 	REG(b, NANET3_REG_ID) = 0x00334e4eu;
-	REG(b, NANET3_REG_VERSION) = NANET3_VERSION;
+	REG(b, NANET3_REG_VERSION) = NANET3_HW_VERSION;
+	REG(b, NANET3_REG_CAPS) = NANET3_CAP_LOST_DESCRIPTORS;
 	REG(b, NANET3_REG_LINKS) = NANET3_LINKS;
 	REG(b, NANET3_REG_SERIAL) = b->serial;
 	REG(b, NANET3_REG_BOOT_COUNT) = ++b->boots;

@@ -16,7 +16,7 @@
 #include "tdm/frame.h"
 
 #define BOARD_FIRST_COUNT NANET3_FRAMES_PER_SECOND
-#define BOARD_GLOBAL_REGS 0x28u /* words up to NANET3_REG_MODEL_FAULT, rounded up to a pair */
+#define BOARD_GLOBAL_REGS 0x28u /* words up to NANET3_REG_CAPS */
 #define BOARD_LINK_REGS	  0x18u /* words up to NANET3_LREG_RELEASE's high one */
 #define BOARD_BUFFER_REGS 0x08u /* words up to NANET3_BREG_STATUS, rounded up to a pair */
 

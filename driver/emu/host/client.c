@@ -60,7 +60,7 @@ int client_queue_create(struct host *h, struct shared *ret_queue)
 		return r;
 	}
 	q = (struct nanet3_queue *)ret_queue->p;
-	q->version = NANET3_VERSION;
+	q->version = NANET3_ABI_VERSION;
 	q->size = h->config.queue_events;
 	return 0;
 }

@@ -94,7 +94,7 @@ static int geometry(const struct host_config *c, struct nanet3_ring *ret_ring)
 	if (chunks > 4096) { /* as many as NANET3_MAP_CHUNK can name */
 		return -EINVAL;
 	}
-	ret_ring->version = NANET3_VERSION;
+	ret_ring->version = NANET3_ABI_VERSION;
 	ret_ring->frames_per_buffer = c->frames_per_buffer;
 	ret_ring->buffer_stride = stride;
 	ret_ring->depth = (uint32_t)depth;

@@ -12,21 +12,24 @@
 static int info(struct host *h, struct client *c, void *arg)
 {
 	struct nanet3_info *i = arg;
+	const uint32_t version = nanet3_version_agreed(i);
 
-	if (i->version != NANET3_VERSION) {
+	if (version == 0) {
 		return -EPROTO;
 	}
 	if (c->read_only && !c->greeted && h->counts.clients > NANET3_READ_HANDLES) {
 		return -EMFILE;
 	}
 	*i = (struct nanet3_info){
-		.version = NANET3_VERSION,
+		.version = version,
 		.links = NANET3_LINKS,
 		.serial = board_reg_read(h->board, NANET3_REG_SERIAL),
 		.boot_count = board_reg_read(h->board, NANET3_REG_BOOT_COUNT),
 		.handle = c->id,
 		.queue_size = h->config.queue_events,
 		.emulated = board_reg_read(h->board, NANET3_REG_MODEL),
+		.hw_version = board_reg_read(h->board, NANET3_REG_VERSION),
+		.caps = board_reg_read(h->board, NANET3_REG_CAPS),
 	};
 	snprintf(i->name, sizeof(i->name), "%s", h->config.name);
 	c->greeted = true;
@@ -262,23 +265,42 @@ static const struct {
 	{NANET3_SOCK_MAP, map, .reads = true},
 };
 
+/* Are the bytes [from, to) 0? */
+static bool zero(const uint8_t *bytes, uint32_t from, uint32_t to)
+{
+	while (from < to && bytes[from] == 0) {
+		from++;
+	}
+	return from >= to;
+}
+
 int request_execute(struct host *h, struct client *c, uint32_t request, void *arg, uint32_t size)
 {
+	uint32_t known;
+
 	h->pass_fd = -1;
 	if (board_gone(h->board)) {
 		return -ENODEV;
 	}
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		if (requests[i].request != request) {
+		if (NANET3_REQUEST(requests[i].request) != NANET3_REQUEST(request)) {
 			continue;
 		}
-		if (size != _IOC_SIZE(request)) {
+		if (size != _IOC_SIZE(request) ||
+		    size < nanet3_request_least(requests[i].request)) {
 			return -EINVAL;
+		}
+		known = _IOC_SIZE(requests[i].request);
+		if (!zero(arg, known, size)) {
+			return -E2BIG;
+		}
+		if (size < known) {
+			memset((uint8_t *)arg + size, 0, known - size);
 		}
 		if (c->read_only && !requests[i].reads) {
 			return -EBADF;
 		}
-		if (!c->greeted && request != NANET3_IOC_INFO) {
+		if (!c->greeted && requests[i].request != NANET3_IOC_INFO) {
 			return -EPROTO;
 		}
 		return requests[i].execute(h, c, arg);

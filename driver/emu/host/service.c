@@ -52,7 +52,7 @@ static int packet(struct host *h, struct client *c, uint8_t *bytes, size_t lengt
 		memcpy(&head, bytes, sizeof(head));
 	}
 	head.result = -EINVAL;
-	if (head.request == NANET3_IOC_INFO && !c->greeted) {
+	if (NANET3_REQUEST(head.request) == NANET3_REQUEST(NANET3_IOC_INFO) && !c->greeted) {
 		c->read_only = head.flags & NANET3_SOCK_READ_ONLY;
 		head.flags &= ~NANET3_SOCK_READ_ONLY;
 	}

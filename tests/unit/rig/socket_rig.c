@@ -107,7 +107,7 @@ int raw_request(int fd, uint32_t request, const void *arg, uint32_t size, void *
 
 void greet(int fd)
 {
-	struct nanet3_info info = {.version = NANET3_VERSION};
+	struct nanet3_info info = {.version = NANET3_ABI_VERSION};
 
 	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), 0);
 }

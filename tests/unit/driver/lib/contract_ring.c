@@ -14,7 +14,7 @@ static void open_and_info(void **state)
 	assert_int_equal(nanet3_open("/dev/nonexistent-0", &b), -ENOENT);
 	assert_null(b);
 	b = open_board();
-	assert_int_equal(nanet3_info(b)->version, NANET3_VERSION);
+	assert_int_equal(nanet3_info(b)->version, NANET3_ABI_VERSION);
 	assert_true(nanet3_info(b)->handle != 0);
 	assert_int_equal(nanet3_info(b)->links, NANET3_LINKS);
 	assert_true(strlen(nanet3_info(b)->name) > 0);

@@ -212,7 +212,7 @@ static void registers(void **state)
 
 	assert_int_equal(nanet3_reg_read(b, NANET3_REG_ID, values, 4), 0);
 	assert_int_equal(values[0], 0x00334e4e);
-	assert_int_equal(values[1], NANET3_VERSION);
+	assert_int_equal(values[1], NANET3_HW_VERSION);
 	assert_int_equal(values[3], nanet3_info(b)->serial);
 	assert_int_equal(nanet3_reg_read(b, 0, values, NANET3_REGS_MAX), 0);
 	assert_int_equal(nanet3_reg_read(b, 0, values, NANET3_REGS_MAX + 1), -EINVAL);

@@ -6,4 +6,4 @@ $(eval $(call tests,test_contract,\
 $(eval $(call tests,test_contract_socket test_lib_polling,\
     tests/unit/rig/socket_rig.c tests/unit/rig/contract_host.c tests/unit/rig/fake_world.c,\
     driver/emu/host driver/lib))
-$(eval $(call tests,test_lib_poller,,driver/lib))
+$(eval $(call tests,test_lib_poller test_lib_versions,,driver/lib))

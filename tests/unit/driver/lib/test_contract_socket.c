@@ -17,18 +17,50 @@
 
 static void version_is_checked(void **state)
 {
-	struct nanet3_info info = {.version = NANET3_VERSION + 1};
+	struct nanet3_info info = {.version = NANET3_ABI_VERSION + 1};
 	struct nanet3_claim claim = {0};
 	int fd = raw_open();
 
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), -EPROTO);
 	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), -EPROTO);
-	info.version = NANET3_VERSION - 1; /* had no owners of words */
+	info.version = NANET3_ABI_VERSION - 1; /* had no owners of words */
 	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), -EPROTO);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), -EPROTO);
 	greet(fd);
 	greet(fd); /* again does no harm */
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), 0);
+	close(fd);
+}
+
+/* Structs grow at their ends: older and newer callers are answered alike. */
+static void structs_of_other_lengths(void **state)
+{
+	struct {
+		struct nanet3_info info;
+		uint64_t later[4];
+	} a = {0};
+	struct nanet3_info newer = {.version = NANET3_ABI_VERSION + 7,
+				    .version_min = NANET3_ABI_VERSION};
+	const uint32_t code = NANET3_REQUEST(NANET3_IOC_INFO);
+	int fd = raw_open();
+
+	newer.version_min = NANET3_ABI_VERSION + 1;
+	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &newer, sizeof(newer), &newer), -EPROTO);
+	newer.version_min = NANET3_ABI_VERSION;
+	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &newer, sizeof(newer), &newer), 0);
+	assert_int_equal(newer.version, NANET3_ABI_VERSION); /* the newest that both speak */
+	assert_int_equal(newer.hw_version, NANET3_HW_VERSION);
+	assert_int_equal(newer.caps, NANET3_CAP_LOST_DESCRIPTORS);
+	a.info.version = NANET3_ABI_VERSION;
+	assert_int_equal(raw_request(fd, code | NANET3_INFO_LEAST << _IOC_SIZESHIFT, &a,
+				     NANET3_INFO_LEAST, &a),
+			 0);
+	assert_string_equal(a.info.name, newer.name);
+	assert_int_equal(a.info.hw_version, 0); /* beyond what it knows */
+	a.info.hw_version = 0;
+	assert_int_equal(raw_request(fd, code | sizeof(a) << _IOC_SIZESHIFT, &a, sizeof(a), &a), 0);
+	assert_int_equal(a.info.hw_version, NANET3_HW_VERSION);
+	assert_int_equal(a.later[3], 0);
 	close(fd);
 }
 
@@ -41,7 +73,7 @@ static void read_only_holds_to_the_end(void **state)
 	} first = {{.request = NANET3_IOC_INFO,
 		    .size = sizeof(struct nanet3_info),
 		    .flags = NANET3_SOCK_READ_ONLY},
-		   {.version = NANET3_VERSION}};
+		   {.version = NANET3_ABI_VERSION}};
 	struct nanet3_regs scratch = {.offset = NANET3_REG_SCRATCH, .count = 1};
 	struct nanet3_sock_map map;
 	int shared, fd = raw_open();
@@ -64,7 +96,7 @@ static void unknown_flags_are_refused(void **state)
 		struct nanet3_sock_head head;
 		struct nanet3_info info;
 	} first = {{.request = NANET3_IOC_INFO, .size = sizeof(struct nanet3_info), .flags = 2},
-		   {.version = NANET3_VERSION}};
+		   {.version = NANET3_ABI_VERSION}};
 	struct {
 		struct nanet3_sock_head head;
 		uint32_t link;
@@ -119,10 +151,17 @@ static void malformed_packets(void **state)
 	assert_int_equal(raw(fd, &head, sizeof(head), NULL), -EINVAL);
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		uint32_t size = _IOC_SIZE(requests[i]);
+		uint32_t code = NANET3_REQUEST(requests[i]);
 
 		assert_int_equal(raw_request(fd, requests[i], bytes, 0, NULL), -EINVAL);
 		assert_int_equal(raw_request(fd, requests[i], bytes, size - 1, NULL), -EINVAL);
 		assert_int_equal(raw_request(fd, requests[i], bytes, size + 1, NULL), -EINVAL);
+		assert_int_equal(raw_request(fd, code, bytes, 0, NULL), -EINVAL);
+		bytes[size + 7] = 1; /* means something to later drivers */
+		assert_int_equal(
+			raw_request(fd, code | (size + 8) << _IOC_SIZESHIFT, bytes, size + 8, NULL),
+			-E2BIG);
+		bytes[size + 7] = 0;
 	}
 	assert_int_equal(raw_request(fd, 0, bytes, 4, NULL), -ENOTTY);
 	assert_int_equal(raw_request(fd, NANET3_IOC_WAIT, bytes, 8, NULL), -ENOTTY);
@@ -340,6 +379,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(version_is_checked),
+		T(structs_of_other_lengths),
 		T(unknown_flags_are_refused),
 		T(numbers_of_handles_outlive_the_board),
 		T(malformed_packets),

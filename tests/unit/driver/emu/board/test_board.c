@@ -15,7 +15,7 @@ static void registers(void **state)
 		uint32_t offset, value;
 	} fixed[] = {
 		{NANET3_REG_ID, 0x00334e4e},
-		{NANET3_REG_VERSION, NANET3_VERSION},
+		{NANET3_REG_VERSION, NANET3_HW_VERSION},
 		{NANET3_REG_LINKS, 4},
 		{NANET3_REG_SERIAL, 77},
 		{NANET3_REG_MODEL, NANET3_EMULATED_REAL_TIME},

@@ -225,7 +225,7 @@ static void registers(void **state)
 	assert_int_equal(rd(r, NANET3_REG_ID), 0x00334e4e);
 	assert_int_equal(rd(r, NANET3_REG_SERIAL), 9);
 	assert_int_equal(rd(r, NANET3_REG_MODEL), NANET3_EMULATED_REAL_TIME);
-	assert_true(load(r, BAR0, 8) == ((uint64_t)NANET3_VERSION << 32 | 0x00334e4e));
+	assert_true(load(r, BAR0, 8) == ((uint64_t)NANET3_HW_VERSION << 32 | 0x00334e4e));
 	assert_int_equal(load(r, BAR0 + 2, 2), 0x33);
 	assert_int_equal(load(r, BAR0 + 1, 1), 0x4e);
 	assert_int_equal(load(r, BAR0 + 3, 4), 0xffffffff); /* not aligned */
