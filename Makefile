@@ -200,6 +200,10 @@ check-attack: all tests-build ## an intruder on a running station: its doors, it
 lint: all ## format, rooms, clang-tidy, cppcheck, manual pages, units, hardening
 	@B=$(B) tests/lint/lint.sh
 
+abi: all ## the libraries' interfaces as they are now become those that lint compares with
+	@for lib in driver/lib/libnanet3 daemon/consumer/libfcmdata; do \
+	    abidw --no-corpus-path --no-comp-dir-path --no-show-locs $(B)/lib/$${lib##*/}.so.0 --out-file $$lib.abi; done
+
 analyze: all ## lint, with clang's analyzer at its full depth: minutes
 	@B=$(B) NODES=225000 tests/lint/lint.sh
 
@@ -338,6 +342,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all rooms help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all rooms help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -69,6 +69,15 @@ versions() {
 	return $rc
 }
 
+# What programs link with is what it was, or `make abi` has been run on purpose.
+interfaces() {
+	local rc=0
+	abidiff driver/lib/libnanet3.abi "${B:-build}/lib/libnanet3.so.0" || rc=1
+	abidiff daemon/consumer/libfcmdata.abi "${B:-build}/lib/libfcmdata.so.0" || rc=1
+	[ $rc = 0 ] || echo "if that is meant: a new symbol in a version node of its own (*.map), then make abi"
+	return $rc
+}
+
 # It reads no system headers, but must know what the lists of <sys/queue.h> are.
 cppchecked() {
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -I. \
@@ -134,6 +143,7 @@ check "runbook" tests/lint/runbook.py "${B:-build}"
 check "python modules" modules
 check "executable" executable
 check "versions" versions
+check "interfaces of libraries" interfaces
 check "clang-format" format
 check "manual pages" manuals
 check "units" units
