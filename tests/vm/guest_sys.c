@@ -116,6 +116,15 @@ static void attributes(void **state)
 
 static void sensors(void **state)
 {
+	static const struct {
+		const char *file, *expected;
+	} rows[] = {
+		{"temp1_label", "board"},     {"temp1_max", "75000"},
+		{"temp1_crit", "85000"},      {"temp1_max_alarm", "0"},
+		{"temp1_crit_alarm", "0"},    {"power1_label", "link0 rx"},
+		{"power8_label", "link3 tx"}, {"power1_min", "1"},
+		{"power1_min_alarm", "0"},    {"power7_min_alarm", "0"},
+	};
 	char hwmon[512], path[640], text[64];
 	struct nanet3 *b = guest_open();
 	long value, reg;
@@ -129,8 +138,13 @@ static void sensors(void **state)
 	value = strtol(text, NULL, 10);
 	reg = (int32_t)guest_reg(b, NANET3_REG_TEMPERATURE);
 	assert_in_range(value, reg - 3000, reg + 3000);
-	snprintf(path, sizeof(path), "%s/power1_input", hwmon);
-	assert_true(slurp(path, text, sizeof(text)) > 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", hwmon, rows[i].file);
+		assert_true(slurp(path, text, sizeof(text)) > 0);
+		if (strcmp(text, rows[i].expected) != 0) {
+			fail_msg("%s: %s", rows[i].file, text);
+		}
+	}
 	guest_close(b);
 }
 

@@ -7,7 +7,7 @@
 in_log() { [ "$(dmesg | grep -c "$1")" -ge "$2" ]; }
 state() { sed -n "s/^$1 //p" /sys/kernel/debug/nanet3/nanet3-0/state; }
 
-echo 1..11
+echo 1..12
 start_station
 first=$daemon
 until_true in_log "nanet3-0: recovered" 2
@@ -20,6 +20,8 @@ ok $? "four links are up after all of it"
 ok $? "the board is $(state state), after $(state resets) resets"
 kill -0 $first
 ok $? "the daemon is the first one"
+[ "$(cat /sys/class/hwmon/hwmon*/temp1_max_alarm) $(cat /sys/class/hwmon/hwmon*/temp1_crit_alarm)" = "1 0" ]
+ok $? "a warm board has its alarm"
 sleep 5
 # Time of the guest goes on 20 times as fast as the board's: where a ring begins anew, there is time without frames.
 stop_station INCOMPLETE
