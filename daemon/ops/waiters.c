@@ -159,6 +159,9 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 	json_t *id = json_object_get(command, "command"), *extra;
 
 	if (!codes[state]) {
+		if (text[0]) { /* that the journal has not taken it, for one */
+			json_object_set_new(command, "detail", json_string(text));
+		}
 		control_answer(rq, command);
 		return;
 	}
@@ -282,7 +285,7 @@ static void answer_repeat(struct ops *ops, struct control_request *rq, const str
 static void waiter_end(struct ops *ops, struct waiter *w, const struct engine_out *o,
 		       enum command_state state)
 {
-	if (w->refused) {
+	if (w->refused && !o->progress.repeats[0]) {
 		waiter_refused(w, o->progress.numbered);
 		return;
 	}

@@ -507,6 +507,10 @@ static void held(struct engine *e, struct command *c)
 		param_format(c->param, c->new_value, v, sizeof(v)), c->param->kind->unit, q->name);
 }
 
+/* Somebody has set another value since, and the proof that this one had arrived was lost. */
+#define HELD_BEFORE                                                                                \
+	"read-back unknown: the value was set when the daemon was restarted, and is not any more"
+
 void command_setting_reply(struct engine *e, struct command *c, const struct word *w)
 {
 	struct param *p = c->param;
@@ -527,8 +531,10 @@ void command_setting_reply(struct engine *e, struct command *c, const struct wor
 	} else {
 		param_put_setpoint(p, param_from_raw(p->kind, w->value), e->now.mono_ns);
 		command_end(e, c, COMMAND_FAILED, "Set it again if it is still wanted.",
-			    "not in effect: %s, and the FCM holds %s, not %s",
-			    c->acked_ns && !c->held ? "acknowledged" : "no answer came",
+			    "%s, and the FCM holds %s, not %s",
+			    c->was_acked	      ? HELD_BEFORE
+			    : c->acked_ns && !c->held ? "not in effect: acknowledged"
+						      : "not in effect: no answer came",
 			    param_text(p, p->setpoint, is, sizeof(is)),
 			    param_text(p, c->new_value, want, sizeof(want)));
 	}

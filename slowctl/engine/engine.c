@@ -190,6 +190,16 @@ static void recover_ended(struct engine *e, struct command *c, const struct engi
 	engine_retire(e, c);
 }
 
+/* It was in effect once, as a daemon before this one knew, or one before that. */
+static bool was_acked(const struct engine_journal *j)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), ENGINE_TAKEN_UP " %s", command_state_name(COMMAND_ACKED));
+	return strcmp(j->state, command_state_name(COMMAND_ACKED)) == 0 ||
+	       strncmp(j->detail, text, strlen(text)) == 0;
+}
+
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
 {
 	struct engine_command_view view;
@@ -241,8 +251,10 @@ int engine_recover_command(struct engine *e, const struct engine_journal *j, str
 	c->job = j->job;
 	c->want = WANT_QUERY;
 	c->urgent = !c->action && rules_safer(e, p, c->new_value);
+	c->was_acked = was_acked(j);
 	open_add(e, c);
-	command_move(e, c, COMMAND_UNKNOWN, ENGINE_TAKEN_UP " %.16s; asking the FCM", j->state);
+	command_move(e, c, COMMAND_UNKNOWN, ENGINE_TAKEN_UP " %.16s; asking the FCM",
+		     c->was_acked ? command_state_name(COMMAND_ACKED) : j->state);
 	return 0;
 }
 

@@ -196,6 +196,7 @@ void journal_refusal(struct engine *e, const struct engine_request *q, struct pa
 	    asprintf(&c->client_id, "%.63s!%llu", q->client_id, (unsigned long long)c->id) < 0) {
 		c->client_id = NULL;
 	}
+	c->action = q->action;
 	c->new_value = q->action ? NAN : q->value;
 	c->state = COMMAND_REFUSED;
 	c->ended = c->journaled = c->rejected = true;

@@ -99,6 +99,7 @@ struct command {
 	uint64_t not_before; /* monotonic: of what it wants */
 	uint64_t acked_ns;
 	bool held;	   /* not acknowledged: the FCM had forgotten it, but holds the value */
+	bool was_acked;	   /* recovered: the journal has one of these two */
 	double ramp_from;  /* the value when it was acknowledged; NaN: not yet read */
 	double nearest;	   /* smallest distance from its value read so far; NaN: none yet */
 	uint64_t moved_ns; /* monotonic: when it came nearer last */

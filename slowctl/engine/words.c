@@ -9,9 +9,12 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-#define ABSENT_NS (60 * SECOND) /* interval of reads of a register that an FCM lacks */
-#define NOT_TAKEN " (the journal has not taken this)"
+#define ABSENT_NS      (60 * SECOND) /* interval of reads of a register that an FCM lacks */
+#define NOT_TAKEN      " (the journal has not taken this)"
+#define HINT_CLIENT_ID "Give every new command a client id of its own."
 
 /* ------------------------------------------------------------------ sending */
 
@@ -572,11 +575,34 @@ static void end_announce(struct engine *e, struct command *c, bool taken)
 static void end_remove(struct engine *e, struct command *c)
 {
 	TAILQ_REMOVE(&e->ending, c, next);
-	if (c->rejected) {
+	if (c->rejected && !c->repeat) {
 		engine_free_command(c);
-	} else {
-		engine_retire(e, c);
+		return;
 	}
+	if (c->rejected) { /* whoever asked wants to know what it was; the client id is another's */
+		free(c->client_id);
+		c->client_id = NULL;
+		c->rejected = false;
+	}
+	engine_retire(e, c);
+}
+
+/*
+ * What was refused at once has the client id of an earlier command, that only the journal has: that one's
+ * outcome is the answer, and not that nothing was sent.
+ */
+static void asked_before(struct command *c)
+{
+	const struct param_kind *k = c->param->kind;
+	char *number = c->client_id ? strrchr(c->client_id, '!') : NULL;
+
+	if (!number) {
+		return;
+	}
+	*number = '\0';
+	c->repeat = true;
+	c->new_value = c->action ? NAN : param_from_raw(k, param_to_raw(k, c->new_value));
+	snprintf(c->hint, sizeof(c->hint), "%s", HINT_CLIENT_ID);
 }
 
 static bool end_stored(struct engine *e, uint64_t cookie, int result)
@@ -585,6 +611,9 @@ static bool end_stored(struct engine *e, uint64_t cookie, int result)
 
 	TAILQ_FOREACH (c, &e->ending, next) {
 		if (c->end_cookie == cookie) {
+			if (c->rejected && result == -EEXIST) {
+				asked_before(c);
+			}
 			end_announce(e, c, result >= 0);
 			end_remove(e, c);
 			return true;
@@ -624,7 +653,7 @@ static void not_journaled(struct engine *e, struct command *c, int result)
 static void used_before(struct engine *e, struct command *c)
 {
 	c->repeat = true;
-	command_end(e, c, COMMAND_REFUSED, "Give every new command a client id of its own.",
+	command_end(e, c, COMMAND_REFUSED, HINT_CLIENT_ID,
 		    "nothing was sent: this client id was used before");
 }
 

@@ -25,6 +25,8 @@ DICTIONARY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "schemas", "pa
 NEVER_LEFT = ("not executed", "not sent", "nothing was sent", "not in effect: no answer came")
 BY_VALUE = "forgotten the outcome and holds the value"
 BOOTED = "the FCM has booted since"
+HELD_BEFORE = "read-back unknown: the value was set when the daemon was restarted"
+NOT_TAKEN = "(the journal has not taken this)"
 
 Execution = collections.namedtuple("Execution", "time floor sequence op module reg value status")
 Command = collections.namedtuple("Command", "id client_id floor parameter op new_value sequence state detail time ended")
@@ -36,6 +38,13 @@ def registers():
     ini.read(DICTIONARY)
     return {s[3:]: (int(ini[s]["register"]), float(ini[s].get("scale", "1"))) for s in ini.sections()
             if s.startswith("om.") and ini[s].get("access") == "rw" and "register" in ini[s]}
+
+
+def told_of(answer):
+    """What a client was told of the end: "DONE", with a note if the journal had not taken that, or the error's code."""
+    if not answer["ok"]:
+        return answer["error"]["code"]
+    return "DONE, not taken" if NOT_TAKEN in (answer["result"].get("detail") or "") else "DONE"
 
 
 class Operator(threading.Thread):
@@ -56,7 +65,7 @@ class Operator(threading.Thread):
             client_id = f"{self.name}-{self.asked}"
             answer = self.answer_to(client_id, *self.something())
             result = answer["result"] if answer["ok"] else answer["error"]
-            self.told[client_id] = (result.get("command"), "DONE" if answer["ok"] else result["code"])
+            self.told[client_id] = (result.get("command"), told_of(answer))
             if not answer["ok"]:
                 time.sleep(0.05)  # the link is not locked yet: no need to ask a thousand times
         self.close()
@@ -146,7 +155,7 @@ class Safer(Operator):
                 client_id = f"{self.name}-{self.asked}"
                 answer = self.answer_to(client_id, op, args)
                 result = answer["result"] if answer["ok"] else answer["error"]
-                self.told[client_id] = (result.get("command"), "DONE" if answer["ok"] else result["code"])
+                self.told[client_id] = (result.get("command"), told_of(answer))
         self.close()
 
     def look(self):
@@ -251,7 +260,7 @@ class Book:
         elif c.state in ("REFUSED", "CANCELLED") or never:
             good = n == 0
         elif c.state == "FAILED":
-            good = boots or (n == 1 and self.late(c))
+            good = boots or (n == 1 and self.late(c)) or HELD_BEFORE in (c.detail or "")
         else:  # UNKNOWN: an action whose traces a boot has wiped
             good = c.state == "UNKNOWN" and is_action and boots
         return None if good else f"the journal says {c.state} ({c.detail}), executed {n} times"
@@ -309,6 +318,8 @@ class Book:
                     continue
                 if not c or c.id != number:
                     found.append(f"{client_id}: told {told} of command {number}, the journal has {c}")
+                elif told == "DONE, not taken" and c.state != "DONE" and HELD_BEFORE not in c.detail:
+                    found.append(f"{client_id}: told {told}, the journal has {c.state} ({c.detail})")
                 elif told in code and c.state != code[told]:
                     found.append(f"{client_id}: told {told}, the journal has {c.state} ({c.detail})")
         return found
@@ -317,7 +328,7 @@ class Book:
         """A set that makes safer, sent by a daemon that had never read its journal: that has the client's id in an older
         row of the same set, which was asked for again. So it may have been executed before, with the same value."""
         c = self.commands.get(number)
-        return (told == "DONE" and c is not None and c.client_id is None and c.op == "set" and c.state == "DONE" and
+        return (told.startswith("DONE") and c is not None and c.client_id is None and c.op == "set" and c.state == "DONE" and
                 "sent before it was journaled" in c.detail and any(
                     (r.parameter, r.op, r.new_value) == (c.parameter, c.op, c.new_value) for r in rows))
 

@@ -161,6 +161,49 @@ static void test_constraint(void **state)
 	store_rig_destroy(&r);
 }
 
+static void refused_row(struct row *row, uint64_t id, const char *client_id)
+{
+	store_rig_command(row, id, client_id, (uint32_t)id);
+	row->values[18].text = (typeof(row->values[18].text))row->used;
+	memcpy(row->arena + row->used, "REFUSED", sizeof("REFUSED"));
+	row->used += sizeof("REFUSED");
+}
+
+/* What is refused at once has CLIENT_ID!NUMBER, and is in conflict with a command that has CLIENT_ID. */
+static void test_refused_repeats(void **state)
+{
+	static const struct {
+		uint64_t id;
+		const char *client_id;
+		bool refused;
+		int result;
+	} rows[] = {
+		{1, "abc", false, 0},	       {2, "abc!2", true, -EEXIST}, {3, "abd!3", true, 0},
+		{4, "abd!4", true, 0},	/* the first was none */
+		{5, "abc!5", false, 0}, /* whoever likes such client ids */
+		{6, "abc!5!6", true, -EEXIST}, {7, "abc!8", true, 0},	    {9, NULL, true, 0},
+	};
+	struct store_rig r;
+	struct row row;
+
+	store_rig_create(&r);
+	store_rig_open(&r);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].refused) {
+			refused_row(&row, rows[i].id, rows[i].client_id);
+		} else {
+			store_rig_command(&row, rows[i].id, rows[i].client_id,
+					  (uint32_t)rows[i].id);
+		}
+		store_submit(r.s, &row, rows[i].id, JOURNAL);
+		assert_int_equal(store_rig_wait(&r).result, rows[i].result);
+	}
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM command"), 6);
+	assert_int_equal(
+		store_rig_number(&r, "SELECT count(*) FROM command WHERE client_id = 'abd!3'"), 1);
+	store_rig_destroy(&r);
+}
+
 /* A transition outlives its command: its row was refused, or a copy from before it was put in the file's place. The
  * number is given anew later, and what is written there speaks of that command only. */
 static void test_number_again(void **state)
@@ -457,11 +500,17 @@ static void test_read_engine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_group_commit), cmocka_unit_test(test_commit_gathers),
-		cmocka_unit_test(test_settled),	     cmocka_unit_test(test_constraint),
-		cmocka_unit_test(test_number_again), cmocka_unit_test(test_sequence_ahead),
-		cmocka_unit_test(test_full_disk),    cmocka_unit_test(test_locked),
-		cmocka_unit_test(test_stop_refused), cmocka_unit_test(test_kill),
+		cmocka_unit_test(test_group_commit),
+		cmocka_unit_test(test_commit_gathers),
+		cmocka_unit_test(test_settled),
+		cmocka_unit_test(test_constraint),
+		cmocka_unit_test(test_refused_repeats),
+		cmocka_unit_test(test_number_again),
+		cmocka_unit_test(test_sequence_ahead),
+		cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_locked),
+		cmocka_unit_test(test_stop_refused),
+		cmocka_unit_test(test_kill),
 		cmocka_unit_test(test_read_engine),
 	};
 

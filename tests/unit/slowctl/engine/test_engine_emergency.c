@@ -384,6 +384,45 @@ static void test_repeat_of_the_forgotten(void **state)
 	rig_destroy(r);
 }
 
+/* The same, and it would be refused now: what it asks for was done, so "nothing was sent" is no answer. */
+static void test_refused_repeat_of_the_forgotten(void **state)
+{
+	struct rig *r = rig_create(1);
+	struct engine_request q = {
+		.parameter = "floor1.om0.threshold", .value = 12, .client_id = "c!1"};
+	struct engine_command_view v;
+	char repeats[64] = "";
+	uint64_t id;
+	const struct engine_out *o;
+
+	rig_run(r, 100);
+	rig_link(r, 0, false);
+	assert_true(engine_submit(r->e, &q, r->now, &id, NULL) < 0);
+	assert_true(id != 0);
+	while (engine_next(r->e, &o)) {
+		if (o->type == ENGINE_STORE && o->store.row.id == ROW_COMMAND) {
+			const struct row *row = &o->store.row;
+			char client_id[64];
+			uint64_t cookie = o->cookie;
+
+			snprintf(client_id, sizeof(client_id), "c!1!%llu", (unsigned long long)id);
+			assert_string_equal(row->arena + row->values[1].text, client_id);
+			engine_stored(r->e, cookie, -EEXIST, r->now);
+		} else if (o->type == ENGINE_PROGRESS && o->progress.id == id) {
+			memcpy(repeats, o->progress.repeats, sizeof(repeats));
+			assert_true(o->progress.final);
+			assert_false(o->progress.numbered);
+		}
+	}
+	assert_string_equal(repeats, "c!1");
+	assert_true(engine_command(r->e, id, &v)); /* what it was, to compare with the journal's */
+	assert_string_equal(v.parameter, "tower1.floor1.om0.threshold");
+	assert_true(v.new_value == 12 && !v.action);
+	assert_true(engine_submit(r->e, &q, r->now, &id, NULL) <
+		    0); /* the client id is not its own */
+	rig_destroy(r);
+}
+
 /* No text is ever cut: a request with a text that is too long is refused, and the text named. */
 static void test_long_texts(void **state)
 {
@@ -430,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_not_journaled_has_no_number),
 		cmocka_unit_test(test_repeat_after_a_restart_has_its_number),
 		cmocka_unit_test(test_repeat_of_the_forgotten),
+		cmocka_unit_test(test_refused_repeat_of_the_forgotten),
 		cmocka_unit_test(test_long_texts),
 	};
 

@@ -110,6 +110,54 @@ static void test_forgotten_in_two_parts(void **state)
 	rig_destroy(r);
 }
 
+/* It was acknowledged; then, before the journal took its end, the value became another one. */
+static void test_was_in_effect_before_the_restart(void **state)
+{
+	static const struct {
+		const char *state, *detail, *end;
+	} rows[] = {
+		{"ACKED", "acknowledged; waiting for the read-back",
+		 "read-back unknown: the value was set when the daemon was restarted, and is not "
+		 "any more, and the FCM holds 0.0 V, not 1402.0 V"},
+		{"UNKNOWN", "the daemon was restarted when this was ACKED; asking the FCM",
+		 "read-back unknown: "},
+		{"UNKNOWN", "the daemon was restarted when this was SENT; asking the FCM",
+		 "not in effect: no answer came, and the FCM holds 0.0 V, not 1402.0 V"},
+		{"SENT", "sent, attempt 1", "not in effect: no answer came"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rig *r = rig_create(1);
+		struct rig_command *c = &r->commands[1];
+
+		rig_run(r, 10);
+		r->last_id = 300; /* the FCM has forgotten it */
+		r->reserved_until[0] = 1000;
+		for (unsigned n = 1; n <= r->last_id; n++) {
+			r->commands[n] = (struct rig_command){.known = true,
+							      .id = n,
+							      .ended = n > 1,
+							      .new_value = n > 1 ? 0 : 1402,
+							      .sequence = n,
+							      .boot = r->floors[0].boot,
+							      .attempts = 1,
+							      .frame = -1};
+			strcpy(r->commands[n].parameter, "tower1.floor1.om0.hv");
+			strcpy(r->commands[n].state, "DONE");
+		}
+		strcpy(c->state, rows[i].state);
+		strcpy(c->detail, rows[i].detail);
+		r->floors[0].hv_set[0] = r->floors[0].hv[0] = 0;
+		rig_crash(r);
+		rig_until_end(r, 1, 20000);
+		assert_string_equal(c->state, "FAILED");
+		if (strstr(c->detail, rows[i].end) != c->detail) {
+			fail_msg("'%s', wanted '%s'", c->detail, rows[i].end);
+		}
+		rig_destroy(r);
+	}
+}
+
 /* More commands than an FCM remembers were executed after it, though requested before it: that the
  * FCM does not remember it does not mean that it was not executed. */
 static void test_overtakes_and_killed(void **state)
@@ -430,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_never_before_stored),
 		cmocka_unit_test(test_journal_refuses),
 		cmocka_unit_test(test_forgotten_in_two_parts),
+		cmocka_unit_test(test_was_in_effect_before_the_restart),
 		cmocka_unit_test(test_overtakes_and_killed),
 		cmocka_unit_test(test_stray_answer),
 		cmocka_unit_test(test_crash),
