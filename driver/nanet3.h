@@ -375,7 +375,7 @@ struct nanet3_info {
 	__u32 emulated;	  /* 0: a board; else a model: NANET3_EMULATED_* */
 	__u32 queue_size; /* events of this client's queue */
 	char name[32];	  /* "nanet3-0" */
-	/* Since 0.3; NANET3_INFO_LEAST bytes are accepted. */
+	/* The struct's first version ends here: NANET3_INFO_LEAST bytes are accepted. */
 	__u32 version_min; /* in: the oldest that the caller speaks; 0: as version */
 	__u32 hw_version;  /* the board's */
 	__u32 caps;	   /* NANET3_CAP_* */

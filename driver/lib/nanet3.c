@@ -30,7 +30,7 @@ static int queue_map(struct nanet3 *b)
 	return 0;
 }
 
-/* A driver of before 0.3 knows the first version of the struct only. */
+/* An older driver knows the first version of the struct only. */
 static int greet(struct nanet3 *b)
 {
 	const struct nanet3_info hello = {.version = NANET3_ABI_VERSION,

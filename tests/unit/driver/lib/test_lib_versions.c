@@ -91,7 +91,7 @@ static void other_drivers(void **state)
 		int expected;
 	} rows[] = {
 		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION, 0}, 0},
-		/* Of 0.2.0: it knows the first fields only, and exactly so many bytes. */
+		/* An older one: it knows the first fields only, and exactly so many bytes. */
 		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, 0}, 0},
 		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, -EPROTO}, -EPROTO},
 		/* It has not understood what we speak. */
