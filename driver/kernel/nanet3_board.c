@@ -5,8 +5,12 @@
  * A reset of the whole board is the last means against a link whose DMA does not stop. It stops the
  * other links, too: their owners get GONE, have to open the board and claim again.
  */
+#include <linux/iopoll.h>
+
 #include "nanet3_drv.h"
 #include "nanet3_trace.h"
+
+#define POLL_US 1000u
 
 /**
  * nanet3_set_state() - change the device's state and tell the clients of a bad one
@@ -70,16 +74,18 @@ static void nanet3_link_setup(struct nanet3_dev *dev, u32 link)
 
 /**
  * nanet3_board_setup() - reset the board and tell it where our memory is
- * @dev: the board; mutex and tx_mutex held, or it has no other user yet
+ * @dev: the board; mutex and tx_mutex held
+ * @start: enable bus mastering; else that is as it was, also if somebody ends it meanwhile
  *
  * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
- * and puts on their way complete with a fault, registered buffers stay. Bus mastering is on then.
+ * and puts on their way complete with a fault, registered buffers stay.
  *
  * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version
  */
-int nanet3_board_setup(struct nanet3_dev *dev)
+int nanet3_board_setup(struct nanet3_dev *dev, bool start)
 {
 	unsigned int i;
+	bool there;
 
 	lockdep_assert_held(&dev->mutex);
 	lockdep_assert_held(&dev->tx_mutex);
@@ -89,8 +95,11 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 		return -EPROTO;
 	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
-	nanet3_read(dev, NANET3_REG_CONTROL); /* it has arrived */
+	/* It has arrived; a board may take its time for it. */
+	read_poll_timeout(nanet3_there, there, there, POLL_US, NANET3_STOP_US, false, dev);
 	dev->boot_count = nanet3_read(dev, NANET3_REG_BOOT_COUNT);
+	if (dev->boot_count == NANET3_ALL_ONES)
+		return -ENODEV;
 	dev->caps = nanet3_read(dev, NANET3_REG_CAPS);
 
 	dev->tx_write = 0;
@@ -114,7 +123,8 @@ int nanet3_board_setup(struct nanet3_dev *dev)
 	nanet3_buffers_restore(dev);
 	nanet3_irq_mask(dev);
 	/* Before it has anything to say: an event that it cannot write would be missed. */
-	pci_set_master(dev->pdev);
+	if (start)
+		pci_set_master(dev->pdev);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
 	return 0;
 }
@@ -160,6 +170,8 @@ void nanet3_board_reset(struct nanet3_dev *dev, const char *reason)
 
 	lockdep_assert_held(&dev->life);
 	lockdep_assert_held(&dev->mutex);
+	if (dev->state != NANET3_READY) /* somebody has found it gone meanwhile */
+		return;
 	dev_warn(&dev->device, "%s: resetting the board\n", reason);
 	trace_nanet3_reset(dev->index, reason);
 	nanet3_drain(dev);
@@ -178,7 +190,7 @@ void nanet3_board_reset(struct nanet3_dev *dev, const char *reason)
 	dev->evq_live = false;
 	dev->stats.resets++;
 	spin_unlock(&dev->event_lock);
-	r = nanet3_board_setup(dev);
+	r = nanet3_board_setup(dev, false);
 	mutex_unlock(&dev->tx_mutex);
 	if (r < 0)
 		nanet3_set_gone(dev);
@@ -219,4 +231,6 @@ void nanet3_check(struct nanet3_dev *dev)
 		nanet3_set_gone(dev);
 	else
 		nanet3_check_progress(dev);
+	if (dev->state == NANET3_READY)
+		dev->heal_ms = NANET3_HEAL_MS; /* if it is lost again, that is another loss */
 }

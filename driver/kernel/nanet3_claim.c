@@ -33,7 +33,7 @@ static void nanet3_link_stop(struct nanet3_link *l)
 	if (idle || !nanet3_answers(dev))
 		return;
 	nanet3_board_reset(dev, "DMA does not stop");
-	if (!nanet3_link_wait_idle(l) && nanet3_answers(dev))
+	if (dev->state == NANET3_READY && !nanet3_link_wait_idle(l) && nanet3_answers(dev))
 		nanet3_link_quarantine(l);
 }
 
@@ -86,6 +86,8 @@ static int nanet3_link_start(struct nanet3_link *l, struct nanet3_client *c)
 	runs = nanet3_read(dev, control);
 	mutex_unlock(&dev->tx_mutex);
 	if (runs == NANET3_ALL_ONES || !(runs & NANET3_LINK_ENABLE)) {
+		nanet3_write(dev, control, 0); /* it may have started all the same */
+		nanet3_link_wait_idle(l);
 		nanet3_link_disown(l, NANET3_RING_STOPPED);
 		return nanet3_answers(dev) ? -EIO : -ENODEV;
 	}

@@ -270,7 +270,8 @@ struct nanet3_dev {
 	u32 missing;		/* event that had not come at the last check, plus 1; or 0 */
 	/* Looks for a board that is gone. Cancelled at removal only. */
 	struct delayed_work heal;
-	u32 heal_ms;		   /* from look to look */
+	bool erring; /* FROZEN by an error on the bus, which the core is recovering from */
+	u32 heal_ms; /* from look to look */
 	atomic64_t lost_reads;	   /* that had an answer when they were repeated */
 	struct nanet3_stats stats; /* by event_lock */
 	struct device *hwmon;	   /* or NULL */
@@ -400,7 +401,7 @@ void nanet3_link_linger(struct nanet3_link *l);
 /* nanet3_board.c */
 bool nanet3_answers(struct nanet3_dev *dev);
 void nanet3_check(struct nanet3_dev *dev);
-int nanet3_board_setup(struct nanet3_dev *dev);
+int nanet3_board_setup(struct nanet3_dev *dev, bool start);
 void nanet3_board_stop(struct nanet3_dev *dev);
 void nanet3_board_reset(struct nanet3_dev *dev, const char *reason);
 void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state);

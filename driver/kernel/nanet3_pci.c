@@ -38,6 +38,7 @@
 
 #define BAR_REGISTERS 0
 #define HEAL_MAX_MS   500u
+#define RECOVERY_MS   60000u /* after which the core has given up a bus without telling anybody */
 
 static void nanet3_heal(struct work_struct *work);
 
@@ -169,7 +170,7 @@ static int nanet3_start(struct nanet3_dev *dev)
 
 	mutex_lock(&dev->mutex);
 	mutex_lock(&dev->tx_mutex);
-	r = nanet3_board_setup(dev);
+	r = nanet3_board_setup(dev, true);
 	mutex_unlock(&dev->tx_mutex);
 	if (r == 0) /* before anybody could see a board that may write and is not ready */
 		nanet3_set_state(dev, NANET3_READY);
@@ -330,6 +331,7 @@ static void nanet3_freeze(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
+	dev->erring = false;
 	nanet3_end_handles(dev, NANET3_FROZEN, READ_ONCE(dev->state) == NANET3_READY);
 }
 
@@ -359,7 +361,7 @@ static int nanet3_restart(struct nanet3_dev *dev)
 		nanet3_heal_start(dev);
 		return r;
 	}
-	dev->heal_ms = NANET3_HEAL_MS;
+	dev->erring = false;
 	nanet3_tick_start(dev);
 	dev_info(&dev->device, "recovered\n");
 	return 0;
@@ -373,6 +375,8 @@ static void nanet3_thaw(struct pci_dev *pdev)
 
 	if (READ_ONCE(dev->state) == NANET3_READY) /* probed between an error and its end */
 		return;
+	if (READ_ONCE(dev->state) == NANET3_GONE) /* its links still have their last owners */
+		nanet3_end_handles(dev, NANET3_FROZEN, false);
 	nanet3_config_restore(dev);
 	r = nanet3_restart(dev);
 	if (r < 0)
@@ -397,8 +401,16 @@ static bool nanet3_revive(struct nanet3_dev *dev)
 	return nanet3_restart(dev) == 0;
 }
 
+/* Gone; or an error on the bus has ended, and not with a call of ours. */
+static bool nanet3_is_lost(const struct nanet3_dev *dev)
+{
+	enum nanet3_state state = READ_ONCE(dev->state);
+
+	return state == NANET3_GONE || (state == NANET3_FROZEN && READ_ONCE(dev->erring));
+}
+
 /*
- * Looks for a board that is gone, less and less often. Without the device's lock somebody else
+ * Looks for a board that is lost, less and less often. Without the device's lock somebody else
  * removes it, recovers it, or puts it to sleep.
  */
 static void nanet3_heal(struct work_struct *work)
@@ -410,7 +422,7 @@ static void nanet3_heal(struct work_struct *work)
 	nanet3_revoke_doorbells(dev);
 	if (device_trylock(&pdev->dev)) {
 		dev->heal_ms = min(2 * dev->heal_ms, HEAL_MAX_MS);
-		if (READ_ONCE(dev->state) == NANET3_GONE) {
+		if (nanet3_is_lost(dev)) {
 			found = nanet3_in_configuration_space(pdev) && nanet3_pci_enable(dev);
 			if (found)
 				works = nanet3_revive(dev);
@@ -418,7 +430,7 @@ static void nanet3_heal(struct work_struct *work)
 		}
 		device_unlock(&pdev->dev);
 	}
-	if (READ_ONCE(dev->state) == NANET3_GONE)
+	if (nanet3_is_lost(dev))
 		nanet3_heal_start(dev);
 }
 
@@ -435,10 +447,13 @@ static pci_ers_result_t nanet3_error_detected(struct pci_dev *pdev, pci_channel_
 	nanet3_end_handles(dev, lost ? NANET3_GONE : NANET3_FROZEN, false);
 	if (pci_is_enabled(pdev))
 		pci_disable_device(pdev);
-	if (!lost)
-		return PCI_ERS_RESULT_NEED_RESET;
-	nanet3_heal_start(dev);
-	return PCI_ERS_RESULT_DISCONNECT;
+	if (lost) {
+		nanet3_heal_start(dev);
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
+	dev->erring = true;
+	mod_delayed_work(dev->wq, &dev->heal, msecs_to_jiffies(RECOVERY_MS));
+	return PCI_ERS_RESULT_NEED_RESET;
 }
 
 /* After an error that was not fatal. What it cost is found by the checks of frames and events. */

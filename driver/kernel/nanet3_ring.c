@@ -334,8 +334,9 @@ bool nanet3_link_wait_idle(struct nanet3_link *l)
 	u32 status;
 
 	read_poll_timeout(nanet3_read, status,
-			  !(status & NANET3_LSTAT_BUSY) || status == NANET3_ALL_ONES, POLL_US,
-			  NANET3_STOP_US, false, l->dev, offset);
+			  !(status & NANET3_LSTAT_BUSY) ||
+				  (status == NANET3_ALL_ONES && !nanet3_there(l->dev)),
+			  POLL_US, NANET3_STOP_US, false, l->dev, offset);
 	return !(status & NANET3_LSTAT_BUSY);
 }
 

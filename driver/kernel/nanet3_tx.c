@@ -106,8 +106,13 @@ static void nanet3_tx_append(struct nanet3_dev *dev, const struct nanet3_tx *tx,
 /* tx_mutex held: the count is a pair. */
 static bool nanet3_in_time(struct nanet3_dev *dev, u64 at_frame)
 {
-	return at_frame == 0 ||
-	       at_frame <= nanet3_read_pair(dev, NANET3_REG_COUNT) + NANET3_TX_AHEAD;
+	u64 count;
+
+	if (at_frame == 0)
+		return true;
+	count = nanet3_read_pair(dev, NANET3_REG_COUNT);
+	/* A board that is gone counts nothing: nanet3_reaches() finds that. */
+	return count == ~0ull || at_frame <= count + NANET3_TX_AHEAD;
 }
 
 /* Is the link locked, or any of them for a broadcast? */
