@@ -39,7 +39,7 @@ static int greet(struct nanet3 *b)
 
 	b->info = hello;
 	r = libnanet3_request(b, NANET3_IOC_INFO, &b->info, sizeof(b->info));
-	if (r == -ENOTTY) {
+	if (r == -ENOTTY || r == -EINVAL) {
 		b->info = (struct nanet3_info){.version = NANET3_ABI_VERSION};
 		r = libnanet3_request(b, INFO_LEAST, &b->info, NANET3_INFO_LEAST);
 	}

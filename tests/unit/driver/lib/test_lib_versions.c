@@ -25,6 +25,7 @@ struct driver {
 	uint32_t bytes;	 /* that it knows of the struct; it refuses all others */
 	uint32_t answer; /* the version that it says it speaks from now on */
 	int result;
+	int refusal; /* of other lengths */
 };
 
 static void answer(int fd, const struct driver *d)
@@ -45,7 +46,7 @@ static void answer(int fd, const struct driver *d)
 	if (recv(fd, &p, sizeof(p), 0) < (ssize_t)sizeof(p.head)) {
 		_exit(0);
 	}
-	p.head.result = p.head.size == d->bytes ? d->result : -ENOTTY;
+	p.head.result = p.head.size == d->bytes ? d->result : d->refusal;
 	p.head.size = p.head.result == 0 ? p.head.size : 0;
 	memcpy(p.arg, &info, p.head.size);
 	iov.iov_len = sizeof(p.head) + p.head.size;
@@ -90,15 +91,16 @@ static void other_drivers(void **state)
 		struct driver driver;
 		int expected;
 	} rows[] = {
-		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION, 0}, 0},
-		/* An older one: it knows the first fields only, and exactly so many bytes. */
-		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, 0}, 0},
-		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, -EPROTO}, -EPROTO},
+		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION, 0, -ENOTTY}, 0},
+		/* Older ones: they know the first fields only, and exactly so many bytes. */
+		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, 0, -ENOTTY}, 0},
+		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, 0, -EINVAL}, 0},
+		{{NANET3_INFO_LEAST, NANET3_ABI_VERSION, -EPROTO, -ENOTTY}, -EPROTO},
 		/* It has not understood what we speak. */
-		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION + 1, 0}, -EPROTO},
-		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION_MIN - 1, 0}, -EPROTO},
+		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION + 1, 0, -ENOTTY}, -EPROTO},
+		{{sizeof(struct nanet3_info), NANET3_ABI_VERSION_MIN - 1, 0, -ENOTTY}, -EPROTO},
 		/* Nothing that was ever a driver. */
-		{{8, NANET3_ABI_VERSION, 0}, -ENOTTY},
+		{{8, NANET3_ABI_VERSION, 0, -ENOTTY}, -ENOTTY},
 	};
 	char path[64], where[80];
 
