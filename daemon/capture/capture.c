@@ -189,7 +189,10 @@ static void board_lost(struct capture *c, int error)
 	c->dropping = false;
 	c->hurried = false;
 	for (struct link *l = NULL; (l = next_claimed(c, l));) {
-		l->broke_off = l->next_verdict;
+		if (l->next_verdict > 0) { /* else it has not even told what was lost before it */
+			l->broke_off = l->next_verdict;
+			l->broke_epoch = l->dma_epoch;
+		}
 	}
 	close_board(c);
 	c->status.board_gone = true;

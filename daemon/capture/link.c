@@ -20,6 +20,7 @@
 #define DRAIN_MAX	 32u /* completions a tick: what is settled must not wait for a backlog */
 #define CATCH_UP_LOOK_NS 500000000ull
 #define COUNT_JUMP	 16000u	       /* a PPS moves the count by less than a second */
+#define BRIDGE_MAX	 240000u       /* frames, half a minute */
 #define CALM_NS		 1000000000ull /* without a loss: the next one is news to the black box */
 
 _Static_assert(GAP_PIECE <= ASSEMBLE_PUSH, "a gap's piece is a push");
@@ -141,6 +142,9 @@ static bool label_holds(const struct link *l)
 	const struct capture *c = l->capture;
 	uint64_t start = l->ring->start_count, cells = (c->now_ns - c->last_head_ns) / TDM_FRAME_NS;
 
+	if (l->broke_off > 0) { /* of the same boot */
+		return c->label_known;
+	}
 	return c->label_known && start + TDM_FRAMES_PER_SECOND > c->last_head + cells &&
 	       start < c->last_head + cells + TDM_FRAMES_PER_SECOND;
 }
@@ -269,8 +273,10 @@ int link_begin(struct link *l, bool taken_over)
 	int r, loaded;
 
 	reset_state(l);
-	l->broke_off = taken_over ? 0 : l->broke_off; /* that ring goes on */
 	read_geometry(l);
+	if (taken_over && l->dma_epoch == l->broke_epoch) {
+		l->broke_off = 0; /* that ring goes on */
+	}
 	loaded = taken_over ? load_account(l, &account) : -ENODATA;
 	if (loaded < 0) {
 		fresh_account(l, &account);
@@ -296,6 +302,8 @@ int link_begin(struct link *l, bool taken_over)
 	l->kept = loaded == 0;
 	ack_tracker_begin(l->settle, l->dma_epoch, &account);
 	if (loaded == 0) {
+		/* The predecessor may have been telling what its board had counted before this ring. */
+		l->broke_off = account.cursor.count > 0 ? account.cursor.count : l->broke_off;
 		resume(l, ack_tracker_account(l->settle));
 		keep_lengths(l, ack_tracker_account(l->settle));
 	}
@@ -518,10 +526,13 @@ static uint32_t data_cells(const struct link *l, const struct nanet3_event *e)
 /* Buffers not yet read; of a gap what is left of it, in buffers as well. */
 static uint64_t backlog(const struct link *l, uint64_t write)
 {
-	uint64_t unread = write - l->read_position;
+	uint64_t unread = write - l->read_position, told = l->head;
 	const struct nanet3_event *e;
 
-	if (unread > 0) {
+	told = told > l->broke_off ? told : l->broke_off;
+	if (unread > 0 && l->broke_off > 0 && l->ring->start_count > told) {
+		unread += (l->ring->start_count - told) / l->frames_per_buffer;
+	} else if (unread > 0) {
 		e = nanet3_completion(l->capture->board, l->number, l->read_position);
 		if (e->length == 0 && l->reading && l->head < e->frame_count + e->frames) {
 			unread += (e->frame_count + e->frames - l->head) / l->frames_per_buffer;
@@ -614,7 +625,8 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 
 /*
  * The board was lost, and has gone on counting since the last ring broke off: what it counted until this
- * ring's first cell was handed over to nobody. True when all of it is told.
+ * ring's first cell was handed over to nobody. True when all of it is told. Much of it is not told frame by
+ * frame, while the new ring fills: the ledger then has no rows of that time, as when the board was away.
  */
 static bool bridge(struct link *l)
 {
@@ -627,7 +639,7 @@ static bool bridge(struct link *l)
 		.time_ns = l->capture->now_ns,
 	};
 
-	if (l->broke_off == 0 || first <= l->broke_off || missing > UINT32_MAX ||
+	if (l->broke_off == 0 || first <= l->broke_off || missing > BRIDGE_MAX ||
 	    consume(l, &gap)) {
 		l->broke_off = 0;
 	}

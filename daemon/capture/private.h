@@ -66,9 +66,10 @@ struct link {
 	struct downlink downlink;
 	struct capture_link_status status;
 
-	/* The count at which a ring broke off that was lost with the board; 0: none did. The next ring
-	 * of the same boot begins with the counts from there on, as lost to the board. */
+	/* The count at which a ring broke off that was lost with the board, and its epoch; 0: none did.
+	 * The next ring of the same boot begins with the counts from there on, as lost to the board. */
 	uint64_t broke_off;
+	uint32_t broke_epoch;
 
 	/* From here on: of this DMA epoch, and cleared when one begins. */
 	bool claimed;

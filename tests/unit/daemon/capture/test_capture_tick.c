@@ -293,17 +293,41 @@ static uint64_t lost_to_board(uint64_t *ret_first)
 	return frames;
 }
 
+/* The board is found again, after `away` frames; a ring of another epoch begins with its next one. */
+static void found_again(uint64_t away, bool new_epoch)
+{
+	B.gone = false;
+	B.count += away;
+	if (new_epoch) {
+		B.ring.dma_epoch++;
+		B.ring.start_count = B.count;
+		B.ring.write_position = B.ring.release_position = 0;
+	}
+	mono_ns += 1000 * MS;
+	tick(C, false);
+	tick(C, true);
+	assert_non_null(C->board);
+}
+
 /* What a board counts while its driver has lost it has a name, if it is the same boot and another ring. */
 static void what_a_lost_board_counts_is_lost_by_name(void **state)
 {
 	static const struct {
 		uint32_t boots;
 		uint64_t away; /* frames */
-		bool taken_over;
+		unsigned losses;
+		bool taken_over, same_ring;
 		uint64_t told;
 	} rows[] = {
-		{0, 5000, false, 5000}, {0, 40000, false, 40000}, {0, 0, false, 0},
-		{1, 5000, false, 0},	{0, 5000, true, 0},	  {0, 1ull << 33, false, 0},
+		{0, 5000, 1, false, false, 5000},
+		{0, 40000, 1, false, false, 40000},
+		{0, 0, 1, false, false, 0},
+		{1, 5000, 1, false, false, 0},
+		{0, 5000, 3, false, false, 15000}, /* again before anything came */
+		{0, 5000, 1, true, false, 5000},   /* a ring of our own that was not read */
+		{0, 0, 1, true, true, 0},	   /* it went on */
+		{0, 240001, 1, false, false, 0},   /* more than is told */
+		{0, 1ull << 33, 1, false, false, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -324,17 +348,13 @@ static void what_a_lost_board_counts_is_lost_by_name(void **state)
 		broke_off = B.count;
 		settle_all();
 		lost_to_board(&first);
-		B.gone = false;
 		B.info.boot_count += rows[i].boots;
-		B.taken_over = rows[i].taken_over;
-		B.count += rows[i].away;
-		B.ring.dma_epoch++;
-		B.ring.start_count = B.count;
-		B.ring.write_position = B.ring.release_position = 0;
-		mono_ns += 1000 * MS;
-		tick(C, false);
-		tick(C, true);
-		assert_non_null(C->board);
+		for (unsigned n = 0; n < rows[i].losses; n++) {
+			B.gone = true;
+			tick(C, true);
+			B.taken_over = rows[i].taken_over;
+			found_again(rows[i].away, !rows[i].same_ring);
+		}
 		for (unsigned n = 0; n < 60; n++) {
 			come(1);
 			tick(C, true);
