@@ -159,7 +159,7 @@ static void answer_end(struct control_request *rq, enum command_state state, jso
 	json_t *id = json_object_get(command, "command"), *extra;
 
 	if (!codes[state]) {
-		if (text[0]) { /* that the journal has not taken it, for one */
+		if (text && text[0]) { /* that the journal has not taken it, for one */
 			json_object_set_new(command, "detail", json_string(text));
 		}
 		control_answer(rq, command);
@@ -245,6 +245,13 @@ static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_er
 	       strcmp(json_string_value(json_object_get(j, "op")), p->action ? "action" : "set") ==
 		       0 &&
 	       (p->action || json_real_value(value) == p->new_value);
+	if (same && json_is_null(json_object_get(j, "ended"))) {
+		control_fail(n->rq, "unknown", "fcmctl command list shows how it ends", NULL,
+			     "command %lld, which has this client id, has not ended",
+			     json_integer_value(json_object_get(j, "command")));
+		json_decref(j);
+		return;
+	}
 	if (same &&
 	    command_state_parse(json_string_value(json_object_get(j, "state")), &state) == 0) {
 		answer_end(n->rq, state, j, json_string_value(json_object_get(j, "detail")), "");

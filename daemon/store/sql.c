@@ -65,7 +65,8 @@ const struct store_sql store_sql[ROW_IDS] = {
 	/* A command that was refused at once has the client id CLIENT_ID!NUMBER. If an earlier one has
 	 * the client id itself, that is in conflict with this row, too. */
 	[ROW_COMMAND] = {21, {INSERT_COMMAND("coalesce((SELECT client_id FROM command"
-		" WHERE ?19 = 'REFUSED' AND client_id = replace(?2, '!' || ?1, '')), ?2)")}},
+		" WHERE ?19 = 'REFUSED' AND client_id = substr(?2, 1, length(?2) - length(?1) - 1)"
+		" AND client_id || '!' || ?1 = ?2 AND id < ?1), ?2)")}},
 	/* Number 1 is the command's own row. (VALUES, not SELECT: that one may write many rows, and
 	 * SQLite would keep a copy of each page for the case that it fails halfway.) A row that
 	 * waited for the disk may come after one that could not: that has a later sequence. */

@@ -702,8 +702,9 @@ static void alarm_unknown(struct engine *e, struct command *c, const char *why)
 		     : unsent(c)   ? "not sent yet: it is sent as soon as possible"
 		     : c->held	   ? FORGOTTEN_HELD ", but its read-back is still unknown"
 		     : c->acked_ns || c->flight == WANT_READBACK || c->want == WANT_READBACK
-			     ? "acknowledged, but whether it is complete is still unknown"
-			     : "whether it was executed is still unknown");
+			     ? ACKED_ONLY
+		     : c->was_acked ? WAS_IN_EFFECT
+				    : "whether it was executed is still unknown");
 }
 
 void command_timeout(struct engine *e, struct command *c)

@@ -193,11 +193,14 @@ static void recover_ended(struct engine *e, struct command *c, const struct engi
 /* It was in effect once, as a daemon before this one knew, or one before that. */
 static bool was_acked(const struct engine_journal *j)
 {
-	char text[64];
+	static const char *const says[] = {ENGINE_TAKEN_UP " ACKED", WAS_IN_EFFECT, ACKED_ONLY,
+					   FORGOTTEN_HELD};
+	bool acked = strcmp(j->state, command_state_name(COMMAND_ACKED)) == 0;
 
-	snprintf(text, sizeof(text), ENGINE_TAKEN_UP " %s", command_state_name(COMMAND_ACKED));
-	return strcmp(j->state, command_state_name(COMMAND_ACKED)) == 0 ||
-	       strncmp(j->detail, text, strlen(text)) == 0;
+	for (unsigned i = 0; i < sizeof(says) / sizeof(says[0]); i++) {
+		acked = acked || strstr(j->detail, says[i]) != NULL;
+	}
+	return acked;
 }
 
 int engine_recover_command(struct engine *e, const struct engine_journal *j, struct engine_now now)
@@ -329,15 +332,18 @@ static int check_texts(const struct engine_request *q, struct sc_error *error)
 int engine_refuse(struct engine *e, const struct engine_request *q, const char *text,
 		  struct engine_now now, uint64_t *ret_id)
 {
+	struct engine_request nobodys =
+		*q; /* what another has done under the client id is no answer */
 	struct sc_error error = {0};
 	struct param *p;
 	int r = params_find(e->params, q->parameter, &p, NULL);
 
 	e->now = now;
+	nobodys.client_id = NULL;
 	r = r == 0 ? check_texts(q, &error) : r;
 	snprintf(error.message, sizeof(error.message), "%s", text);
 	if (r == 0) {
-		journal_refusal(e, q, p, &error, ret_id);
+		journal_refusal(e, &nobodys, p, &error, ret_id);
 	}
 	return r;
 }

@@ -93,6 +93,7 @@ struct command {
 	bool journaled; /* its row is stored: its word may leave */
 	bool emergency; /* it and its transitions are in the emergency journal */
 	bool unwritten; /* the journal did not take its row */
+	bool untaken;	/* its end was announced, and the journal has not taken that */
 	uint64_t
 		later; /* recovered: commands of its floor that the previous daemon sent after it */
 	enum purpose want;
@@ -372,6 +373,10 @@ static inline struct link *usable_link(struct engine *e, unsigned number)
 }
 
 #define FORGOTTEN_HELD "the FCM had forgotten the outcome and holds the value"
+#define ACKED_ONLY     "acknowledged, but whether it is complete is still unknown"
+#define WAS_IN_EFFECT                                                                              \
+	"it was in effect when the daemon was restarted; whether it is now is still unknown"
+#define NOT_TAKEN " (the journal has not taken this)"
 
 /* The evidence that it was executed. */
 static inline const char *evidence(const struct command *c)

@@ -46,7 +46,7 @@ bool engine_progress(const struct engine *e, uint64_t id, struct engine_out *ret
 		return false;
 	}
 	ret_out->type = ENGINE_PROGRESS;
-	command_say(c, "", ret_out);
+	command_say(c, c->untaken ? NOT_TAKEN : "", ret_out);
 	return true;
 }
 

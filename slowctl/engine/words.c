@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define ABSENT_NS      (60 * SECOND) /* interval of reads of a register that an FCM lacks */
-#define NOT_TAKEN      " (the journal has not taken this)"
 #define HINT_CLIENT_ID "Give every new command a client id of its own."
 
 /* ------------------------------------------------------------------ sending */
@@ -568,6 +567,7 @@ static void end_announce(struct engine *e, struct command *c, bool taken)
 		return; /* announced already */
 	}
 	c->announce_by = 0;
+	c->untaken = !taken && !c->rejected;
 	c->unwritten |= c->rejected && !taken; /* then the answer has no number */
 	command_announce(e, c, taken || c->rejected ? NULL : NOT_TAKEN);
 }
@@ -614,6 +614,7 @@ static bool end_stored(struct engine *e, uint64_t cookie, int result)
 			if (c->rejected && result == -EEXIST) {
 				asked_before(c);
 			}
+			c->untaken = c->untaken && result < 0;
 			end_announce(e, c, result >= 0);
 			end_remove(e, c);
 			return true;

@@ -88,13 +88,15 @@ static void test_refused_by_role(void **state)
 				   .who = "grafana",
 				   .origin = "curve:grafana",
 				   .uid = -1,
-				   .pid = -1};
+				   .pid = -1,
+				   .client_id = "somebody else's"};
 	uint64_t id = 0;
 
 	assert_int_equal(engine_refuse(r->e, &q, "that is for operators", r->now, &id), 0);
 	rig_run(r, 500);
 	rig_expect(r, id, "REFUSED", 0);
 	assert_string_equal(r->commands[id].detail, "that is for operators");
+	assert_string_equal(r->commands[id].client_id, "");
 	assert_int_equal(r->floors[0].writes, 0);
 	assert_int_equal(rig_set(r, "floor1.om0.hv", 1400, &id), 0);
 	rig_run(r, 2000);
