@@ -82,14 +82,15 @@ bool nanet3_buffer_may_be_busy(struct nanet3_dev *dev, u32 n)
  */
 bool nanet3_buffer_stop(struct nanet3_dev *dev, u32 n)
 {
+	u32 offset = NANET3_REG_BUFFER(n, NANET3_BREG_STATUS);
 	u32 status;
 
 	lockdep_assert_held(&dev->mutex);
 	nanet3_write(dev, NANET3_REG_BUFFER(n, NANET3_BREG_CONTROL), 0);
-	read_poll_timeout(
-		nanet3_read, status,
-		!(status & NANET3_BSTAT_BUSY) || (status == NANET3_ALL_ONES && !nanet3_there(dev)),
-		POLL_US, NANET3_STOP_US, false, dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS));
+	read_poll_timeout(nanet3_read, status,
+			  !(status & NANET3_BSTAT_BUSY) ||
+				  (status == NANET3_ALL_ONES && !nanet3_there(dev)),
+			  POLL_US, NANET3_STOP_US, false, dev, offset);
 	return !(status & NANET3_BSTAT_BUSY);
 }
 
