@@ -189,7 +189,7 @@ static void board_lost(struct capture *c, int error)
 	c->dropping = false;
 	c->hurried = false;
 	for (struct link *l = NULL; (l = next_claimed(c, l));) {
-		if (l->next_verdict > 0) { /* else it has not even told what was lost before it */
+		if (l->next_verdict > 0) { /* else the last loss has not been reported yet */
 			l->broke_off = l->next_verdict;
 			l->broke_epoch = l->dma_epoch;
 		}

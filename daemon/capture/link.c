@@ -302,7 +302,7 @@ int link_begin(struct link *l, bool taken_over)
 	l->kept = loaded == 0;
 	ack_tracker_begin(l->settle, l->dma_epoch, &account);
 	if (loaded == 0) {
-		/* The predecessor may have been telling what its board had counted before this ring. */
+		/* The predecessor may not have reported all that its board had counted before this ring. */
 		l->broke_off = account.cursor.count > 0 ? account.cursor.count : l->broke_off;
 		resume(l, ack_tracker_account(l->settle));
 		keep_lengths(l, ack_tracker_account(l->settle));
@@ -526,12 +526,12 @@ static uint32_t data_cells(const struct link *l, const struct nanet3_event *e)
 /* Buffers not yet read; of a gap what is left of it, in buffers as well. */
 static uint64_t backlog(const struct link *l, uint64_t write)
 {
-	uint64_t unread = write - l->read_position, told = l->head;
+	uint64_t unread = write - l->read_position, given = l->head;
 	const struct nanet3_event *e;
 
-	told = told > l->broke_off ? told : l->broke_off;
-	if (unread > 0 && l->broke_off > 0 && l->ring->start_count > told) {
-		unread += (l->ring->start_count - told) / l->frames_per_buffer;
+	given = given > l->broke_off ? given : l->broke_off;
+	if (unread > 0 && l->broke_off > 0 && l->ring->start_count > given) {
+		unread += (l->ring->start_count - given) / l->frames_per_buffer;
 	} else if (unread > 0) {
 		e = nanet3_completion(l->capture->board, l->number, l->read_position);
 		if (e->length == 0 && l->reading && l->head < e->frame_count + e->frames) {
@@ -624,9 +624,9 @@ static bool consume(struct link *l, const struct nanet3_event *e)
 }
 
 /*
- * The board was lost, and has gone on counting since the last ring broke off: what it counted until this
- * ring's first cell was handed over to nobody. True when all of it is told. Much of it is not told frame by
- * frame, while the new ring fills: the ledger then has no rows of that time, as when the board was away.
+ * The board was lost, and has gone on counting since the last ring broke off. The counts up to this ring's
+ * first cell enter the account as lost to the board. More than BRIDGE_MAX do not, because the new ring would
+ * run full meanwhile: then the ledger has no rows of that time. True when it is done.
  */
 static bool bridge(struct link *l)
 {
@@ -639,8 +639,7 @@ static bool bridge(struct link *l)
 		.time_ns = l->capture->now_ns,
 	};
 
-	if (l->broke_off == 0 || first <= l->broke_off || missing > BRIDGE_MAX ||
-	    consume(l, &gap)) {
+	if (first <= l->broke_off || missing > BRIDGE_MAX || consume(l, &gap)) {
 		l->broke_off = 0;
 	}
 	return l->broke_off == 0;
@@ -739,7 +738,7 @@ bool link_drain(struct link *l)
 	if (write == l->read_position || can_wait(l, write)) {
 		return false;
 	}
-	if (!bridge(l)) {
+	if (l->broke_off > 0 && !bridge(l)) {
 		return false;
 	}
 	until = write - l->read_position > DRAIN_MAX ? l->read_position + DRAIN_MAX : write;
