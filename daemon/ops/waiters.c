@@ -245,13 +245,6 @@ static void tell_repeat(struct question *n, int r, json_t *j, const struct sc_er
 	       strcmp(json_string_value(json_object_get(j, "op")), p->action ? "action" : "set") ==
 		       0 &&
 	       (p->action || json_real_value(value) == p->new_value);
-	if (same && json_is_null(json_object_get(j, "ended"))) {
-		control_fail(n->rq, "unknown", "fcmctl command list shows how it ends", NULL,
-			     "command %lld, which has this client id, has not ended",
-			     json_integer_value(json_object_get(j, "command")));
-		json_decref(j);
-		return;
-	}
 	if (same &&
 	    command_state_parse(json_string_value(json_object_get(j, "state")), &state) == 0) {
 		answer_end(n->rq, state, j, json_string_value(json_object_get(j, "detail")), "");

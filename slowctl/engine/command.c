@@ -508,8 +508,7 @@ static void held(struct engine *e, struct command *c)
 }
 
 /* Somebody has set another value since, and the proof that this one had arrived was lost. */
-#define HELD_BEFORE                                                                                \
-	"read-back unknown: the value was set when the daemon was restarted, and is not any more"
+#define HELD_BEFORE "read-back unknown: the value was in effect at a restart of the daemon"
 
 void command_setting_reply(struct engine *e, struct command *c, const struct word *w)
 {

@@ -25,7 +25,7 @@ DICTIONARY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "schemas", "pa
 NEVER_LEFT = ("not executed", "not sent", "nothing was sent", "not in effect: no answer came")
 BY_VALUE = "forgotten the outcome and holds the value"
 BOOTED = "the FCM has booted since"
-HELD_BEFORE = "read-back unknown: the value was set when the daemon was restarted"
+HELD_BEFORE = "read-back unknown: the value was in effect at a restart of the daemon"
 NOT_TAKEN = "(the journal has not taken this)"
 
 Execution = collections.namedtuple("Execution", "time floor sequence op module reg value status")
@@ -40,8 +40,8 @@ def registers():
             if s.startswith("om.") and ini[s].get("access") == "rw" and "register" in ini[s]}
 
 
-def told_of(answer):
-    """What a client was told of the end: "DONE", with a note if the journal had not taken that, or the error's code."""
+def end_of(answer):
+    """The end in a client's answer: "DONE", with a note if the journal had not taken that, or the error's code."""
     if not answer["ok"]:
         return answer["error"]["code"]
     return "DONE, not taken" if NOT_TAKEN in (answer["result"].get("detail") or "") else "DONE"
@@ -65,7 +65,7 @@ class Operator(threading.Thread):
             client_id = f"{self.name}-{self.asked}"
             answer = self.answer_to(client_id, *self.something())
             result = answer["result"] if answer["ok"] else answer["error"]
-            self.told[client_id] = (result.get("command"), told_of(answer))
+            self.told[client_id] = (result.get("command"), end_of(answer))
             if not answer["ok"]:
                 time.sleep(0.05)  # the link is not locked yet: no need to ask a thousand times
         self.close()
@@ -155,7 +155,7 @@ class Safer(Operator):
                 client_id = f"{self.name}-{self.asked}"
                 answer = self.answer_to(client_id, op, args)
                 result = answer["result"] if answer["ok"] else answer["error"]
-                self.told[client_id] = (result.get("command"), told_of(answer))
+                self.told[client_id] = (result.get("command"), end_of(answer))
         self.close()
 
     def look(self):

@@ -117,8 +117,8 @@ static void test_was_in_effect_before_the_restart(void **state)
 		const char *state, *detail, *end;
 	} rows[] = {
 		{"ACKED", "acknowledged; waiting for the read-back",
-		 "read-back unknown: the value was set when the daemon was restarted, and is not "
-		 "any more, and the FCM holds 0.0 V, not 1402.0 V"},
+		 "read-back unknown: the value was in effect at a restart of the daemon, and the "
+		 "FCM holds 0.0 V, not 1402.0 V"},
 		{"UNKNOWN", "the daemon was restarted when this was ACKED; asking the FCM",
 		 "read-back unknown: "},
 		{"UNKNOWN", "the daemon was restarted when this was SENT; asking the FCM",

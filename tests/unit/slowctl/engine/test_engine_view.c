@@ -369,10 +369,14 @@ static void a_late_end_is_due(void **state)
 	rig_run(r, 4);
 	assert_int_equal(r->finals, 1);
 	assert_non_null(strstr(r->text, "(the journal has not taken this)"));
+	assert_true(engine_progress(r->e, id, &out)); /* whoever asks again reads the same */
+	assert_non_null(strstr(out.progress.text, "(the journal has not taken this)"));
 	assert_nothing_due(r);
 	r->store_hangs = false;
 	rig_run(r, 100);
 	assert_int_equal(r->finals, 1);
+	assert_true(engine_progress(r->e, id, &out));
+	assert_null(strstr(out.progress.text, "(the journal has not taken this)"));
 	rig_expect(r, id, "QUEUED SENT ACKED DONE", 1);
 	rig_destroy(r);
 }
