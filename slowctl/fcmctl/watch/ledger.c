@@ -400,7 +400,7 @@ const struct ctl_command ctl_ledger_commands[] = {
 		 "--by minute or hour longer spans.\nAlso answers while the daemon is not running. "
 		 "Exit 0 it balances, 1 it does not, or has no rows\nof a part of the "
 		 "time.\n\nlink-down     no light or no lock        crc         damaged "
-		 "frame\nboard-fifo    the board overflowed       alignment   no frame border "
+		 "frame\nboard-fifo    board overflowed, or lost  alignment   no frame border "
 		 "found\nring-full     the daemon was too late    time-fault  the frame's number "
 		 "was wrong\nno-member     no consumer in the group   slow        consumers too "
 		 "slow\nshutdown      in flight when the rings were given up\npool          no "
