@@ -38,7 +38,7 @@
 
 #define BAR_REGISTERS 0
 #define HEAL_MAX_MS   500u
-#define RECOVERY_MS   60000u /* after which the core has given up a bus without telling anybody */
+#define RECOVERY_MS   60000u /* after which the core has given up a bus, and calls nobody */
 
 static void nanet3_heal(struct work_struct *work);
 

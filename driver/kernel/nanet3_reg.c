@@ -51,9 +51,10 @@ static u32 nanet3_read_again(struct nanet3_dev *dev, u32 offset)
  */
 u32 nanet3_read(struct nanet3_dev *dev, u32 offset)
 {
-	u32 value = ioread32(dev->bar + offset);
+	u32 value;
 
 	might_sleep();
+	value = ioread32(dev->bar + offset);
 	return likely(value != NANET3_ALL_ONES) ? value : nanet3_read_again(dev, offset);
 }
 

@@ -91,7 +91,7 @@ static void error_on_the_bus(void **state)
 	}
 }
 
-static uint64_t errors_told(void *context)
+static uint64_t errors_logged(void *context)
 {
 	return count_in_log("PCI error, not fatal");
 }
@@ -108,7 +108,7 @@ static void harmless_error_on_the_bus(void **state)
 		guest_reader_run(&r, b, r.good + 50);
 		printf("# monitor: pcie_aer_inject_error rp0 POISON_TLP\n");
 		fflush(stdout);
-		guest_wait_for(errors_told, NULL, i + 1, "the error is told");
+		guest_wait_for(errors_logged, NULL, i + 1, "the error is in the log");
 		guest_reader_run(&r, b, r.good + 50);
 	}
 	assert_int_equal(r.gap_cells, 0);
@@ -164,7 +164,7 @@ static void deaf_for_a_while(void **state)
 	}
 }
 
-/* The board has told and nothing came: all after it would wait for ever. */
+/* The board has written it and nothing came: all events after it would wait for ever. */
 static void lost_event(void **state)
 {
 	for (unsigned i = 0; i < 2; i++) {
