@@ -13,7 +13,6 @@ import argparse
 import heapq
 import os
 import random
-import re
 import shutil
 import sys
 import time
@@ -245,11 +244,6 @@ def judge_memory(soak):
     return wrong
 
 
-def lag_ms(st):
-    found = re.search(r"worst lag ([\d.]+) ms", st.emu.tail(5))
-    return float(found[1]) if found else None
-
-
 def account(soak, wall):
     """Print the summary. What is wrong; and what found the rings full, for which a host that is too slow is an excuse."""
     st, wrong, lost = soak.st, soak.wrong + judge_memory(soak), []
@@ -287,7 +281,7 @@ def enough_disk(args):
 def verdict(soak, wall):
     st = soak.st
     wrong, lost = account(soak, wall)
-    lag = lag_ms(st)
+    lag = round(st.lag_s() * 1000, 1)
     if st.host_too_slow and lost:
         print(f"\nHOST TOO SLOW: the emulator fell behind by {lag} ms, the rings hold {DEPTH_MS} ms: neither well nor a "
               f"loss. A lower RATE may help (now {soak.args.rate:g} Mbps a link).")

@@ -258,6 +258,11 @@ class Station:
         if self.emu and self.emu.alive():
             self.host_too_slow = self.emu.end(5) == 3
 
+    def lag_s(self):
+        """What the emulator fell behind at worst, as it says at its end: for so long the machine did nothing for us."""
+        found = re.search(r"worst lag ([\d.]+) ms", self.emu.tail(20))
+        return float(found[1]) / 1000 if found else 0
+
     # -- asking
     def answers(self):
         with socket.socket(socket.AF_UNIX) as s:
