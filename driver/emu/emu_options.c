@@ -30,7 +30,31 @@ static const char *take_slot(void *settings, const char *arg)
 	struct emu_options *o = settings;
 
 	o->qemu.launch.bus = arg;
-	return strpbrk(arg, " ,") == NULL ? NULL : "the id of a PCI bus";
+	return strpbrk(arg, " ,") == NULL ? NULL
+					  : "the id of a PCI bus, or of a place on it: rp0:0.1";
+}
+
+static bool descriptor(const char *text, char end, int *ret_fd, const char **ret_rest)
+{
+	uint64_t fd;
+
+	if (!option_whole(text, 3, 1 << 20, &fd, ret_rest) || **ret_rest != end) {
+		return false;
+	}
+	*ret_fd = (int)fd;
+	return true;
+}
+
+static const char *take_attach(void *settings, const char *arg)
+{
+	struct qemu_child *c = &((struct emu_options *)settings)->qemu.running;
+	const char *rest;
+
+	c->pid_fd = -1;
+	return descriptor(arg, ',', &c->proxy_fd, &rest) &&
+			       descriptor(rest + 1, '\0', &c->qtest_fd, &rest)
+		       ? NULL
+		       : "the numbers of two descriptors, with a comma: 5,6";
 }
 
 static const char *take_speed(void *settings, const char *arg)
@@ -115,7 +139,12 @@ static const struct option_entry entries[] = {
 	{"socket", "PATH", "serve libnanet3 on this Unix socket", TEXT(host.socket_path)},
 	{"qemu", "MIB", "or be a PCI device of a guest with this much memory, see below",
 	 WHOLE(qemu.launch.memory_mib, 16, 1 << 20, "16 to 1048576 MiB")},
-	{"slot", "BUS", "the guest's PCI bus for the board (default the first)", .take = take_slot},
+	{"attach", "PROXY,QTEST", "or of a QEMU that runs already: two inherited descriptors",
+	 .take = take_attach},
+	{"iommu", NULL, "the guest has an IOMMU for the board's DMA", OPTION_FLAG,
+	 AT(qemu.launch.iommu)},
+	{"slot", "BUS[:PLACE]", "the guest's PCI bus for the board (default the first)",
+	 .take = take_slot},
 	{"play", "DIR", "play a recording instead of floors and sea, see below",
 	 TEXT(world.play_path)},
 	{"play-once", NULL, "end when the recording has been played and read", OPTION_FLAG,
@@ -174,7 +203,8 @@ static const struct options options = {
 		"usage: nanet3-emu --socket PATH [option ...]\n"
 		"       nanet3-emu --socket PATH --play DIR [option ...]\n"
 		"       nanet3-emu --qemu MIB [option ...] -- qemu-system-x86_64 [argument "
-		"...]\n\n",
+		"...]\n"
+		"       nanet3-emu --attach PROXY,QTEST [option ...]\n\n",
 	.tail = "\nWith --play the links carry what fcmctl record has kept, to a daemon of its "
 		"own, at the\n"
 		"pace of the recording, or --speed times that. At the end it prints \"played N "
@@ -210,13 +240,18 @@ static int complain(const char *what, const char *name, const char *detail)
 	return -EINVAL;
 }
 
+static bool is_attached(const struct emu_options *o)
+{
+	return o->qemu.running.proxy_fd > 0;
+}
+
 static int check_play(const struct emu_options *o, const char *of_the_sea)
 {
 	if (o->world.play_path == NULL) {
 		return o->host.play_once ? complain("--play-once", "", " needs --play") : 0;
 	}
-	if (o->qemu.launch.memory_mib > 0) {
-		return complain("--play", "", " needs --socket, not --qemu");
+	if (o->qemu.launch.memory_mib > 0 || is_attached(o)) {
+		return complain("--play", "", " needs --socket");
 	}
 	if (of_the_sea != NULL) {
 		return complain(
@@ -230,7 +265,8 @@ static int check_play(const struct emu_options *o, const char *of_the_sea)
 /* The rest of the command line is QEMU's; what both hosts need is copied to both. */
 static int finish(struct emu_options *o, const char *of_the_sea, char **rest)
 {
-	const bool qemu = o->qemu.launch.memory_mib > 0;
+	const bool qemu = o->qemu.launch.memory_mib > 0, attached = is_attached(o),
+		   socket = o->host.socket_path != NULL;
 
 	if (check_play(o, of_the_sea) < 0) {
 		return -EINVAL;
@@ -241,16 +277,20 @@ static int finish(struct emu_options *o, const char *of_the_sea, char **rest)
 	if (qemu && rest[0] == NULL) {
 		return complain("--qemu", "", " needs -- and a command to run");
 	}
-	if (qemu == (o->host.socket_path != NULL)) {
-		return complain("--socket", " or --qemu", qemu ? ", not both" : " is missing");
+	if (qemu + attached + socket != 1) {
+		return complain("--socket", ", --qemu or --attach",
+				qemu || socket ? ": only one of them" : " is missing");
 	}
-	if (!qemu && o->qemu.launch.bus != NULL) {
-		return complain("--slot", "", " needs --qemu");
+	if (!qemu && (o->qemu.launch.bus != NULL || o->qemu.launch.iommu)) {
+		return complain(o->qemu.launch.iommu ? "--iommu" : "--slot", "", " needs --qemu");
+	}
+	if (o->qemu.launch.bus != NULL && o->qemu.launch.iommu) {
+		return complain("--iommu", "", " needs the first bus: not with --slot");
 	}
 	snprintf(o->name, sizeof(o->name), "nanet3-%u", o->board);
 	o->host.name = o->name;
 	o->host.serial = 1000 + o->board;
-	o->qemu.launch.command = rest;
+	o->qemu.launch.command = qemu ? rest : NULL;
 	o->qemu.serial = o->host.serial;
 	o->qemu.speed = o->host.speed;
 	o->qemu.factor = o->host.factor;

@@ -200,7 +200,8 @@ static int run_guest(const struct emu_options *o, struct world *w)
 
 	if (err < 0) {
 		world_destroy(w);
-		return fail(o->qemu.launch.command[0], err);
+		return fail(o->qemu.launch.command != NULL ? o->qemu.launch.command[0] : "--attach",
+			    err);
 	}
 	err = begin(o, NULL, q, w);
 	if (err == 0) {

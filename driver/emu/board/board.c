@@ -249,6 +249,13 @@ void board_step(struct board *b)
 	b->step++;
 }
 
+void board_work(struct board *b)
+{
+	if (b->host.bus && !board_gone(b)) {
+		tx_work(b);
+	}
+}
+
 uint64_t board_count(const struct board *b)
 {
 	return b->count;

@@ -20,10 +20,18 @@
 struct world;
 struct board;
 
+/* The bus between board and host. Reads of registers, and writes of events, can be lost on it. */
+struct board_bus {
+	/* May a write pass the writes before it? */
+	bool (*reorders)(void *context);
+	/* Retrain the link, with so many lanes of this generation. */
+	void (*train)(void *context, unsigned lanes, unsigned generation);
+};
+
 struct board_host {
-	/* Host memory at a bus address: a pointer good for `length` bytes, NULL when it is in no
-	 * mapping (counted as a TLB miss, the transfer is dropped). */
-	void *(*map)(void *context, uint64_t bus, uint32_t length);
+	/* Host memory at a bus address: a pointer good for `length` bytes, to be written if `write`, else
+	 * read. NULL when it is in no mapping (counted as a TLB miss, the transfer is dropped). */
+	void *(*map)(void *context, uint64_t bus, uint32_t length, bool write);
 	/* Raise an interrupt: vector 0..3 = link, 4 = control. Must not call the board. */
 	void (*irq)(void *context, unsigned vector);
 	/* Copy between two bus addresses, for puts: false when either is in no mapping. NULL: by map(). */
@@ -31,19 +39,21 @@ struct board_host {
 	/* Let the board take this long (translation, loop-back only), once a packet; NULL: it takes
 	 * no time. */
 	void (*delay)(void *context, uint32_t ns);
-	/* A bus lies between: reads of registers, and writes of events, can be lost on it. */
-	bool bus;
+	const struct board_bus *bus; /* NULL: there is none */
 	void *context;
 };
 
 struct board *board_create(const struct board_host *host, struct world *world, uint32_t serial);
 void board_destroy(struct board *b);
 
+/* On a bus: do what doorbells have asked for, as far as it is due. To be called after they have been answered. */
+void board_work(struct board *b);
+
 /* Its seconds are not those of the wall: REG_MODEL says so. By default they are. */
 void board_unpaced(struct board *b);
 
 /* `offset` as in NANET3_REG_*; unknown registers read 0 and ignore writes. A write may end in map(),
- * copy(), delay() and irq() before it returns: a put is done at its doorbell. */
+ * copy(), delay() and irq() before it returns: without a bus a put is done at its doorbell. */
 uint32_t board_reg_read(struct board *b, uint32_t offset);
 void board_reg_write(struct board *b, uint32_t offset, uint32_t value);
 

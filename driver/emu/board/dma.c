@@ -16,6 +16,8 @@
 
 #include "driver/emu/board/private.h"
 
+#define LATE_STEPS 8u /* a model fault: by so many an event is ahead of its buffer's last cell */
+
 /* ------------------------------------------------------------------------ translation */
 
 /* The pages a cell is written to: found in the link's table of recent pages, or walked for. */
@@ -256,6 +258,40 @@ static uint8_t *cell_map(struct board *b, struct board_link *l)
 	return p;
 }
 
+/* The open buffer will be handed over after this cell. */
+static bool is_last_cell(const struct board *b, const struct dma *d)
+{
+	return d->fill + 1 == d->frames || b->step + 1 >= d->due_step;
+}
+
+static void late_cell_arrives(struct board *b, struct board_link *l)
+{
+	uint8_t *cell = board_map(b, l->late_bus, NANET3_FRAME_BYTES);
+
+	if (cell != NULL) {
+		memcpy(cell, l->late, NANET3_FRAME_BYTES);
+	}
+	l->late_due = 0;
+}
+
+void dma_late_step(struct board *b, struct board_link *l)
+{
+	if (l->late_due != 0 && b->step >= l->late_due) {
+		late_cell_arrives(b, l);
+	}
+}
+
+/* A model fault: where the cell waits until its buffer's event has passed it. */
+static uint8_t *passed_by_its_event(struct board *b, struct board_link *l)
+{
+	if (l->late_due != 0) {
+		late_cell_arrives(b, l);
+	}
+	l->late_bus = l->dma.bus + (uint64_t)l->dma.fill * NANET3_FRAME_BYTES;
+	l->late_due = b->step + LATE_STEPS;
+	return l->late;
+}
+
 enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss,
 		       uint8_t **ret_cell)
 {
@@ -277,7 +313,10 @@ enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss
 	}
 	cell = loss == TDM_GOOD ? cell_map(b, l) : NULL;
 	if (cell != NULL) {
-		*ret_cell = cell;
+		*ret_cell = is_last_cell(b, d) && fault_hits(&b->reorder) &&
+					    b->host.bus->reorders(b->host.context)
+				    ? passed_by_its_event(b, l)
+				    : cell;
 		tlb_touch(b, l, d->bus + (uint64_t)d->fill * NANET3_FRAME_BYTES);
 		d->fill++;
 		return TDM_GOOD;
@@ -349,6 +388,9 @@ void dma_stop(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
 
+	if (l->late_due != 0) {
+		late_cell_arrives(b, l);
+	}
 	if (d->enabled) {
 		d->enabled = false;
 		stick(b, l);

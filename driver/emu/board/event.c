@@ -10,9 +10,9 @@
 
 #include "driver/emu/board/private.h"
 
-void *board_map(struct board *b, uint64_t bus, uint32_t length)
+static void *map(struct board *b, uint64_t bus, uint32_t length, bool write)
 {
-	void *p = b->host.map(b->host.context, bus, length);
+	void *p = b->host.map(b->host.context, bus, length, write);
 
 	if (p == NULL) {
 		REG(b, NANET3_REG_TLB_MISSES)++;
@@ -20,9 +20,19 @@ void *board_map(struct board *b, uint64_t bus, uint32_t length)
 	return p;
 }
 
+void *board_map(struct board *b, uint64_t bus, uint32_t length)
+{
+	return map(b, bus, length, true);
+}
+
+const void *board_map_read(struct board *b, uint64_t bus, uint32_t length)
+{
+	return map(b, bus, length, false);
+}
+
 bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length)
 {
-	const void *p = board_map(b, bus, length);
+	const void *p = board_map_read(b, bus, length);
 
 	if (p != NULL) {
 		memcpy(ret_bytes, p, length);

@@ -141,6 +141,18 @@ void fault_write(struct board *b, uint32_t value)
 	case MODEL_FAULT_STUCK_BUFFER:
 		b->buffers[which % NANET3_BUFFERS].stick = b->host.bus ? argument : 0;
 		break;
+	case MODEL_FAULT_REORDER:
+		b->reorder = b->host.bus ? argument : 0;
+		break;
+	case MODEL_FAULT_TRAIN:
+		if (b->host.bus) {
+			b->host.bus->train(b->host.context, which, argument);
+		}
+		break;
+	case MODEL_FAULT_VERSION:
+		REG(b, NANET3_REG_VERSION) = argument;
+		REG(b, NANET3_REG_CAPS) = which;
+		break;
 	default:
 		break;
 	}
@@ -182,6 +194,7 @@ void fault_step(struct board *b)
 		if (dma_stuck(d) && b->step >= d->stuck_until) {
 			unstick(b, &b->links[i]);
 		}
+		dma_late_step(b, &b->links[i]);
 	}
 	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
 		if (b->buffers[i].stuck_until != 0 && b->step >= b->buffers[i].stuck_until) {

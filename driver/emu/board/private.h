@@ -23,7 +23,7 @@
 #define BOARD_GAPS	   64u	/* gap records a link can hold while its ring is full */
 #define BOARD_TLB_PAGES	   64u	/* direct-mapped; of each link, and of all registered buffers */
 #define BOARD_TX_WORDS	   256u /* words fetched and waiting for their frame */
-#define BOARD_TX_PUTS	   64u /* packets of puts fetched and not done: when a test makes them slow */
+#define BOARD_TX_PUTS	   64u	/* packets of puts fetched and not done */
 #define BOARD_PHASE_EVERY  8u	/* steps from measurement to measurement */
 #define BOARD_PHASE_WINDOW 100u /* measurements in 100 ms */
 
@@ -83,6 +83,10 @@ struct board_link {
 	uint16_t serial_sequence, parity;
 	uint8_t down[TDM_FRAME_BYTES];
 	uint8_t scratch[NANET3_FRAME_BYTES]; /* cells that are lost land here */
+	/* A cell that is still on the bus when its event has arrived: a test has asked for it. */
+	uint8_t late[NANET3_FRAME_BYTES];
+	uint64_t late_bus,
+		late_due; /* its address, and the step in which it arrives; 0: there is none */
 };
 
 /* A registered buffer: what its registers said when VALID was set. */
@@ -126,12 +130,13 @@ struct board {
 	bool put_faulted; /* a packet of the put under way did */
 	struct board_packet packets[BOARD_TX_PUTS];
 	unsigned packet_head, packet_count;
-	uint64_t put_steps; /* from fetch to execution; 0: at once */
+	uint64_t
+		put_steps; /* that a packet waits after the next one: a test has asked for slow puts */
 	struct user_buffer buffers[NANET3_BUFFERS];
 	struct tlb_entry tlb[BOARD_TLB_PAGES];
 	uint32_t lose_irqs[NANET3_VECTORS]; /* a test has asked for */
 	uint64_t fault_stall_until;
-	uint32_t lose_reads, lose_events, lose_descriptors;
+	uint32_t lose_reads, lose_events, lose_descriptors, reorder;
 	uint64_t deaf_until; /* step */
 	struct board_link links[NANET3_LINKS];
 };
@@ -194,6 +199,8 @@ void dma_release(struct board_link *l, uint64_t position);
 enum tdm_loss dma_cell(struct board *b, struct board_link *l, enum tdm_loss loss,
 		       uint8_t **ret_cell);
 void dma_cell_done(struct board *b, struct board_link *l);
+/* A cell that a model fault has kept on the bus arrives, if it is due. */
+void dma_late_step(struct board *b, struct board_link *l);
 /* Hand over open buffers and gaps, as far as there is room; none continues over this point. */
 void dma_cut(struct board *b, struct board_link *l);
 
@@ -213,8 +220,10 @@ bool event_room(const struct board *b, uint32_t events, bool control);
 bool event_tx(struct board *b, const struct nanet3_tx *tx, uint8_t reason);
 /* Post a LINK, PPS or ERROR event of this step; what does not fit is counted and reported later. */
 void event_control(struct board *b, struct nanet3_event *ev);
-/* Host memory for `length` bytes; NULL counts a miss. Good until the host is entered again. */
+/* Host memory to write `length` bytes to; NULL counts a miss. Good until the host is entered again. */
 void *board_map(struct board *b, uint64_t bus, uint32_t length);
+/* The same, to read from. */
+const void *board_map_read(struct board *b, uint64_t bus, uint32_t length);
 /* Copy from host memory, whatever its alignment: what a driver writes into a register is its own affair. */
 bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length);
 
@@ -222,6 +231,8 @@ bool board_fetch(struct board *b, uint64_t bus, void *ret_bytes, uint32_t length
 /* Take descriptors off the ring as far as that goes: words go to wait for their frame, packets of puts
  * are done. To be called whenever there may be something new, or room again. */
 void tx_take(struct board *b);
+/* Do the packets that are due, and take more. */
+void tx_work(struct board *b);
 /* Place the words that are due into this step's frames, post their completions. */
 void tx_step(struct board *b);
 /* Seal and send this step's frame. */

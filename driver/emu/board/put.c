@@ -106,7 +106,8 @@ static bool translate(struct board *b, unsigned buffer, uint64_t at, uint64_t *r
 
 static bool copy(struct board *b, uint64_t to, uint64_t from, uint32_t length)
 {
-	void *target, *source;
+	const void *source;
+	void *target;
 
 	if (b->host.copy != NULL) {
 		const bool copied = b->host.copy(b->host.context, to, from, length);
@@ -114,7 +115,7 @@ static bool copy(struct board *b, uint64_t to, uint64_t from, uint32_t length)
 		REG(b, NANET3_REG_TLB_MISSES) += !copied;
 		return copied;
 	}
-	source = board_map(b, from, length);
+	source = board_map_read(b, from, length);
 	target = source != NULL ? board_map(b, to, length) : NULL;
 	if (target == NULL) {
 		return false;
@@ -220,7 +221,7 @@ static bool put_packet(struct board *b, const struct nanet3_tx *tx)
 
 bool put_take(struct board *b, const struct nanet3_tx *tx)
 {
-	if (b->put_steps == 0 && b->packet_count == 0) {
+	if (!b->host.bus) {
 		return put_packet(b, tx);
 	}
 	if (b->packet_count == BOARD_TX_PUTS) {

@@ -5,8 +5,8 @@
  *   TX ring --fetch--> words[] (wait for at_frame and for room) --place--> link's frame --> fibre
  *                                                               \--> TX event: left in frame N
  *
- * Packets of puts are not words: they are executed when they are taken off the ring (put.c). One that
- * finds no room for its events stays on the ring with all behind it, until the driver has taken events.
+ * Packets of puts are not words: put.c does them. One that finds no room for its events waits with all behind it,
+ * until the driver has taken events.
  *
  * A word is placed only when its completion event fits on the queue, so every word sent is reported.
  * Words that are due leave in the order posted; one that waits for a later frame does not delay others.
@@ -162,6 +162,19 @@ static void frame_begin(struct board_link *l)
 	l->serial = false;
 }
 
+static bool tx_runs(const struct board *b)
+{
+	return !b->stalled && REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX;
+}
+
+void tx_work(struct board *b)
+{
+	if (tx_runs(b)) {
+		put_step(b);
+		tx_take(b);
+	}
+}
+
 void tx_step(struct board *b)
 {
 	unsigned kept = 0;
@@ -169,11 +182,10 @@ void tx_step(struct board *b)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		frame_begin(&b->links[i]);
 	}
-	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX)) {
+	if (!tx_runs(b)) {
 		return;
 	}
-	put_step(b);
-	tx_take(b);
+	tx_work(b);
 	for (unsigned i = 0; i < b->word_count; i++) {
 		if (!tx_word(b, &b->words[i])) {
 			b->words[kept++] = b->words[i];

@@ -183,7 +183,7 @@ void host_memory_destroy(struct host *h)
 	free(h->tx_ring);
 }
 
-void *host_map(void *context, uint64_t bus, uint32_t length)
+void *host_map(void *context, uint64_t bus, uint32_t length, bool write)
 {
 	struct host *h = context;
 	uint64_t id = bus >> 36, offset = bus & ((1ull << 36) - 1);

@@ -133,7 +133,7 @@ int shared_create(const char *name, size_t bytes, bool sealed_writes, struct sha
 void shared_destroy(struct shared *s);
 int host_memory_create(struct host *h);
 void host_memory_destroy(struct host *h);
-void *host_map(void *context, uint64_t bus, uint32_t length);
+void *host_map(void *context, uint64_t bus, uint32_t length, bool write);
 
 /* Write a 64-bit register: the low half counts, so it comes last. */
 static inline void host_write_pair(struct host *h, uint32_t offset, uint64_t value)

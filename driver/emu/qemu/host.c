@@ -16,6 +16,7 @@
 #include "driver/emu/qemu/private.h"
 
 #define NOTHING_THERE 0xffffffffu /* what a read of a missing board gives */
+#define IOMMU_STEPS   8u	  /* between two reads of a register of the guest's IOMMU */
 #define SERVE_AT_ONCE 16u	  /* requests, before the board gets a step in again */
 
 /* ------------------------------------------------------------------------ the function */
@@ -47,11 +48,11 @@ static void look_at_board(struct qemu_host *q)
 
 /* ------------------------------------------------------------------------ what the board asks for */
 
-static void *board_map(void *context, uint64_t bus, uint32_t length)
+static void *board_map(void *context, uint64_t bus, uint32_t length, bool write)
 {
-	const struct qemu_host *q = context;
+	struct qemu_host *q = context;
 
-	return pci_may_speak(&q->pci) ? guest_memory_at(&q->memory, bus, length) : NULL;
+	return pci_may_speak(&q->pci) ? iommu_at(&q->iommu, &q->memory, bus, length, write) : NULL;
 }
 
 static void board_irq(void *context, unsigned vector)
@@ -59,6 +60,20 @@ static void board_irq(void *context, unsigned vector)
 	struct qemu_host *q = context;
 
 	msix_raise(&q->msix, vector);
+}
+
+static bool bus_reorders(void *context)
+{
+	const struct qemu_host *q = context;
+
+	return pci_relaxed(&q->pci);
+}
+
+static void bus_train(void *context, unsigned lanes, unsigned generation)
+{
+	struct qemu_host *q = context;
+
+	pci_train(&q->pci, lanes, generation);
 }
 
 static bool send_msi(void *context, unsigned vector, uint64_t address, uint32_t data)
@@ -226,6 +241,10 @@ static int serve_qtest(struct qemu_host *q)
 {
 	int r = q->qtest.count > 0 ? qtest_receive(&q->qtest) : 0;
 
+	if (q->qtest.has_read) {
+		q->qtest.has_read = false;
+		iommu_told(&q->iommu, q->qtest.value);
+	}
 	if (r > 0) {
 		msix_retry(&q->msix);
 	}
@@ -236,6 +255,7 @@ int qemu_serve_now(struct qemu_host *q)
 {
 	int r = serve_proxy(q);
 
+	board_work(q->board);
 	return r == 0 ? serve_qtest(q) : r;
 }
 
@@ -255,13 +275,18 @@ int qemu_wait(struct qemu_host *q, uint64_t timeout_ns)
 	if (fds[0].revents != 0) {
 		return -ECHILD;
 	}
-	return qemu_serve_now(q);
+	/* A QEMU that is not our child: the closed socket is all we see of its end. */
+	return q->child.pid == 0 && q->unplugged ? -ECHILD : qemu_serve_now(q);
 }
 
 void qemu_step(struct qemu_host *q)
 {
 	board_step(q->board);
 	look_at_board(q);
+	if (q->iommu.devfn != 0 && q->stats.steps % IOMMU_STEPS == 0) {
+		iommu_tidy(&q->iommu);
+		qtest_read(&q->qtest, iommu_register(&q->iommu));
+	}
 	q->stats.steps++;
 }
 
@@ -271,14 +296,16 @@ int qemu_attach(const struct qemu_config *config, struct world *world,
 		const struct qemu_child *child, struct qemu_host **ret_host)
 {
 	struct qemu_host *q = calloc(1, sizeof(*q));
+	static const struct board_bus bus = {.reorders = bus_reorders, .train = bus_train};
 	const struct board_host host = {
-		.map = board_map, .irq = board_irq, .delay = emu_spin, .bus = true, .context = q};
+		.map = board_map, .irq = board_irq, .delay = emu_spin, .bus = &bus, .context = q};
 
 	if (q == NULL) {
 		return -ENOMEM;
 	}
 	q->board = board_create(&host, world, config->serial);
-	if (q->board == NULL) {
+	if (q->board == NULL || (config->launch.iommu && iommu_init(&q->iommu, QEMU_DEVFN) < 0)) {
+		board_destroy(q->board);
 		free(q);
 		return -ENOMEM;
 	}
@@ -299,8 +326,8 @@ int qemu_attach(const struct qemu_config *config, struct world *world,
 
 int qemu_create(const struct qemu_config *config, struct world *world, struct qemu_host **ret_host)
 {
-	struct qemu_child child;
-	int err = qemu_start(&config->launch, &child);
+	struct qemu_child child = config->running;
+	int err = config->launch.command != NULL ? qemu_start(&config->launch, &child) : 0;
 
 	if (err < 0) {
 		return err;
@@ -322,6 +349,7 @@ int qemu_destroy(struct qemu_host *q)
 	status = qemu_finish(&q->child);
 	proxy_close_fds(&q->proxy.message);
 	board_destroy(q->board);
+	iommu_fini(&q->iommu);
 	guest_memory_clear(&q->memory);
 	free(q);
 	return status;

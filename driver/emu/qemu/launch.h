@@ -5,17 +5,22 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
+#define QEMU_DEVFN (0x1eu << 3) /* a device number that the machine does not use itself */
+
 struct qemu_launch {
-	char *const *command; /* QEMU and the user's arguments, NULL-terminated */
+	char *const *command; /* QEMU and the user's arguments, NULL-terminated; NULL: none */
 	unsigned memory_mib;  /* of the guest */
-	const char *bus;      /* PCI bus the board sits on; NULL: the first */
+	const char *
+		bus; /* PCI bus the board sits on, "rp0", or its place there, "rp0:0.1"; NULL: the first */
+	bool iommu; /* the guest has one, and the board is QEMU_DEVFN of the first bus */
 };
 
 struct qemu_child {
-	pid_t pid; /* 0: not ours to end */
-	int pid_fd, proxy_fd, qtest_fd;
+	pid_t pid;			/* 0: not ours to end */
+	int pid_fd, proxy_fd, qtest_fd; /* pid_fd: -1 with no pid */
 };
 
 /* The user's arguments with ours behind them, NULL-terminated; free() it, and then *ret_text, which

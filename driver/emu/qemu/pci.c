@@ -83,15 +83,30 @@ static const struct field fields[] = {
 	{CAP_EXP + PCI_EXP_LNKCAP2, 4, PCI_EXP_LNKCAP2_SLS_2_5GB | PCI_EXP_LNKCAP2_SLS_5_0GB, 0},
 };
 
+static void show_training(struct pci_function *p)
+{
+	if (p->trained != 0) {
+		put(p->config, CAP_EXP + PCI_EXP_LNKSTA, 2, p->trained);
+	}
+}
+
 void pci_reset(struct pci_function *p)
 {
-	memset(p, 0, sizeof(*p));
+	memset(p->config, 0, sizeof(p->config));
+	memset(p->writable, 0, sizeof(p->writable));
 	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		const struct field *f = &fields[i];
 
 		put(p->config, f->at, f->length, f->value);
 		put(p->writable, f->at, f->length, f->writable);
 	}
+	show_training(p);
+}
+
+void pci_train(struct pci_function *p, unsigned lanes, unsigned generation)
+{
+	p->trained = (uint16_t)(lanes << 4 | generation | PCI_EXP_LNKSTA_SLC);
+	show_training(p);
 }
 
 /* ------------------------------------------------------------------------ access */
@@ -167,6 +182,11 @@ enum pci_bar pci_decode(const struct pci_function *p, uint64_t address, uint32_t
 bool pci_may_speak(const struct pci_function *p)
 {
 	return p->config[PCI_COMMAND] & PCI_COMMAND_MASTER && power_state(p) == 0;
+}
+
+bool pci_relaxed(const struct pci_function *p)
+{
+	return get(p->config, CAP_EXP + PCI_EXP_DEVCTL, 2) & PCI_EXP_DEVCTL_RELAX_EN;
 }
 
 static uint32_t msix_flags(const struct pci_function *p)

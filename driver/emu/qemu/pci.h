@@ -25,9 +25,11 @@ enum pci_bar { PCI_BAR_NONE, PCI_BAR_REGISTERS, PCI_BAR_MSIX };
 struct pci_function {
 	uint8_t config[PCI_SPACE];
 	uint8_t writable[PCI_SPACE]; /* bits that a write changes */
+	uint16_t
+		trained; /* link status when not what the board can do; 0: it is. Outlives resets */
 };
 
-/* As after power-up, or any reset. */
+/* As after power-up, or any reset. All zero before the first one. */
 void pci_reset(struct pci_function *p);
 
 /* `length` bytes (1, 2 or 4) at `address`; beyond the space: all ones, and writes vanish. */
@@ -41,5 +43,9 @@ enum pci_bar pci_decode(const struct pci_function *p, uint64_t address, uint32_t
 			uint32_t *ret_offset);
 /* May it read and write memory, and so raise interrupts? Bus master enabled, not asleep. */
 bool pci_may_speak(const struct pci_function *p);
+/* May its writes pass one another? */
+bool pci_relaxed(const struct pci_function *p);
+/* The slot's link comes up with so many lanes of this generation. */
+void pci_train(struct pci_function *p, unsigned lanes, unsigned generation);
 bool pci_msix_enabled(const struct pci_function *p);
 bool pci_msix_masked(const struct pci_function *p); /* all vectors at once */

@@ -8,6 +8,7 @@
 #include "driver/emu/board/board.h"
 #include "driver/emu/common/spin.h"
 #include "driver/emu/qemu/qemu.h"
+#include "driver/emu/qemu/iommu.h"
 #include "driver/emu/qemu/memory.h"
 #include "driver/emu/qemu/msix.h"
 #include "driver/emu/qemu/pci.h"
@@ -23,6 +24,7 @@ struct qemu_host {
 	struct proxy proxy;
 	struct qtest qtest;
 	struct guest_memory memory;
+	struct iommu iommu;
 	bool gone;	/* the board is off the bus */
 	bool unplugged; /* QEMU has closed the wire: the device was taken out of the guest */
 	struct qemu_stats stats;

@@ -22,6 +22,7 @@ struct world;
 
 struct qemu_config {
 	struct qemu_launch launch;
+	struct qemu_child running; /* without a command: a QEMU that another process has started */
 	uint32_t serial;
 	enum host_speed speed;
 	double factor;	   /* of real time */
@@ -38,7 +39,7 @@ struct qemu_stats {
 	uint64_t resets;       /* of the function: by QEMU, FLR, D3, power-up */
 };
 
-/* Starts QEMU. `world` stays the caller's and must outlive the host. */
+/* Starts QEMU, unless one runs already. `world` stays the caller's and must outlive the host. */
 int qemu_create(const struct qemu_config *config, struct world *world, struct qemu_host **ret_host);
 /* Ends QEMU; returns its exit status, or negative errno. NULL is fine: 0. */
 int qemu_destroy(struct qemu_host *q);

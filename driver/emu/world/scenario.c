@@ -82,6 +82,12 @@ static const struct action {
 	{"board-gone", SCENARIO_BOARD_GONE, false, 1, {{"SECONDS", 0.001, 65, false}}},
 	{"board-deaf", SCENARIO_BOARD_DEAF, false, 1, {{"SECONDS", 0.001, 65, false}}},
 	{"lose-events", SCENARIO_LOSE_EVENTS, false, 1, {{"COUNT", 1, 65535, true}}},
+	{"late-data", SCENARIO_LATE_DATA, false, 1, {{"COUNT", 1, 65535, true}}},
+	{"board-slot",
+	 SCENARIO_BOARD_SLOT,
+	 false,
+	 2,
+	 {{"LANES", 1, 16, true}, {"GENERATION", 1, 5, true}}},
 	{"board-temperature", SCENARIO_BOARD_TEMPERATURE, false, 1, {{"CELSIUS", -20, 150, false}}},
 	{"swap", SCENARIO_SWAP, false, 2, {{LINK}, {LINK}}},
 };

@@ -530,6 +530,10 @@ uint32_t world_fault(struct world *w)
 			return MODEL_FAULT(MODEL_FAULT_DEAF, 0, lround(e->args[0] * 1000));
 		case SCENARIO_LOSE_EVENTS:
 			return MODEL_FAULT(MODEL_FAULT_LOSE_EVENTS, 0, e->args[0]);
+		case SCENARIO_LATE_DATA:
+			return MODEL_FAULT(MODEL_FAULT_REORDER, 0, e->args[0]);
+		case SCENARIO_BOARD_SLOT:
+			return MODEL_FAULT(MODEL_FAULT_TRAIN, e->args[0], e->args[1]);
 		default:
 			break;
 		}

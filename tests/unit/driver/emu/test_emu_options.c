@@ -96,6 +96,20 @@ static void speeds(void **state)
 	}
 }
 
+static void in_a_guest_of_somebody_else(void **state)
+{
+	struct emu_options o;
+
+	assert_int_equal(parse("--attach 5,6 --board 1", &o), 0);
+	assert_null(o.host.socket_path);
+	assert_null(o.qemu.launch.command);
+	assert_int_equal(o.qemu.running.pid, 0);
+	assert_int_equal(o.qemu.running.pid_fd, -1);
+	assert_int_equal(o.qemu.running.proxy_fd, 5);
+	assert_int_equal(o.qemu.running.qtest_fd, 6);
+	assert_int_equal(o.qemu.serial, 1001);
+}
+
 static void refused(void **state)
 {
 	static const char *const lines[] = {
@@ -104,6 +118,18 @@ static void refused(void **state)
 		"--socket /x y",
 		"--socket /x --qemu 256 -- qemu",
 		"--socket /x --slot rp0",
+		"--attach 5,6 --slot rp0",
+		"--attach 5,6 --iommu",
+		"--qemu 256 --slot rp0 --iommu -- qemu",
+		"--attach 5,6 --socket /x",
+		"--attach 5,6 --qemu 256 -- qemu",
+		"--attach 5,6 -- qemu",
+		"--attach 5,6 --play /rec",
+		"--attach 5",
+		"--attach 5,",
+		"--attach 5;6",
+		"--attach 2,6",
+		"--attach 5,6,7",
 		"--qemu 256",
 		"--qemu 256 --",
 		"--qemu 15 -- qemu",
@@ -172,8 +198,11 @@ static void a_recording(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_socket), cmocka_unit_test(in_a_guest),
-		cmocka_unit_test(speeds),      cmocka_unit_test(refused),
+		cmocka_unit_test(on_a_socket),
+		cmocka_unit_test(in_a_guest),
+		cmocka_unit_test(in_a_guest_of_somebody_else),
+		cmocka_unit_test(speeds),
+		cmocka_unit_test(refused),
 		cmocka_unit_test(a_recording),
 	};
 

@@ -6,7 +6,7 @@
 #include "driver/emu/common/model_fault.h"
 #include "tests/unit/driver/emu/board/board_rig.h"
 
-static void *rig_map(void *context, uint64_t bus, uint32_t length)
+static void *rig_map(void *context, uint64_t bus, uint32_t length, bool write)
 {
 	struct rig *r = context;
 
@@ -113,7 +113,20 @@ bool has(struct rig *r, unsigned type)
 	return false;
 }
 
-int set_up(void **state)
+static bool rig_reorders(void *context)
+{
+	return ((struct rig *)context)->reorders;
+}
+
+static void rig_train(void *context, unsigned lanes, unsigned generation)
+{
+	struct rig *r = context;
+
+	r->lanes = lanes;
+	r->generation = generation;
+}
+
+static int set_up_on(void **state, const struct board_bus *bus)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 
@@ -124,7 +137,7 @@ int set_up(void **state)
 	r->board = board_create(&(struct board_host){.map = rig_map,
 						     .irq = rig_irq,
 						     .delay = rig_delay,
-						     .bus = true,
+						     .bus = bus,
 						     .context = r},
 				&r->world, 77);
 	assert_non_null(r->board);
@@ -136,6 +149,18 @@ int set_up(void **state)
 	wr(r, NANET3_REG_CONTROL, NANET3_CONTROL_EVENTS | NANET3_CONTROL_TX);
 	*state = r;
 	return 0;
+}
+
+int set_up(void **state)
+{
+	static const struct board_bus bus = {rig_reorders, rig_train};
+
+	return set_up_on(state, &bus);
+}
+
+int set_up_without_bus(void **state)
+{
+	return set_up_on(state, NULL);
 }
 
 int tear_down(void **state)

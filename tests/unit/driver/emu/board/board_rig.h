@@ -33,9 +33,11 @@ struct rig {
 	struct board *board;
 	uint8_t *arena;
 	unsigned irqs[NANET3_VECTORS];
-	uint32_t read;	    /* events taken */
-	uint64_t delay_ns;  /* that translation took */
-	uint64_t hidden_at; /* bus address from which on nothing is mapped; 0: all is */
+	uint32_t read;		    /* events taken */
+	uint64_t delay_ns;	    /* that translation took */
+	uint64_t hidden_at;	    /* bus address from which on nothing is mapped; 0: all is */
+	bool reorders;		    /* the bus */
+	unsigned lanes, generation; /* that a test has trained it to */
 };
 
 void wr(struct rig *r, uint32_t offset, uint32_t value);
@@ -56,6 +58,7 @@ struct nanet3_event next_of(struct rig *r, unsigned type);
 bool has(struct rig *r, unsigned type);
 /* cmocka's set-up and tear-down: a rig with event queue and TX ring running, no link enabled. */
 int set_up(void **state);
+int set_up_without_bus(void **state); /* puts are done at the doorbell */
 int tear_down(void **state);
 /* Every byte of a completed buffer is its cells' pattern. */
 void check_data(struct rig *r, const struct nanet3_event *ev);

@@ -421,6 +421,80 @@ static void doorbell_is_the_release_register(void **state)
 	}
 }
 
+/* ------------------------------------------------------------------------ the bus */
+
+static uint64_t first_word(struct rig *r, unsigned position, unsigned cell)
+{
+	uint64_t word;
+
+	memcpy(&word, r->arena + rig_table(r, 1)[position % DEPTH] + cell * NANET3_FRAME_BYTES, 8);
+	return word;
+}
+
+/* Where writes may pass one another, an event comes before its buffer's last cell, and no other cell is late. */
+static void events_before_their_data(void **state)
+{
+	struct rig *r = *state;
+	struct nanet3_event ev;
+
+	start(r, 1);
+	fault(r, MODEL_FAULT_REORDER, 0, 1);
+	r->reorders = true;
+	steps(r, FRAMES);
+	ev = next_of(r, NANET3_EVENT_RX);
+	assert_int_equal(ev.frames, FRAMES);
+	assert_int_equal(first_word(r, 0, FRAMES - 2), fake_pattern(FIRST + FRAMES - 2, 1));
+	assert_int_equal(first_word(r, 0, FRAMES - 1), 0);
+	steps(r, FRAMES); /* it has come by now, and the next one is as it should be */
+	check_data(r, &ev);
+	ev = next_of(r, NANET3_EVENT_RX);
+	check_data(r, &ev);
+
+	fault(r, MODEL_FAULT_REORDER, 0, 2);
+	steps(r, FRAMES); /* a stop ends the writing */
+	wr(r, NANET3_REG_LINK(1, NANET3_LREG_CONTROL), 0);
+	ev = next_of(r, NANET3_EVENT_RX);
+	check_data(r, &ev);
+}
+
+static void writes_in_order(void **state)
+{
+	struct rig *r = *state;
+	struct nanet3_event ev;
+
+	start(r, 1);
+	fault(r, MODEL_FAULT_REORDER, 0, 100);
+	for (unsigned i = 0; i < 3; i++) {
+		steps(r, FRAMES);
+		ev = next_of(r, NANET3_EVENT_RX);
+		check_data(r, &ev);
+	}
+}
+
+static void link_retrained(void **state)
+{
+	struct rig *r = *state;
+
+	fault(r, MODEL_FAULT_TRAIN, 4, 1);
+	assert_int_equal(r->lanes, 4);
+	assert_int_equal(r->generation, 1);
+}
+
+static void version_until_power_off(void **state)
+{
+	struct rig *r = *state;
+
+	fault(r, MODEL_FAULT_VERSION, 0, 99);
+	assert_int_equal(rd(r, NANET3_REG_VERSION), 99);
+	assert_int_equal(rd(r, NANET3_REG_CAPS), 0);
+	wr(r, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	assert_int_equal(rd(r, NANET3_REG_VERSION), 99);
+	fault(r, MODEL_FAULT_GONE, 0, 1);
+	steps(r, MS);
+	assert_int_equal(rd(r, NANET3_REG_VERSION), NANET3_HW_VERSION);
+	assert_int_equal(rd(r, NANET3_REG_CAPS), NANET3_CAP_LOST_DESCRIPTORS);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -442,6 +516,10 @@ int main(void)
 		T(unpaced_is_told),
 		T(memory_that_goes_away),
 		T(doorbell_is_the_release_register),
+		T(events_before_their_data),
+		T(writes_in_order),
+		T(link_retrained),
+		T(version_until_power_off),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

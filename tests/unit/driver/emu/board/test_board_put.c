@@ -461,6 +461,44 @@ static bool busy(struct rig *r, unsigned n)
 	return rd(r, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS)) & NANET3_BSTAT_BUSY;
 }
 
+/* On a bus the doorbell only fetches: the ring is free again before any data have moved. */
+static void puts_are_done_behind_the_doorbell(void **state)
+{
+	struct rig *r = *state;
+	const struct copy c = {0, 1, 0, 0, 64 * NANET3_PAGE, 3};
+
+	fill(r, 0, 5);
+	set_buffer(r, 0, 1u << 20, 0);
+	set_buffer(r, 1, 1u << 20, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		put(r, &c); /* as much as it takes at once */
+		assert_int_equal(rd(r, NANET3_REG_TX_READ), rd(r, NANET3_REG_TX_WRITE));
+		assert_true(busy(r, 1));
+		assert_false(has(r, NANET3_EVENT_PUT));
+		if (i == 0) { /* at the latest in the next step */
+			steps(r, 1);
+		} else {
+			board_work(r->board);
+		}
+		assert_false(busy(r, 1));
+		check_told(r, &c, 0);
+	}
+	assert_memory_equal(byte_of(r, 1, 0), byte_of(r, 0, 0), NANET3_PAGE);
+	put(r, &c);
+	put(r, &c); /* these packets wait on the ring */
+	assert_int_not_equal(rd(r, NANET3_REG_TX_READ), rd(r, NANET3_REG_TX_WRITE));
+	for (unsigned i = 0; i < 2; i++) {
+		board_work(r->board);
+		check_told(r, &c, 0);
+	}
+	assert_int_equal(rd(r, NANET3_REG_TX_READ), rd(r, NANET3_REG_TX_WRITE));
+	put(r, &c);
+	stall(r, true);
+	steps(r, 1);
+	board_work(r->board);
+	assert_false(has(r, NANET3_EVENT_PUT));
+}
+
 /* Descriptors are taken ahead of the data; what is written to is busy until then. */
 static void slow_puts(void **state)
 {
@@ -545,23 +583,25 @@ static void lost_descriptors(void **state)
 
 	set_buffer(r, 1, 1u << 20, 0);
 	post(r, &tx);
+	steps(r, 1);
 	assert_true(has(r, NANET3_EVENT_PUT));
 	fault(r, MODEL_FAULT_LOSE_DESCRIPTORS, 0, 1);
 	post(r, &tx);
 	assert_int_equal(rd(r, NANET3_REG_TX_READ), 2);
-	assert_true(next(r, &ev));
-	assert_int_equal(ev.type, NANET3_EVENT_ERROR);
+	ev = next_of(r, NANET3_EVENT_ERROR);
 	assert_int_equal(ev.reason, NANET3_ERROR_DMA_FAULT);
 	assert_int_equal(ev.value, NANET3_REG_TX_BASE);
 	assert_int_equal(ev.position, 1);
 	assert_false(next(r, &ev));
 	post(r, &tx);
+	steps(r, 1);
 	assert_true(has(r, NANET3_EVENT_PUT));
 }
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define T(f)   cmocka_unit_test_setup_teardown(f, set_up_without_bus, tear_down)
+#define BUS(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(puts_find_scattered_pages),
 		T(random_puts),
@@ -573,9 +613,10 @@ int main(void)
 		T(put_waits_for_room),
 		T(put_waits_while_off_and_stalled),
 		T(reset_forgets_buffers),
-		T(slow_puts),
-		T(stuck_buffers),
-		T(lost_descriptors),
+		BUS(puts_are_done_behind_the_doorbell),
+		BUS(slow_puts),
+		BUS(stuck_buffers),
+		BUS(lost_descriptors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,6 +351,17 @@ static void unplugged(void **state)
 	assert_int_equal(event(r, 0)->type, NANET3_EVENT_NONE);
 }
 
+/* All that is seen of the end of a QEMU that is nobody's child here. */
+static void end_of_anothers_qemu(void **state)
+{
+	struct rig *r = *state;
+
+	assert_int_equal(qemu_wait(r->q, 0), 0);
+	shutdown(r->proxy, SHUT_RDWR);
+	assert_int_equal(qemu_wait(r->q, 0), 0);
+	assert_int_equal(qemu_wait(r->q, 0), -ECHILD);
+}
+
 static void garbage(void **state)
 {
 	struct rig *r = *state;
@@ -379,11 +390,23 @@ static void arguments(void **state)
 				  "-device x-pci-proxy-dev,id=nanet3,fd=7 ");
 	free(argv);
 	free(text);
-	l = (struct qemu_launch){own, 256, "rp0"};
+	l = (struct qemu_launch){own, 256, "rp0", false};
 	argv = qemu_arguments(&l, 7, 9, &text);
 	assert_string_equal(argv[3], "-m");
 	assert_string_equal(argv[14], "x-pci-proxy-dev,id=nanet3,fd=7,bus=rp0");
 	assert_null(argv[15]);
+	free(argv);
+	free(text);
+	l = (struct qemu_launch){own, 256, "rp0:0.1", false};
+	argv = qemu_arguments(&l, 7, 9, &text);
+	assert_string_equal(argv[14], "x-pci-proxy-dev,id=nanet3,fd=7,bus=rp0,addr=0.1");
+	free(argv);
+	free(text);
+	l = (struct qemu_launch){own, 256, NULL, true};
+	argv = qemu_arguments(&l, 7, 9, &text);
+	assert_string_equal(argv[14], "intel-iommu,intremap=off");
+	assert_string_equal(argv[16], "x-pci-proxy-dev,id=nanet3,fd=7,addr=1e");
+	assert_null(argv[17]);
 	free(argv);
 	free(text);
 }
@@ -431,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(gone_and_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(resets, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unplugged, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(end_of_anothers_qemu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(garbage, set_up, tear_down),
 		cmocka_unit_test(arguments),
 		cmocka_unit_test(children),

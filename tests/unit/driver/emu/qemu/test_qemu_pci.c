@@ -41,7 +41,7 @@ static uint32_t capability(const struct pci_function *p, uint8_t id)
 
 static void identity(void **state)
 {
-	struct pci_function p;
+	struct pci_function p = {0};
 
 	pci_reset(&p);
 	assert_int_equal(get(&p, 0, 4), 0xe0031172);
@@ -71,7 +71,7 @@ static void sizing(void **state)
 		{PCI_CARDBUS_CIS, 0},
 		{PCI_ROM_ADDRESS, 0},
 	};
-	struct pci_function p;
+	struct pci_function p = {0};
 
 	pci_reset(&p);
 	for (size_t i = 0; i < sizeof(bars) / sizeof(bars[0]); i++) {
@@ -132,7 +132,7 @@ static void beyond(void **state)
 
 static void decode(void **state)
 {
-	struct pci_function p;
+	struct pci_function p = {0};
 	uint32_t offset = 0;
 
 	pci_reset(&p);
@@ -156,7 +156,7 @@ static void decode(void **state)
 
 static void power(void **state)
 {
-	struct pci_function p;
+	struct pci_function p = {0};
 	uint32_t offset, pm;
 
 	pci_reset(&p);
@@ -183,7 +183,7 @@ static void power(void **state)
 
 static void function_level_reset(void **state)
 {
-	struct pci_function p;
+	struct pci_function p = {0};
 	uint32_t exp;
 
 	pci_reset(&p);
@@ -351,6 +351,38 @@ static void table(void **state)
 	assert_int_equal(msix_read(&s->m, 0), 0);
 }
 
+/* The slot's, so that no reset of the function changes it. */
+static void trained_link(void **state)
+{
+	struct pci_function p = {0};
+	uint32_t at;
+
+	pci_reset(&p);
+	at = capability(&p, PCI_CAP_ID_EXP) + PCI_EXP_LNKSTA;
+	assert_int_equal(get(&p, at, 2) & 0x3ff, 0x82); /* x8, 5 GT/s */
+	pci_train(&p, 4, 1);
+	assert_int_equal(get(&p, at, 2) & 0x3ff, 0x41);
+	pci_reset(&p);
+	assert_int_equal(get(&p, at, 2) & 0x3ff, 0x41);
+	pci_train(&p, 8, 2);
+	assert_int_equal(get(&p, at, 2) & 0x3ff, 0x82);
+}
+
+static void relaxed_ordering(void **state)
+{
+	struct pci_function p = {0};
+	uint32_t at, control;
+
+	pci_reset(&p);
+	at = capability(&p, PCI_CAP_ID_EXP) + PCI_EXP_DEVCTL;
+	control = get(&p, at, 2);
+	assert_true(pci_relaxed(&p)); /* as of any function after a reset */
+	set(&p, at, control & ~(uint32_t)PCI_EXP_DEVCTL_RELAX_EN, 2);
+	assert_false(pci_relaxed(&p));
+	set(&p, at, control, 2);
+	assert_true(pci_relaxed(&p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +393,8 @@ int main(void)
 		cmocka_unit_test(decode),
 		cmocka_unit_test(power),
 		cmocka_unit_test(function_level_reset),
+		cmocka_unit_test(trained_link),
+		cmocka_unit_test(relaxed_ordering),
 		cmocka_unit_test_setup_teardown(disabled_forgets, msix_set_up, msix_tear_down),
 		cmocka_unit_test_setup_teardown(vector_mask, msix_set_up, msix_tear_down),
 		cmocka_unit_test_setup_teardown(all_held, msix_set_up, msix_tear_down),

@@ -425,6 +425,31 @@ static void interrupts(void **state)
 	assert_int_equal(q.count, 0);
 }
 
+/* A reading among interrupts: answers come in the order of the questions. */
+static void readings(void **state)
+{
+	struct wire *w = *state;
+	struct qtest q = {.fd = w->p.fd};
+
+	assert_true(qtest_send(&q, 2, 1, 1));
+	assert_true(qtest_read(&q, 0xfed90020));
+	assert_false(qtest_read(&q, 0xfed90018)); /* one at a time */
+	assert_true(qtest_send(&q, 0, 1, 1));
+	take_line(w->qemu, "writel 0x1 0x1\nreadq 0xfed90020\nwritel 0x1 0x1\n");
+	put_fds(w, "OK\nOK 0x0000000012345", 21, 0);
+	assert_int_equal(qtest_receive(&q), 1);
+	assert_false(q.has_read);
+	put_fds(w, "000\nOK\n", 7, 0);
+	assert_int_equal(qtest_receive(&q), 2);
+	assert_true(q.has_read);
+	assert_int_equal(q.value, 0x12345000);
+	assert_int_equal(q.count, 0);
+	q.has_read = false;
+	assert_true(qtest_read(&q, 8));
+	put_fds(w, "OK\n", 3, 0); /* no value */
+	assert_int_equal(qtest_receive(&q), -EPROTO);
+}
+
 static void interrupts_refused(void **state)
 {
 	struct wire *w = *state;
@@ -457,6 +482,7 @@ int main(void)
 		cmocka_unit_test(memory_neighbours),
 		cmocka_unit_test(memory_nonsense),
 		cmocka_unit_test_setup_teardown(interrupts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(readings, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(interrupts_refused, set_up, tear_down),
 	};
 

@@ -53,6 +53,8 @@ static void understood(void **state)
 		{"at 1 board-gone 2.5", 8000, SCENARIO_SHORE, SCENARIO_BOARD_GONE, 1, {2.5}},
 		{"at 1 board-deaf 0.5", 8000, SCENARIO_SHORE, SCENARIO_BOARD_DEAF, 1, {0.5}},
 		{"at 1 lose-events 3", 8000, SCENARIO_SHORE, SCENARIO_LOSE_EVENTS, 1, {3}},
+		{"at 1 late-data 4", 8000, SCENARIO_SHORE, SCENARIO_LATE_DATA, 1, {4}},
+		{"at 1 board-slot 4 1", 8000, SCENARIO_SHORE, SCENARIO_BOARD_SLOT, 2, {4, 1}},
 		{"at 0.25 stall 0.5", 2000, SCENARIO_SHORE, SCENARIO_STALL, 1, {0.5}},
 	};
 
