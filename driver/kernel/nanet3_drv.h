@@ -271,6 +271,7 @@ struct nanet3_dev {
 	/* Looks for a board that is gone. Cancelled at removal only. */
 	struct delayed_work heal;
 	bool erring; /* FROZEN by an error on the bus, which the core is recovering from */
+	unsigned long given_up_at; /* jiffies, while erring: after that the core has given up */
 	u32 heal_ms; /* from look to look */
 	atomic64_t lost_reads;	   /* that had an answer when they were repeated */
 	struct nanet3_stats stats; /* by event_lock */
@@ -317,7 +318,7 @@ static inline void nanet3_tick_start(struct nanet3_dev *dev)
 /* Look for the board, which is gone, in a while. */
 static inline void nanet3_heal_start(struct nanet3_dev *dev)
 {
-	queue_delayed_work(dev->wq, &dev->heal, msecs_to_jiffies(dev->heal_ms));
+	mod_delayed_work(dev->wq, &dev->heal, msecs_to_jiffies(dev->heal_ms));
 }
 
 /* A link by its number, below NANET3_LINKS, also where the processor only guesses that it is. */

@@ -38,7 +38,7 @@
 
 #define BAR_REGISTERS 0
 #define HEAL_MAX_MS   500u
-#define RECOVERY_MS   60000u /* after which the core has given up a bus, and calls nobody */
+#define RECOVERY_MS   60000u /* after an error: the core has given up the bus by then */
 
 static void nanet3_heal(struct work_struct *work);
 
@@ -401,12 +401,19 @@ static bool nanet3_revive(struct nanet3_dev *dev)
 	return nanet3_restart(dev) == 0;
 }
 
-/* Gone; or an error on the bus has ended, and not with a call of ours. */
-static bool nanet3_is_lost(const struct nanet3_dev *dev)
+/* Gone, or in the core's hands after an error on the bus, which may end without a call of ours. */
+static bool nanet3_may_be_lost(const struct nanet3_dev *dev)
 {
 	enum nanet3_state state = READ_ONCE(dev->state);
 
 	return state == NANET3_GONE || (state == NANET3_FROZEN && READ_ONCE(dev->erring));
+}
+
+/* With the device locked. */
+static bool nanet3_is_lost(const struct nanet3_dev *dev)
+{
+	return nanet3_may_be_lost(dev) &&
+	       (dev->state == NANET3_GONE || time_after_eq(jiffies, dev->given_up_at));
 }
 
 /*
@@ -430,7 +437,7 @@ static void nanet3_heal(struct work_struct *work)
 		}
 		device_unlock(&pdev->dev);
 	}
-	if (nanet3_is_lost(dev))
+	if (nanet3_may_be_lost(dev))
 		nanet3_heal_start(dev);
 }
 
@@ -451,8 +458,9 @@ static pci_ers_result_t nanet3_error_detected(struct pci_dev *pdev, pci_channel_
 		nanet3_heal_start(dev);
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
+	dev->given_up_at = jiffies + msecs_to_jiffies(RECOVERY_MS);
 	dev->erring = true;
-	mod_delayed_work(dev->wq, &dev->heal, msecs_to_jiffies(RECOVERY_MS));
+	nanet3_heal_start(dev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
