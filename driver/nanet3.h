@@ -82,7 +82,8 @@
  * the high one. A board that is gone reads all ones.
  *
  * The driver counts DMA_EPOCH; a link's ENABLE latches it for that link's RX events. The event
- * queue keeps a place for each buffer that can still complete. RX and TX events wait for room and
+ * queue keeps a place for each buffer that can still complete. An event is written after the data
+ * that it reports; the driver disables relaxed ordering, so that the bus keeps this order. RX and TX events wait for room and
  * are never dropped. LINK, PPS and ERROR events can be dropped; EVQ_LOST counts them.
  */
 #define NANET3_REG_ID	       0x0000u /* "NN3\0" little-endian: 0x00334e4e */
