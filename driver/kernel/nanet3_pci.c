@@ -37,6 +37,7 @@
 #include "nanet3_trace.h"
 
 #define BAR_REGISTERS 0
+#define SLOT_MBPS     32000u /* eight lanes of 5 GT/s */
 #define HEAL_MAX_MS   500u
 #define RECOVERY_MS   60000u /* after an error: the core has given up the bus by then */
 
@@ -163,6 +164,22 @@ static void nanet3_memory_free(struct nanet3_dev *dev)
 	nanet3_rings_free_dma(dev);
 }
 
+/*
+ * A worn or narrow slot still works, at a part of the board's rate. Each link training may give
+ * another width or speed, so this is done at every set-up.
+ */
+static void nanet3_look_at_slot(struct nanet3_dev *dev)
+{
+	enum pcie_link_width width = 0;
+	enum pci_bus_speed speed;
+	struct pci_dev *at = NULL;
+	u32 mbps = pcie_bandwidth_available(dev->pdev, &at, &speed, &width);
+
+	if (mbps && mbps < SLOT_MBPS)
+		dev_warn(&dev->device, "PCIe link of %u Mb/s (x%u) at %s: %u are expected\n", mbps,
+			 width, at ? pci_name(at) : "the board", SLOT_MBPS);
+}
+
 /* Set up, and ready. */
 static int nanet3_start(struct nanet3_dev *dev)
 {
@@ -175,6 +192,8 @@ static int nanet3_start(struct nanet3_dev *dev)
 	if (r == 0) /* before anybody could see a board that may write and is not ready */
 		nanet3_set_state(dev, NANET3_READY);
 	mutex_unlock(&dev->mutex);
+	if (r == 0)
+		nanet3_look_at_slot(dev);
 	return r;
 }
 
