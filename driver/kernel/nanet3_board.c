@@ -62,6 +62,24 @@ bool nanet3_answers(struct nanet3_dev *dev)
 	return false;
 }
 
+/*
+ * Does this driver know the board's version? Otherwise it is not touched, and that is logged once.
+ * Life held, or the caller is probe.
+ */
+bool nanet3_version_known(struct nanet3_dev *dev)
+{
+	u32 version = nanet3_read(dev, NANET3_REG_VERSION);
+	bool known = nanet3_board_known(version);
+
+	if (version == NANET3_ALL_ONES) /* it does not answer any more */
+		return false;
+	if (!known && version != dev->version)
+		dev_err(&dev->pdev->dev, "board of version %u: %u to %u are known\n", version,
+			NANET3_HW_VERSION_MIN, NANET3_HW_VERSION);
+	dev->version = version;
+	return known;
+}
+
 static void nanet3_link_setup(struct nanet3_dev *dev, u32 link)
 {
 	const struct nanet3_link *l = &dev->links[link];
@@ -91,7 +109,7 @@ int nanet3_board_setup(struct nanet3_dev *dev, bool start)
 	lockdep_assert_held(&dev->tx_mutex);
 	if (!nanet3_there(dev))
 		return -ENODEV;
-	if (!nanet3_board_known(nanet3_read(dev, NANET3_REG_VERSION)))
+	if (!nanet3_version_known(dev))
 		return -EPROTO;
 	nanet3_write(dev, NANET3_REG_IRQ_MASK, 0);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);

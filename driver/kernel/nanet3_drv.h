@@ -266,13 +266,14 @@ struct nanet3_dev {
 	u64 tick_head;		/* evq_read at the last tick if an event waited, or ~0 */
 	unsigned long check_at; /* jiffies at which the tick next checks that the board is there */
 	u32 boot_count;		/* of the board that has been set up */
+	u32 version;		/* as last read */
 	u32 caps;		/* NANET3_CAP_* of it */
 	u32 missing;		/* event that had not come at the last check, plus 1; or 0 */
 	/* Looks for a board that is gone. Cancelled at removal only. */
 	struct delayed_work heal;
 	bool erring; /* FROZEN by an error on the bus, which the core is recovering from */
 	unsigned long given_up_at; /* jiffies, while erring: after that the core has given up */
-	u32 heal_ms; /* from look to look */
+	u32 heal_ms;		   /* from look to look */
 	atomic64_t lost_reads;	   /* that had an answer when they were repeated */
 	struct nanet3_stats stats; /* by event_lock */
 	struct device *hwmon;	   /* or NULL */
@@ -402,6 +403,7 @@ void nanet3_link_linger(struct nanet3_link *l);
 /* nanet3_board.c */
 bool nanet3_answers(struct nanet3_dev *dev);
 void nanet3_check(struct nanet3_dev *dev);
+bool nanet3_version_known(struct nanet3_dev *dev);
 int nanet3_board_setup(struct nanet3_dev *dev, bool start);
 void nanet3_board_stop(struct nanet3_dev *dev);
 void nanet3_board_reset(struct nanet3_dev *dev, const char *reason);

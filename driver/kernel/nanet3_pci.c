@@ -95,6 +95,7 @@ static struct nanet3_dev *nanet3_device_alloc(struct pci_dev *pdev)
 	INIT_DELAYED_WORK(&dev->tick, nanet3_tick_work);
 	INIT_DELAYED_WORK(&dev->heal, nanet3_heal);
 	dev->heal_ms = NANET3_HEAL_MS;
+	dev->version = NANET3_HW_VERSION;
 	dev->tick_head = ~0ull;
 	dev->check_at = jiffies;
 	device_initialize(&dev->device);
@@ -224,10 +225,8 @@ static int nanet3_hardware_init(struct nanet3_dev *dev)
 		r = dev_err_probe(&pdev->dev, -ENODEV, "no board answers\n");
 		goto unmap;
 	}
-	if (!nanet3_board_known(nanet3_read(dev, NANET3_REG_VERSION))) {
-		r = dev_err_probe(&pdev->dev, -ENODEV, "board of version %u: %u to %u are known\n",
-				  nanet3_read(dev, NANET3_REG_VERSION), NANET3_HW_VERSION_MIN,
-				  NANET3_HW_VERSION);
+	if (!nanet3_version_known(dev)) {
+		r = -ENODEV;
 		goto unmap;
 	}
 	r = nanet3_memory_alloc(dev);
