@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,39 @@ uint64_t guest_ms(void)
 void guest_sleep_ms(unsigned ms)
 {
 	nanosleep(&(struct timespec){ms / 1000, (long)(ms % 1000) * 1000000}, NULL);
+}
+
+/* ------------------------------------------------------------------------ files of /sys */
+
+int guest_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	r = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return r;
+}
+
+/* What the node's class entry points to. */
+void guest_pci_path(char *path, size_t size, const char *file)
+{
+	char link[512], target[PATH_MAX] = "";
+	const char *slash = strrchr(guest_where(), '/');
+
+	snprintf(link, sizeof(link), "/sys/class/nanet3/%s/device", slash != NULL ? slash + 1 : "");
+	assert_non_null(realpath(link, target));
+	snprintf(path, size, "%s%s%s", target, file[0] != '\0' ? "/" : "", file);
+}
+
+int guest_driver(const char *what, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/drivers/nanet3/%s", what);
+	return guest_write(path, name);
 }
 
 /* ------------------------------------------------------------------------ registers */

@@ -34,6 +34,13 @@ int guest_open_raw(void);
 uint64_t guest_ms(void); /* CLOCK_MONOTONIC */
 void guest_sleep_ms(unsigned ms);
 
+/* Write `text` to a file of /sys: 0, or -errno. */
+int guest_write(const char *path, const char *text);
+/* The board's directory below /sys/devices, and a file in it ("" for none). */
+void guest_pci_path(char *path, size_t size, const char *file);
+/* Write `name`, as a bus knows the board, to the driver's file `what`: "bind" or "unbind". 0, or -errno. */
+int guest_driver(const char *what, const char *name);
+
 uint32_t guest_reg(struct nanet3 *b, uint32_t offset);
 void guest_reg_set(struct nanet3 *b, uint32_t offset, uint32_t value);
 /* Ask the model for a fault: driver/emu/common/model_fault.h. */

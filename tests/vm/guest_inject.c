@@ -18,24 +18,11 @@
 #include "tests/vm/guest.h"
 
 #define NTH_MAX 2000u
-#define DRIVER	"/sys/bus/pci/drivers/nanet3/"
 
 static char function[32]; /* 0000:00:02.0 */
 static int nth_fd = -1;
 
 /* ------------------------------------------------------------------------ the kernel's knobs */
-
-static int knob(const char *path, const char *value)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), r;
-
-	if (fd < 0) {
-		return -errno;
-	}
-	r = write(fd, value, strlen(value)) < 0 ? -errno : 0;
-	close(fd);
-	return r;
-}
 
 static int prepare(void **state)
 {
@@ -44,11 +31,11 @@ static int prepare(void **state)
 
 	for (unsigned i = 0; i < 3; i++) {
 		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/verbose", kinds[i]);
-		knob(path, "0");
+		guest_write(path, "0");
 		snprintf(path, sizeof(path), "/sys/kernel/debug/%s/ignore-gfp-wait", kinds[i]);
-		knob(path, "N");
+		guest_write(path, "N");
 	}
-	knob("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	guest_write("/sys/kernel/debug/fail_page_alloc/min-order", "0");
 	if (realpath("/sys/class/nanet3/nanet3-0/device", target) == NULL) {
 		return -1;
 	}
@@ -122,29 +109,14 @@ static void nothing(void *context)
 
 /* ------------------------------------------------------------------------ probe */
 
-static int write_name(const char *file)
-{
-	char path[128];
-	int fd, r;
-
-	snprintf(path, sizeof(path), DRIVER "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -errno;
-	}
-	r = write(fd, function, strlen(function)) < 0 ? -errno : 0;
-	close(fd);
-	return r;
-}
-
 static int act_bind(void *context)
 {
-	return write_name("bind");
+	return guest_driver("bind", function);
 }
 
 static void undo_bind(void *context)
 {
-	assert_int_equal(write_name("unbind"), 0);
+	assert_int_equal(guest_driver("unbind", function), 0);
 }
 
 static void probe(void **state)
@@ -152,20 +124,20 @@ static void probe(void **state)
 	if (nth_fd < 0) {
 		skip();
 	}
-	assert_int_equal(write_name("unbind"), 0);
+	assert_int_equal(guest_driver("unbind", function), 0);
 	every_failure(act_bind, undo_bind, NULL);
-	assert_int_equal(write_name("bind"), 0);
+	assert_int_equal(guest_driver("bind", function), 0);
 	guest_close(guest_open());
 }
 
 static int act_unbind(void *context)
 {
-	return write_name("unbind");
+	return guest_driver("unbind", function);
 }
 
 static void undo_unbind(void *context)
 {
-	assert_int_equal(write_name("bind"), 0);
+	assert_int_equal(guest_driver("bind", function), 0);
 }
 
 /* Taking it away must work whatever fails. */
