@@ -285,6 +285,9 @@ module: ## the kernel module, for KVERSION=... with headers in /lib/modules
 module-check: ## the module against kernel headers (W=1, sparse), checkpatch, kernel-doc, DKMS; HEADERS=DIR fetches every Debian kernel's
 	@driver/kernel/check.sh $(if $(HEADERS),--fetch $(HEADERS))
 
+module-mainline: ## the module against the newest kernel in the backports of Debian stable, unpacked in DIR=build/mainline; needs root, mmdebstrap
+	@driver/kernel/mainline.sh $(or $(DIR),$(B)/mainline)
+
 # Kernels for the guests, made once: FCM_VM_CACHE keeps them beyond `make clean`.
 vm_cache = $(or $(FCM_VM_CACHE),$(B)/vm-cache)
 run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(TEST),--only $(TEST)) \
@@ -342,6 +345,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all rooms help clean setup run check module module-check check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all rooms help clean setup run check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))
