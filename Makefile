@@ -178,11 +178,12 @@ run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by it
 	    exec $(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
 	    $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) $(RUN_ARGS)
 
+stage = tests/setup/stage.sh
 check: ## set up, build, lint and pass all tests
-	@tests/setup/setup.sh check
-	@$(MAKE) --no-print-directory -j2 all tests-build
-	@$(MAKE) --no-print-directory -j2 -Otarget lint check-unit
-	@$(MAKE) --no-print-directory check-system
+	@$(stage) set-up tests/setup/setup.sh check
+	@$(stage) build $(MAKE) --no-print-directory -j2 all tests-build
+	@$(stage) "lint and unit tests" $(MAKE) --no-print-directory -j2 -Otarget lint check-unit
+	@$(stage) "system tests" $(MAKE) --no-print-directory check-system
 
 check-unit: $(unit_tests) ## the cmocka unit tests, four at a time: some wait
 	@printf '%s\n' $(unit_tests) | xargs -P4 -I{} sh -c \
@@ -295,20 +296,25 @@ run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(
 vm_build = $(PYTHON) tests/vm/test_report.py -q && \
     $(MAKE) --no-print-directory -j2 all $(B)/tests/test_contract $(guest_tests)
 
-check-vm: ## the kernel module in Debian's kernel in QEMU, the board emulated; BOOT=name, TEST=name, V=1: tests/vm/README.md
+check-vm: ## the kernel module in Debian's kernels in QEMU, the board emulated; BOOT=name, TEST=name, V=1: tests/vm/README.md
 	@tests/setup/setup.sh vm
 	@$(vm_build)
 	@$(run_vm) $(BOOT)
 
-check-vm-debug: ## the same under KASAN, lockdep, kmemleak, UBSAN, fault injection; builds that kernel once (10 to 25 min)
+check-vm-debug: ## five boots with KASAN, lockdep, kmemleak, UBSAN, fault injection; builds both kernels once (5 to 25 min each)
 	@tests/setup/setup.sh vm-debug
 	@$(vm_build)
 	@$(run_vm) --debug $(BOOT)
 
-fuzz-ioctl: ## requests to the driver at random in that kernel; SECONDS=600 SEED=1
+fuzz-ioctl: ## requests to the driver at random in the instrumented 6.1; SECONDS=600 SEED=1
 	@tests/setup/setup.sh vm-debug
 	@$(vm_build)
 	@$(run_vm) --debug --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1) fuzz
+
+soak-vm: ## the daemon on the real driver in a guest, the board lost once a minute for MINUTES=10
+	@tests/setup/setup.sh vm
+	@$(vm_build)
+	@$(run_vm) --seconds $$((60 * $(or $(MINUTES),10))) outages
 
 install-module: ## the kernel module's sources, where DKMS looks for them
 	@$(MAKE) --no-print-directory -C driver/kernel install \
@@ -345,6 +351,6 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all rooms help clean setup run check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl check-unit check-system check-long check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all rooms help clean setup run check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

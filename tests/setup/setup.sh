@@ -6,7 +6,7 @@
 #   setup.sh fuzz    what building and running needs, and clang with libFuzzer
 #   setup.sh bench   as check, and the peer that make bench compares with where it is installed: libavformat
 #   setup.sh vm      what the tests of the kernel module need: a guest's kernel is downloaded, not installed
-#   setup.sh vm-debug   that, and what building the instrumented kernel needs
+#   setup.sh vm-debug   that, and what building the instrumented kernels needs
 set -eu
 
 run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgps-dev libisal-dev
@@ -17,7 +17,7 @@ check="$run libcmocka-dev sqlite3 bindfs strace python3-zmq python3-nacl python3
 
 fuzz="$run clang libclang-rt-14-dev"
 bench="$check libavformat-dev libavcodec-dev"
-vm="$run libcmocka-dev qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
+vm="$run libcmocka-dev python3-numpy qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
 
 case "${1:-}" in

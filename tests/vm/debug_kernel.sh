@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Build the instrumented kernel (debug.config) from Debian's linux-source, once: 10 to 25 minutes.
-#   debug_kernel.sh CACHE    leaves CACHE/debug/bzImage and CACHE/debug/build (for modules)
+# Build the instrumented kernel (debug.config) of a series from Debian's linux-source, once: 5 to 25 minutes.
+#   debug_kernel.sh CACHE SERIES    leaves bzImage and build (for modules) in CACHE/debug-SERIES
 # The stamp holds the source's version and the fragment's checksum: a change of either builds anew.
 set -eu
 
 cache=$1
 here=$(cd "$(dirname "$0")" && pwd)
-package=linux-source-6.1
-debug=$cache/debug
+package=linux-source-$2
+debug=$cache/debug-$2
 
 mkdir -p "$cache/debs" "$debug"
 cache=$(cd "$cache" && pwd)
-debug=$cache/debug
+debug=$cache/debug-$2
 exec 9>"$debug/lock"
 flock 9
 
@@ -40,8 +40,9 @@ fi
 mkdir -p "$debug/build"
 kmake() { nice -n 19 make -C "$debug/source" O="$debug/build" "$@" >>"$debug/log" 2>&1; }
 : >"$debug/log"
-kmake KCONFIG_ALLCONFIG="$here/debug.config" allnoconfig
-grep -E '^CONFIG' "$here/debug.config" | while IFS='=' read -r name value; do
+sed "s/^#$2 //" "$here/debug.config" >"$debug/fragment"
+kmake KCONFIG_ALLCONFIG="$debug/fragment" allnoconfig
+grep -E '^CONFIG' "$debug/fragment" | while IFS='=' read -r name value; do
 	if [ "$value" = n ]; then
 		! grep -q "^$name=" "$debug/build/.config" || echo "vm: $name is set"
 	else

@@ -3,7 +3,7 @@
 
 Debian's kernels are downloaded as packages and unpacked in the cache. The bzImage of 6.1 is XZ, which takes TCG
 3 to 10 s to unpack, so the ELF inside is taken out once and booted by PVH. Those of later kernels are ZSTD, and
-booted as they are. The instrumented kernel is made by debug_kernel.sh and booted as bzImage: with KASAN, PVH ends in
+booted as they are. The instrumented ones are made by debug_kernel.sh and booted as bzImage: with KASAN, PVH ends in
 silence.
 """
 import glob
@@ -103,10 +103,12 @@ def stock_kernel(cache, release):
     return out
 
 
-def debug_kernel(cache):
-    """Path of the instrumented bzImage, built once."""
-    subprocess.run([os.path.join(HERE, "debug_kernel.sh"), cache], check=True)
-    return os.path.join(cache, "debug", "bzImage")
+def debug_kernel(cache, series):
+    """The instrumented bzImage of a series, built once, and what modules for it are built against."""
+    if subprocess.call([os.path.join(HERE, "debug_kernel.sh"), cache, series]):
+        raise ImageError(f"no instrumented kernel of {series}")
+    directory = os.path.join(os.path.abspath(cache), f"debug-{series}")
+    return os.path.join(directory, "bzImage"), os.path.join(directory, "build")
 
 
 def busybox():

@@ -27,10 +27,14 @@ import tarfile
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "system")]
+import consumer_record
 import image
 import image_systemd
 import report
-from image import HERE
 
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # No model of a serial port or timer for TCG to be slow with, nothing that needs a file of the host.
@@ -55,15 +59,21 @@ class Boot:
     meant: tuple = ()      # kernel reports that the plan provokes
     must_report: str = ""  # a report that must come, or the net has a hole
     judge: str = ""
+    boards: int = 1
+    outage_s: float = 0    # model time for which the board is away, each time
 
 
 BOOTS = {
     "driver": Boot("driver", limit=600),
     "swiotlb": Boot("content", append="swiotlb=force"),
     "high-memory": Boot("content", memory=5120),
+    "iommu": Boot("iommu", append="intel_iommu=on iommu.strict=1", emulator=("--load", "quiet", "--iommu")),
     "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
     "heal": Boot("heal", memory=1024, limit=400, speed="0.05", judge="truth",
                  emulator=("--rate", "500", "--scenario", os.path.join(HERE, "heal.scn"))),
+    "outages": Boot("outages", memory=2048, limit=700, speed="0.02", judge="truth", outage_s=0.05,
+                    emulator=("--load", "design", "--scenario", os.path.join(HERE, "outages.scn"))),
+    "two": Boot("two", memory=1024, limit=400, speed="0.03", emulator=("--rate", "500"), judge="truth", boards=2),
     # Where the kernel could not make an entry below /proc/irq, it warns when it removes it.
     "inject": Boot("inject", limit=1800, speed="0.04", meant=("WARNING: .*remove_proc_entry",)),
     "seeded": Boot("seeded", kernel_flags="NANET3_SEEDED_BUG=y", must_report="KASAN: .*use-after-free"),
@@ -74,12 +84,16 @@ BOOTS = {
     "recover": Boot("recover", append="pcie_port_pm=off", emulator=("--load", "quiet", "--slot", "rp0"),
                     qemu=("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
                           "-device", "pcie-root-port,id=rp0,chassis=1,slot=1")),
+    "stranger": Boot("stranger", append="pcie_port_pm=off", emulator=("--load", "quiet", "--slot", "rp0:0.1"),
+                     qemu=("-device", "pcie-root-port,id=rp0,chassis=1,slot=1",
+                           "-device", "pci-testdev,bus=rp0,addr=0.0,multifunction=on")),
     "fuzz": Boot("fuzz"),
     "systemd": Boot("systemd", memory=1024, limit=400, speed="0.02"),
     "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),
 }
 # The longest first: the others then fill the other cores.
-STOCK = ("systemd", "driver", "daemon", "heal", "swiotlb", "high-memory", "recover", "quarantine")
+STOCK = ("systemd", "driver", "daemon", "heal", "two", "stranger", "swiotlb", "high-memory", "iommu", "recover",
+         "quarantine")
 DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
 
 
@@ -89,9 +103,8 @@ class Kernel:
         self.o = options
         self.module = {}
         if options.debug:
-            self.image = image.debug_kernel(options.cache)
-            self.headers = os.path.join(os.path.abspath(options.cache), "debug", "build")
-            self.release = "debug"
+            self.image, self.headers = image.debug_kernel(options.cache, series)
+            self.release = f"debug-{series}"
         else:
             self.release, self.headers = image.headers(options.cache, series)
             self.image = image.stock_kernel(options.cache, self.release)
@@ -123,6 +136,7 @@ class Run:
         self.passed = self.failed = self.skipped = 0
         self.failures = []
         self.child = None
+        self.speed = 0.0  # of model time, as it was run
 
     def say(self, text):
         """Guests run side by side: a line says whose it is."""
@@ -147,7 +161,7 @@ class Run:
         for name in os.listdir(os.path.join(HERE, "plans")):
             if name.startswith("step_"):
                 fs.file(os.path.join(HERE, "plans", name), "vm/" + name[:-3], 0o755)
-        if boot.plan in ("daemon", "heal"):
+        if boot.judge == "truth":
             fs.file(os.path.join(HERE, "plans", "station.sh"), "vm/station.sh")
             for name in ("fcm-server", "fcmctl", "fcm-consumer"):
                 fs.program(os.path.join(self.o.build, "bin", name), "vm/" + name)
@@ -163,13 +177,17 @@ class Run:
     def command(self, slower):
         boot, directory = self.boot, self.directory
         speed = self.o.speed or str(float(boot.speed) * (0.5 if self.o.debug else 1) * slower)
+        self.speed = float(speed)
         append = f"{APPEND} {boot.append}"
         if self.o.debug:  # with ACPI, injected failures hit bugs of ACPI's own; and it boots 7 s sooner
             append += " acpi=off"
-        emulator = [os.path.join(self.o.build, "bin", "nanet3-emu"), "--qemu", str(boot.memory), "--speed", speed,
-                    "--seed", str(self.o.seed), *boot.emulator]
+        emulator = [os.path.join(self.o.build, "bin", "nanet3-emu"), "--qemu", str(boot.memory)]
+        if boot.boards > 1:
+            emulator = [os.path.join(HERE, "boards.py"), str(boot.boards), str(boot.memory), emulator[0]]
+        seed = f"{self.o.seed}{{n}}" if boot.boards > 1 else str(self.o.seed)  # boards have different seas
+        emulator += ["--speed", speed, "--seed", seed, *boot.emulator]
         if boot.judge == "truth":
-            emulator += ["--truth", f"{directory}/truth.bin"]
+            emulator += ["--truth", os.path.join(directory, "truth-{n}.bin" if boot.boards > 1 else "truth.bin")]
         serial = []
         for name in ("console", "tap", "out.tar"):
             serial += ["-serial", f"file:{directory}/{name}"]
@@ -266,21 +284,45 @@ class Run:
                 "; ".join(found[:3]) or "no log")
 
     def judge_truth(self):
-        """What the guest's consumers recorded, frame by frame against what the floors sent."""
-        directory = self.directory
-        with tarfile.open(f"{directory}/out.tar", ignore_zeros=True) as t:
-            t.extractall(directory)
+        with tarfile.open(f"{self.directory}/out.tar", ignore_zeros=True) as t:
+            t.extractall(self.directory)
+        if self.boot.boards == 1:
+            self.judge_station(self.directory, "truth.bin")
+        for n in range(self.boot.boards if self.boot.boards > 1 else 0):
+            self.judge_station(os.path.join(self.directory, str(n)), f"../truth-{n}.bin")
+
+    def judge_station(self, directory, truth):
+        """What a station's consumers recorded, frame by frame against what the floors sent."""
         records = sorted(os.path.join(directory, f) for f in os.listdir(directory) if f.endswith(".rec"))
         self.ok("consumers recorded", len(records) > 0)
         if not records:
             return
         r = subprocess.run([os.path.join(self.o.build, "bin", "truth-compare"), "--ledger", f"{directory}/station.db",
-                            f"{directory}/truth.bin", *records], capture_output=True, text=True, check=False)
+                            os.path.join(directory, truth), *records], capture_output=True, text=True, check=False)
         with open(f"{directory}/compare.txt", "w") as f:
             f.write(r.stdout + r.stderr)
         if self.o.verbose or r.returncode:
             self.say(r.stdout + r.stderr)
         self.ok("every delivered frame is the truth's, every other is named", r.returncode == 0)
+        if self.boot.outage_s:
+            self.judge_outages(directory)
+
+    def judge_outages(self, directory):
+        """Each loss of the board lasted for its outage, a second of model time, and what the emulator was late, at most."""
+        with open(f"{self.directory}/emu.log", errors="replace") as f:
+            lag = re.search(r"worst lag ([\d.]+) ms", f.read())
+        limit = 8000 * (self.boot.outage_s + 1 + float(lag[1]) / 1000 * self.speed)
+        records = consumer_record.read(f"{directory}/trigger.rec")
+        records = records[records["status"] == consumer_record.GOOD]
+        gaps = {}
+        for link in range(4):
+            steps = np.diff(np.unique(records["floor_frame"][records["link"] == link]).astype("i8"))
+            gaps[link] = sorted((steps[steps > 1] - 1).tolist())
+        self.say(f"frames lost in each loss of the board, by link: {gaps}")
+        self.ok("all links lost frames equally often, and none for more than a second after the board's return",
+                all(g and g[-1] <= limit for g in gaps.values()) and
+                max(map(len, gaps.values())) - min(map(len, gaps.values())) <= 1,  # it may end in the middle of one
+                f"limit {limit:.0f}")
 
 
 def run_all(runs):
@@ -316,14 +358,15 @@ def main():
     p.add_argument("boots", nargs="*", metavar="BOOT", help=", ".join(BOOTS))
     p.add_argument("--build", default="build")
     p.add_argument("--cache", required=True, help="kernels, made once")
-    p.add_argument("--debug", action="store_true", help="the instrumented kernel")
+    p.add_argument("--debug", action="store_true", help="the instrumented kernels")
     p.add_argument("--only", help="of each plan only this program")
-    p.add_argument("--seconds", type=int, default=0, help="of fuzzing")
+    p.add_argument("--seconds", type=int, default=0, help="of fuzzing, of outages")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--speed", help="model time, as of nanet3-emu")
     p.add_argument("-v", "--verbose", action="store_true", help="every result, not only what is wrong")
     o = p.parse_args()
-    boots = o.boots or (DEBUG if o.debug else STOCK + tuple(f"{name}@{image.SERIES[1]}" for name in STOCK))
+    default = DEBUG if o.debug else STOCK
+    boots = o.boots or default + tuple(f"{name}@{image.SERIES[1]}" for name in default)
     for name in boots:
         boot, _, series = name.partition("@")
         if boot not in BOOTS or series not in ("", *image.SERIES):

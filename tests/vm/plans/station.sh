@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A station in the guest: its configuration, its processes, its end. For the steps that read it in. What was
 # recorded is compared with the truth on the host, afterwards.
-station=/tmp/station
+board=${BOARD:-0}
+station=${STATION:-/tmp/station}
+port=$((5700 + 100 * board))
 limit=60 # seconds that anything may take; model time is slow
 n=0
 ok() {
@@ -19,11 +21,11 @@ until_true() {
 	done
 }
 start_daemon() {
-	fcm-server --board 0 --config $station/board.conf >>$station/daemon.log 2>&1 &
+	fcm-server --board $board --config $station/board.conf >>$station/daemon.log 2>&1 &
 	daemon=$!
 }
 start_consumer() {
-	fcm-consumer --endpoint tcp://127.0.0.1:5710 --name "$1" --group "$1" --check --record $station/$1.rec \
+	fcm-consumer --endpoint tcp://127.0.0.1:$((port + 10)) --name "$1" --group "$1" --check --record $station/$1.rec \
 		>$station/$1.log 2>&1 &
 }
 links_up() { [ "$(ctl --json status 2>/dev/null | grep -o '"state": *"up"' | wc -l)" -ge 4 ]; }
@@ -34,10 +36,10 @@ clock_locked() { ctl --json status 2>/dev/null | grep -q '"state": *"locked"'; }
 mkdir -p $station
 cat >$station/board.conf <<END
 [board]
-device = /dev/nanet3-0
+device = /dev/nanet3-$board
 [data]
-reserved_endpoint = tcp://127.0.0.1:5710
-monitor_endpoint = tcp://127.0.0.1:5730
+reserved_endpoint = tcp://127.0.0.1:$((port + 10))
+monitor_endpoint = tcp://127.0.0.1:$((port + 30))
 [clock]
 silence_ms = 60000
 confirm = 1
