@@ -40,6 +40,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 # No model of a serial port or timer for TCG to be slow with, nothing that needs a file of the host.
 QEMU = ["qemu-system-x86_64", "-accel", "tcg,thread=single", "-machine", "q35", "-cpu", "max", "-nodefaults",
         "-no-user-config", "-display", "none", "-no-reboot", "-smp", "2"]
+# Where errors of the bus are reported; a sleeping port would hide what is below it.
+ROOT_PORT = ("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
+             "-device", "pcie-root-port,id=rp0,chassis=1,slot=1")
 APPEND = "console=ttyS0 loglevel=7 panic=-1 mitigations=off nokaslr cryptomgr.notests"
 DRIVER_TESTS = ("test_contract", "guest_ring", "guest_owner", "guest_buffer", "guest_abuse", "guest_fault",
                 "guest_stuck", "guest_recover", "guest_sys", "guest_inject", "fuzz_ioctl")
@@ -69,8 +72,9 @@ BOOTS = {
     "high-memory": Boot("content", memory=5120),
     "iommu": Boot("iommu", append="intel_iommu=on iommu.strict=1", emulator=("--load", "quiet", "--iommu")),
     "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
-    "heal": Boot("heal", memory=1024, limit=400, speed="0.05", judge="truth",
-                 emulator=("--rate", "500", "--scenario", os.path.join(HERE, "heal.scn"))),
+    "heal": Boot("heal", memory=1024, limit=400, speed="0.05", judge="truth", append="pcie_port_pm=off",
+                 emulator=("--rate", "500", "--slot", "rp0", "--scenario", os.path.join(HERE, "heal.scn")),
+                 qemu=ROOT_PORT),
     "outages": Boot("outages", memory=2048, limit=700, speed="0.02", judge="truth", outage_s=0.05,
                     emulator=("--load", "design", "--scenario", os.path.join(HERE, "outages.scn"))),
     "two": Boot("two", memory=1024, limit=400, speed="0.03", emulator=("--rate", "500"), judge="truth", boards=2),
@@ -80,13 +84,10 @@ BOOTS = {
     # Memory that the board may still write to is never freed; the DMA debugger sees just that.
     "quarantine": Boot("quarantine", meant=("DMA-API: .*device driver has pending DMA allocations",
                                             "WARNING: .*dma_debug_device_change")),
-    # Below a root port, where errors are reported; a sleeping port would hide what is below it.
     "recover": Boot("recover", append="pcie_port_pm=off", emulator=("--load", "quiet", "--slot", "rp0"),
-                    qemu=("-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
-                          "-device", "pcie-root-port,id=rp0,chassis=1,slot=1")),
+                    qemu=ROOT_PORT),
     "stranger": Boot("stranger", append="pcie_port_pm=off", emulator=("--load", "quiet", "--slot", "rp0:0.1"),
-                     qemu=("-device", "pcie-root-port,id=rp0,chassis=1,slot=1",
-                           "-device", "pci-testdev,bus=rp0,addr=0.0,multifunction=on")),
+                     qemu=(*ROOT_PORT, "-device", "pci-testdev,bus=rp0,addr=0.0,multifunction=on")),
     "fuzz": Boot("fuzz"),
     "systemd": Boot("systemd", memory=1024, limit=400, speed="0.02"),
     "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),

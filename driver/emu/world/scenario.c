@@ -82,6 +82,7 @@ static const struct action {
 	{"board-gone", SCENARIO_BOARD_GONE, false, 1, {{"SECONDS", 0.001, 65, false}}},
 	{"board-deaf", SCENARIO_BOARD_DEAF, false, 1, {{"SECONDS", 0.001, 65, false}}},
 	{"lose-events", SCENARIO_LOSE_EVENTS, false, 1, {{"COUNT", 1, 65535, true}}},
+	{"lose-descriptors", SCENARIO_LOSE_DESCRIPTORS, false, 1, {{"COUNT", 1, 65535, true}}},
 	{"late-data", SCENARIO_LATE_DATA, false, 1, {{"COUNT", 1, 65535, true}}},
 	{"board-slot",
 	 SCENARIO_BOARD_SLOT,

@@ -530,6 +530,8 @@ uint32_t world_fault(struct world *w)
 			return MODEL_FAULT(MODEL_FAULT_DEAF, 0, lround(e->args[0] * 1000));
 		case SCENARIO_LOSE_EVENTS:
 			return MODEL_FAULT(MODEL_FAULT_LOSE_EVENTS, 0, e->args[0]);
+		case SCENARIO_LOSE_DESCRIPTORS:
+			return MODEL_FAULT(MODEL_FAULT_LOSE_DESCRIPTORS, 0, e->args[0]);
 		case SCENARIO_LATE_DATA:
 			return MODEL_FAULT(MODEL_FAULT_REORDER, 0, e->args[0]);
 		case SCENARIO_BOARD_SLOT:

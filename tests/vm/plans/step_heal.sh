@@ -1,25 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A station whose bus loses answers and events, as heal.scn says: the driver loses the board and finds it again,
+# A station on a bus in trouble, as heal.scn says, and with bus errors: the driver loses the board and finds it again,
 # and the daemon reads out. The faults have come when the kernel's log has their messages.
 . /vm/station.sh
 
 in_log() { [ "$(dmesg | grep -c "$1")" -ge "$2" ]; }
 state() { sed -n "s/^$1 //p" /sys/kernel/debug/nanet3/nanet3-0/state; }
+set_done() {
+	said=$(ctl set --yes tower1.floor3.om2.threshold "$1" 2>&1)
+	case "$said" in *DONE*"read-back $1"*) true ;; *) false ;; esac
+}
 
-echo 1..12
+echo 1..18
 start_station
 first=$daemon
 until_true in_log "nanet3-0: recovered" 2
 ok $? "the board was lost twice, and found again"
+until_true in_log "PCIe link of 8000 Mb/s" 1
+ok $? "the second time on four lanes: a warning"
 until_true in_log "an event was lost on the bus" 2
 ok $? "two lost events were noticed"
 until_true links_up
 ok $? "four links are up after all of it"
+sleep 3 # 0.15 s of model time: the next descriptors are lost
+set_done 12 || set_done 12
+ok $? "descriptors were lost, and a command is done: $said"
+echo "# monitor: pcie_aer_inject_error rp0 POISON_TLP"
+until_true in_log "PCI error, not fatal" 1
+kill -0 $first && [ "$(dmesg | grep -c "nanet3-0: recovered")" = 2 ]
+ok $? "a bus error that is not fatal stops nothing"
+echo "# monitor: pcie_aer_inject_error rp0 DLP"
+until_true in_log "nanet3-0: recovered" 3
+ok $? "a fatal one is recovered from"
+until_true links_up
+ok $? "four links are up again"
+set_done 14
+ok $? "commands go down: $said"
 [ "$(state state)" = ready ] && [ "$(state resets)" = 2 ]
 ok $? "the board is $(state state), after $(state resets) resets"
 kill -0 $first
-ok $? "the daemon is the first one"
+ok $? "the daemon was not restarted"
 [ "$(cat /sys/class/hwmon/hwmon*/temp1_max_alarm) $(cat /sys/class/hwmon/hwmon*/temp1_crit_alarm)" = "1 0" ]
 ok $? "a warm board has its alarm"
 sleep 5
