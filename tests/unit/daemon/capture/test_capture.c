@@ -800,14 +800,14 @@ static void test_restart_without_a_member(void **state)
 	struct capture_config c = path_config(0x1);
 	struct capture_status s;
 
-	path_host_begin(0x1, 2000, HOST_SPEED_REAL);
+	path_host_begin(0x1, 4000, HOST_SPEED_REAL); /* two seconds for a busy machine */
 	path_begin_mode = PATH_SHARE;
 	path_start(&c);
-	path_wait_frames(0, 9600);
+	path_wait_frames(0, 17600);
 	path_stop();
 	path_sleep_ms(450);
 	path_start(&c);
-	path_wait_frames(0, 20000);
+	path_wait_frames(0, 36000);
 	capture_get_status(path.capture, &s);
 	path_stop();
 	path_no_complaint();
