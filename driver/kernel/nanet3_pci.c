@@ -216,7 +216,7 @@ static int nanet3_hardware_init(struct nanet3_dev *dev)
 	if (r < 0)
 		return r;
 	pci_clear_master(pdev);
-	/* An event must not pass the data that it tells of. */
+	/* An event must not pass the data that it reports. */
 	pcie_capability_clear_word(pdev, PCI_EXP_DEVCTL, PCI_EXP_DEVCTL_RELAX_EN);
 	r = nanet3_bar_map(dev);
 	if (r < 0)

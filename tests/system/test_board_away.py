@@ -107,11 +107,11 @@ def board_off_the_bus(t):
     t.equal("an event tells it, once", sum(c == "board-back" for c, _ in events), 1)
     losses = []
 
-    def told_of_losses():
+    def lost_in_events():
         losses[:] = [(e["text"], e["action"]) for e in st.request("event.list", limit=100)["result"]["events"]
                      if e["code"] == "link-loss" and "lost:" in e["text"]]
         return losses
-    st.wait_for("events of the losses", told_of_losses)
+    st.wait_for("events of the losses", lost_in_events)
     t.check("the rings' beginning is no loss; that the board's first PPS moved its count is its doing, not the floors'",
             losses and all("alignment" not in x and "counts restarted" in x and "board-back" in a for x, a in losses), losses)
     t.equal("the daemon ends with 0", st.stop(), 0)

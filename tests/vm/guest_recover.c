@@ -88,8 +88,8 @@ static void error_on_the_bus(void **state)
 	}
 }
 
-/* Whether a loss soon after an error on the bus is healed as fast as another one: the kernel's recovery of the error
- * has ended, and nobody waits for it any more. */
+/* A loss soon after an error on the bus is healed as fast as another one: the kernel's recovery from the error has
+ * ended. */
 static void lost_soon_after_an_error(void **state)
 {
 	uint64_t took_ms[2];
@@ -111,8 +111,8 @@ static void lost_soon_after_an_error(void **state)
 	assert_in_range(took_ms[1], 0, took_ms[0] + 30000);
 }
 
-/* Errors that stop nothing on the bus: the board is fully alive, and nobody loses a handle or a frame. Those that the
- * bus corrects are counted by the kernel and never get here, nor does QEMU 7.2 pass any on. */
+/* Errors that stop nothing on the bus: the board works, and no handle and no frame is lost. Errors that the bus
+ * corrects never reach a driver: the kernel counts them, and QEMU 7.2 does not even report them. */
 static void harmless_errors_on_the_bus(void **state)
 {
 	static const char *const errors[] = {"POISON_TLP", "COMP_TIME", "UNX_COMP"};
@@ -322,7 +322,7 @@ static void narrow_slot(void **state)
 	assert_int_equal(count_in_log("PCIe link of"), 1);
 }
 
-/* Of a function's configuration space, by its capability: 0 or 1 as `on`. */
+/* Writes the function's configuration space: what a driver that does not care would leave there. */
 static void allow_relaxed_ordering(bool on)
 {
 	char path[PATH_MAX];
@@ -345,7 +345,7 @@ static void allow_relaxed_ordering(bool on)
 	close(fd);
 }
 
-/* Of buffers whose events may pass their last cell: of `buffers` of them, or until one is found, did one do so? */
+/* Does the event of a buffer arrive before its last cell? Looks at `buffers` buffers, or until it finds one. */
 static bool finds_late_cell(struct nanet3 *b, unsigned buffers)
 {
 	static uint8_t before[NANET3_FRAME_BYTES];
@@ -453,8 +453,8 @@ static void sleep_and_wake(void **state)
 	begins_anew(b);
 }
 
-/* A device without a driver on the same bus: the core gives the recovery up after it has told us of the error.
- * A plan of its own; after a minute the driver looks for the board itself. */
+/* With a device without a driver on the same bus, the core reports the error to our driver, then gives the recovery up.
+ * After a minute the driver looks for the board itself. For the plan stranger.sh. */
 static void recovery_given_up(void **state)
 {
 	struct nanet3 *b = at_work();
@@ -470,8 +470,8 @@ static void recovery_given_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		GUEST_TEST(
-			narrow_slot), /* before QEMU's port is reset: it trains to one lane then */
+		/* First: a reset leaves QEMU's port on one lane. */
+		GUEST_TEST(narrow_slot),
 		GUEST_TEST(lost_answers),
 		GUEST_TEST(deaf_for_a_while),
 		GUEST_TEST(lost_event),

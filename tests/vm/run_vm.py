@@ -289,8 +289,9 @@ class Run:
             t.extractall(self.directory)
         if self.boot.boards == 1:
             self.judge_station(self.directory, "truth.bin")
-        for n in range(self.boot.boards if self.boot.boards > 1 else 0):
-            self.judge_station(os.path.join(self.directory, str(n)), f"../truth-{n}.bin")
+        else:
+            for n in range(self.boot.boards):
+                self.judge_station(os.path.join(self.directory, str(n)), f"../truth-{n}.bin")
 
     def judge_station(self, directory, truth):
         """What a station's consumers recorded, frame by frame against what the floors sent."""
@@ -309,7 +310,7 @@ class Run:
             self.judge_outages(directory)
 
     def judge_outages(self, directory):
-        """Each loss of the board lasted for its outage, a second of model time, and what the emulator was late, at most."""
+        """No loss of the board lasts for more than its outage, a second of model time and the emulator's own lag."""
         with open(f"{self.directory}/emu.log", errors="replace") as f:
             lag = re.search(r"worst lag ([\d.]+) ms", f.read())
         limit = 8000 * (self.boot.outage_s + 1 + float(lag[1]) / 1000 * self.speed)

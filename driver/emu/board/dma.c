@@ -264,9 +264,10 @@ static bool is_last_cell(const struct board *b, const struct dma *d)
 	return d->fill + 1 == d->frames || b->step + 1 >= d->due_step;
 }
 
+/* If a model fault has kept one on the bus. */
 static void late_cell_arrives(struct board *b, struct board_link *l)
 {
-	uint8_t *cell = board_map(b, l->late_bus, NANET3_FRAME_BYTES);
+	uint8_t *cell = l->late_due != 0 ? board_map(b, l->late_bus, NANET3_FRAME_BYTES) : NULL;
 
 	if (cell != NULL) {
 		memcpy(cell, l->late, NANET3_FRAME_BYTES);
@@ -276,7 +277,7 @@ static void late_cell_arrives(struct board *b, struct board_link *l)
 
 void dma_late_step(struct board *b, struct board_link *l)
 {
-	if (l->late_due != 0 && b->step >= l->late_due) {
+	if (b->step >= l->late_due) {
 		late_cell_arrives(b, l);
 	}
 }
@@ -284,9 +285,7 @@ void dma_late_step(struct board *b, struct board_link *l)
 /* A model fault: where the cell waits until its buffer's event has passed it. */
 static uint8_t *passed_by_its_event(struct board *b, struct board_link *l)
 {
-	if (l->late_due != 0) {
-		late_cell_arrives(b, l);
-	}
+	late_cell_arrives(b, l);
 	l->late_bus = l->dma.bus + (uint64_t)l->dma.fill * NANET3_FRAME_BYTES;
 	l->late_due = b->step + LATE_STEPS;
 	return l->late;
@@ -388,9 +387,7 @@ void dma_stop(struct board *b, struct board_link *l)
 {
 	struct dma *d = &l->dma;
 
-	if (l->late_due != 0) {
-		late_cell_arrives(b, l);
-	}
+	late_cell_arrives(b, l);
 	if (d->enabled) {
 		d->enabled = false;
 		stick(b, l);

@@ -85,8 +85,8 @@ struct board_link {
 	uint8_t scratch[NANET3_FRAME_BYTES]; /* cells that are lost land here */
 	/* A cell that is still on the bus when its event has arrived: a test has asked for it. */
 	uint8_t late[NANET3_FRAME_BYTES];
-	uint64_t late_bus,
-		late_due; /* its address, and the step in which it arrives; 0: there is none */
+	uint64_t late_bus; /* its address */
+	uint64_t late_due; /* step in which it arrives; 0: there is none */
 };
 
 /* A registered buffer: what its registers said when VALID was set. */
@@ -130,8 +130,7 @@ struct board {
 	bool put_faulted; /* a packet of the put under way did */
 	struct board_packet packets[BOARD_TX_PUTS];
 	unsigned packet_head, packet_count;
-	uint64_t
-		put_steps; /* that a packet waits after the next one: a test has asked for slow puts */
+	uint64_t put_steps; /* from fetch to execution: a test has asked for slow puts */
 	struct user_buffer buffers[NANET3_BUFFERS];
 	struct tlb_entry tlb[BOARD_TLB_PAGES];
 	uint32_t lose_irqs[NANET3_VECTORS]; /* a test has asked for */

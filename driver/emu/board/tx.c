@@ -5,8 +5,8 @@
  *   TX ring --fetch--> words[] (wait for at_frame and for room) --place--> link's frame --> fibre
  *                                                               \--> TX event: left in frame N
  *
- * Packets of puts are not words: put.c does them. One that finds no room for its events waits with all behind it,
- * until the driver has taken events.
+ * Packets of puts are no words: put.c executes them. A packet without room for its events waits, and all packets
+ * after it wait, until the driver has taken events.
  *
  * A word is placed only when its completion event fits on the queue, so every word sent is reported.
  * Words that are due leave in the order posted; one that waits for a later frame does not delay others.
@@ -49,14 +49,18 @@ static bool tx_descriptor(struct board *b, uint64_t bus)
 	return true;
 }
 
+static bool tx_runs(const struct board *b)
+{
+	return !b->stalled && REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX;
+}
+
 void tx_take(struct board *b)
 {
 	uint32_t size = REG(b, NANET3_REG_TX_SIZE);
 	uint64_t base = reg_pair_get(&REG(b, NANET3_REG_TX_BASE));
 
 	/* A doorbell further ahead than the ring is long rings for nothing that could be there. */
-	if (b->stalled || !(REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX) ||
-	    REG(b, NANET3_REG_TX_WRITE) - REG(b, NANET3_REG_TX_READ) > size) {
+	if (!tx_runs(b) || REG(b, NANET3_REG_TX_WRITE) - REG(b, NANET3_REG_TX_READ) > size) {
 		return;
 	}
 	while (REG(b, NANET3_REG_TX_READ) != REG(b, NANET3_REG_TX_WRITE)) {
@@ -160,11 +164,6 @@ static void frame_begin(struct board_link *l)
 	l->requests = 0;
 	l->timing = false;
 	l->serial = false;
-}
-
-static bool tx_runs(const struct board *b)
-{
-	return !b->stalled && REG(b, NANET3_REG_CONTROL) & NANET3_CONTROL_TX;
 }
 
 void tx_work(struct board *b)

@@ -243,7 +243,7 @@ static int serve_qtest(struct qemu_host *q)
 
 	if (q->qtest.has_read) {
 		q->qtest.has_read = false;
-		iommu_told(&q->iommu, q->qtest.value);
+		iommu_take(&q->iommu, q->qtest.value);
 	}
 	if (r > 0) {
 		msix_retry(&q->msix);

@@ -32,12 +32,12 @@ int iommu_init(struct iommu *i, unsigned devfn)
 
 	memset(i, 0, sizeof(*i));
 	i->shown = calloc(WINDOW / PAGE, sizeof(*i->shown));
-	if (window == MAP_FAILED || i->shown == NULL) {
-		free(i->shown);
+	i->window = window != MAP_FAILED ? window : NULL;
+	if (i->window == NULL || i->shown == NULL) {
+		iommu_fini(i);
 		return -ENOMEM;
 	}
 	i->devfn = devfn;
-	i->window = window;
 	return 0;
 }
 
@@ -57,7 +57,7 @@ uint64_t iommu_register(const struct iommu *i)
 	return i->asked_status ? REG_ROOT : REG_STATUS;
 }
 
-void iommu_told(struct iommu *i, uint64_t value)
+void iommu_take(struct iommu *i, uint64_t value)
 {
 	if (i->asked_status) {
 		i->root = value;

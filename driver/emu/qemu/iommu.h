@@ -32,9 +32,9 @@ struct iommu {
 int iommu_init(struct iommu *i, unsigned devfn);
 void iommu_fini(struct iommu *i);
 
-/* The address of a register of the IOMMU, 64 bits, that has to be read next; its value is for iommu_told(). */
+/* The address of a register of the IOMMU, 64 bits, that has to be read next; its value is for iommu_take(). */
 uint64_t iommu_register(const struct iommu *i);
-void iommu_told(struct iommu *i, uint64_t value);
+void iommu_take(struct iommu *i, uint64_t value);
 
 /* As guest_memory_at(), for the board's addresses. Good until iommu_tidy(). */
 void *iommu_at(struct iommu *i, const struct guest_memory *m, uint64_t address, uint32_t length,

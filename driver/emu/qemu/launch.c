@@ -42,20 +42,24 @@ static bool names(char *const *command, const char *option)
 char **qemu_arguments(const struct qemu_launch *l, int proxy_fd, int qtest_fd, char **ret_text)
 {
 	const char *bus = l->bus != NULL ? l->bus : "", *place = strchrnul(bus, ':');
+	const char *addr = *place != '\0' ? place + 1 : "";
+	char *text, *rest, **argv, device[16];
 	unsigned n = 0;
-	char *text, *rest, **argv;
 
+	if (l->iommu) { /* whose tables go by this number */
+		snprintf(device, sizeof(device), "%x", QEMU_DEVICE);
+		addr = device;
+	}
 	if (asprintf(&text,
 		     "%s-m %uM -object memory-backend-memfd,id=nanet3-ram,size=%uM,share=on "
 		     "-machine memory-backend=nanet3-ram "
 		     "-chardev socket,id=nanet3-qtest,fd=%d "
 		     "-object qtest,id=nanet3-msi,chardev=nanet3-qtest,log=none "
-		     "%s-device x-pci-proxy-dev,id=nanet3,fd=%d%s%s%.*s%s%s",
+		     "%s-device x-pci-proxy-dev,id=nanet3,fd=%d%s%.*s%s%s",
 		     names(l->command, "-accel") ? "" : "-accel tcg,thread=single ", l->memory_mib,
 		     l->memory_mib, qtest_fd, l->iommu ? "-device intel-iommu,intremap=off " : "",
-		     proxy_fd, l->iommu ? ",addr=1e" : "", l->bus != NULL ? ",bus=" : "",
-		     (int)(place - bus), bus, *place != '\0' ? ",addr=" : "",
-		     *place != '\0' ? place + 1 : "") < 0) {
+		     proxy_fd, l->bus != NULL ? ",bus=" : "", (int)(place - bus), bus,
+		     *addr != '\0' ? ",addr=" : "", addr) < 0) {
 		return NULL;
 	}
 	while (l->command[n] != NULL) {

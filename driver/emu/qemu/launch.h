@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define QEMU_DEVFN (0x1eu << 3) /* a device number that the machine does not use itself */
+#define QEMU_DEVICE 0x1eu /* a number that the machine does not use itself */
+#define QEMU_DEVFN  (QEMU_DEVICE << 3)
 
 struct qemu_launch {
 	char *const *command; /* QEMU and the user's arguments, NULL-terminated; NULL: none */
 	unsigned memory_mib;  /* of the guest */
-	const char *
-		bus; /* PCI bus the board sits on, "rp0", or its place there, "rp0:0.1"; NULL: the first */
-	bool iommu; /* the guest has one, and the board is QEMU_DEVFN of the first bus */
+	const char *bus; /* PCI bus of the board, or its place there (rp0:0.1); NULL: the first */
+	bool iommu;	 /* the guest has one, and the board is QEMU_DEVFN of the first bus */
 };
 
 struct qemu_child {

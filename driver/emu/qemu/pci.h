@@ -25,8 +25,7 @@ enum pci_bar { PCI_BAR_NONE, PCI_BAR_REGISTERS, PCI_BAR_MSIX };
 struct pci_function {
 	uint8_t config[PCI_SPACE];
 	uint8_t writable[PCI_SPACE]; /* bits that a write changes */
-	uint16_t
-		trained; /* link status when not what the board can do; 0: it is. Outlives resets */
+	uint16_t trained; /* link status that pci_train() has set; 0: none. Outlives resets */
 };
 
 /* As after power-up, or any reset. All zero before the first one. */

@@ -351,7 +351,7 @@ static void unplugged(void **state)
 	assert_int_equal(event(r, 0)->type, NANET3_EVENT_NONE);
 }
 
-/* All that is seen of the end of a QEMU that is nobody's child here. */
+/* A QEMU that another process has started: its end shows as a closed socket. */
 static void end_of_anothers_qemu(void **state)
 {
 	struct rig *r = *state;

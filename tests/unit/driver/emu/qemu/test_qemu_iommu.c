@@ -65,7 +65,7 @@ static void map(struct rig *r, uint64_t address, uint64_t page, unsigned rights,
 static void tell(struct rig *r, bool on, uint64_t root)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		iommu_told(&r->iommu,
+		iommu_take(&r->iommu,
 			   iommu_register(&r->iommu) == 0xfed90018 ? (on ? ON : 0) : root);
 	}
 }
@@ -131,7 +131,7 @@ static void scattered_pages(void **state)
 	assert_null(at(r, base, 0, true));
 }
 
-/* What the kernel takes back is gone at once, and what it maps anew is there at once. */
+/* No translation is kept: each access sees the tables as they are. */
 static void taken_back(void **state)
 {
 	struct rig *r = *state;
