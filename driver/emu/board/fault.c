@@ -33,6 +33,7 @@ void fault_reset(struct board *b)
 
 		u->stick = 0;
 		u->stuck_until = u->stuck_until == FOR_EVER ? FOR_EVER : 0;
+		buffer_busy(b, i);
 	}
 }
 
@@ -197,9 +198,13 @@ void fault_step(struct board *b)
 		dma_late_step(b, &b->links[i]);
 	}
 	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
-		if (b->buffers[i].stuck_until != 0 && b->step >= b->buffers[i].stuck_until) {
-			b->buffers[i].stuck_until = 0;
+		struct user_buffer *u = &b->buffers[i];
+
+		if (u->stuck_until != 0 && b->step >= u->stuck_until) {
+			u->stuck_until = 0;
 			buffer_busy(b, i);
+		} else if (u->stuck_until != 0) {
+			buffer_stuck_step(b, u);
 		}
 	}
 }

@@ -98,6 +98,7 @@ struct user_buffer {
 	/* A test has asked for one that stays busy, as in struct dma. */
 	uint32_t stick;
 	uint64_t stuck_until;
+	uint64_t stuck_bus; /* what it writes meanwhile */
 };
 
 /* A packet of a put that has been fetched. */
@@ -127,6 +128,7 @@ struct board {
 	struct world_roof roof;
 	struct nanet3_tx words[BOARD_TX_WORDS];
 	unsigned word_count;
+	uint64_t put_cookie;
 	bool put_faulted; /* a packet of the put under way did */
 	struct board_packet packets[BOARD_TX_PUTS];
 	unsigned packet_head, packet_count;
@@ -246,6 +248,8 @@ void put_step(struct board *b);
 void put_reset(struct board *b);
 /* Set BUSY as it is: after anything that may have changed it. */
 void buffer_busy(struct board *b, unsigned buffer);
+/* An engine that does not stop writes on: a byte a step. */
+void buffer_stuck_step(struct board *b, const struct user_buffer *u);
 /* CONTROL of a registered buffer was written. */
 void buffer_control(struct board *b, unsigned buffer, uint32_t value);
 

@@ -17,7 +17,7 @@
 
 #define HIT_NS	    200u
 #define WALK_NS	    1600u
-#define EVENTS_MAX  3u /* that a packet may post: ERROR, TX, PUT */
+#define EVENTS_MAX  4u /* that a packet may post: ERROR, TX, PUT */
 #define PAGE_OFFSET (NANET3_PAGE - 1)
 
 _Static_assert(sizeof(struct nanet3_tx_put) <= sizeof(((struct nanet3_tx *)NULL)->bytes),
@@ -58,6 +58,25 @@ void buffer_busy(struct board *b, unsigned buffer)
 	BREG(&b->buffers[buffer], NANET3_BREG_STATUS) = busy ? NANET3_BSTAT_BUSY : 0;
 }
 
+#define NOWHERE UINT64_MAX
+
+/* NOWHERE when its table cannot be read. */
+static uint64_t first_byte(struct board *b, const struct user_buffer *u)
+{
+	const uint64_t *page = board_map_read(b, u->table, sizeof(*page));
+
+	return page != NULL ? *page + u->offset : NOWHERE;
+}
+
+void buffer_stuck_step(struct board *b, const struct user_buffer *u)
+{
+	uint8_t *byte = u->stuck_bus != NOWHERE ? board_map(b, u->stuck_bus, 1) : NULL;
+
+	if (byte != NULL) {
+		(*byte)++;
+	}
+}
+
 void buffer_control(struct board *b, unsigned buffer, uint32_t value)
 {
 	struct user_buffer *u = &b->buffers[buffer];
@@ -67,6 +86,7 @@ void buffer_control(struct board *b, unsigned buffer, uint32_t value)
 	tlb_forget(b, buffer);
 	if (u->valid && !(value & NANET3_BUFFER_VALID) && u->stick != 0) { /* a model fault */
 		u->stuck_until = stuck_until(b, u->stick);
+		u->stuck_bus = first_byte(b, u);
 		u->stick = 0;
 		buffer_busy(b, buffer);
 	}
@@ -206,6 +226,10 @@ static bool put_packet(struct board *b, const struct nanet3_tx *tx)
 	memcpy(&put, tx->bytes, sizeof(put));
 	if (!event_room(b, EVENTS_MAX, true)) {
 		return false;
+	}
+	if (tx->cookie != b->put_cookie) {
+		b->put_cookie = tx->cookie;
+		b->put_faulted = false;
 	}
 	if (!put_sound(tx, &put)) {
 		return event_tx(b, tx, NANET3_TX_REFUSED);

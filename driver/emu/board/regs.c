@@ -15,11 +15,11 @@ static void board_reset(struct board *b)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		dma_stop(b, &b->links[i]);
 	}
-	fault_reset(b);
-	tx_reset(b);
 	for (unsigned i = 0; i < NANET3_BUFFERS; i++) {
 		buffer_control(b, i, 0);
 	}
+	tx_reset(b);
+	fault_reset(b);
 	REG(b, NANET3_REG_EVQ_WRITE) = 0;
 	REG(b, NANET3_REG_EVQ_READ) = 0;
 	REG(b, NANET3_REG_EVQ_LOST) = 0;

@@ -77,7 +77,11 @@ void host_drain(struct host *h)
 	uint64_t now;
 
 	h->irq = false;
-	if (h->gone || write == h->evq_read) {
+	if (!board_gone(h->board) &&
+	    write - h->evq_read > h->evq_size) { /* it was reset behind our back */
+		h->evq_read = write;
+	}
+	if (h->gone || board_gone(h->board) || write == h->evq_read) {
 		h->counts.spurious += raised;
 		return;
 	}

@@ -113,7 +113,8 @@ static int max_speed_turn(struct pace *p)
 {
 	unsigned made = 0;
 
-	while (made < TURN_STEPS && !finished(p) && (p->h->gone || board_rings_take(p->h->board)) &&
+	while (made < TURN_STEPS && !finished(p) &&
+	       (board_gone(p->h->board) || p->h->gone || board_rings_take(p->h->board)) &&
 	       (p->play == NULL || play_state(p->play) == PLAY_RUN)) {
 		host_step(p->h);
 		made++;

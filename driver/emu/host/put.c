@@ -88,7 +88,7 @@ void host_tx_forget(struct host *h, unsigned buffer)
 	/* What waits for room on the event queue even so must not find the buffer's next owner: a
 	 * packet without a byte is refused. */
 	read = board_reg_read(h->board, NANET3_REG_TX_READ);
-	for (uint32_t i = read; !h->gone && i != h->tx_write; i++) {
+	for (uint32_t i = read; !board_gone(h->board) && i != h->tx_write; i++) {
 		struct nanet3_tx *tx = tx_descriptor(h, i);
 
 		if (touches(tx, buffer)) {

@@ -14,6 +14,9 @@ static int info(struct host *h, struct client *c, void *arg)
 	struct nanet3_info *i = arg;
 	const uint32_t version = nanet3_version_agreed(i);
 
+	if (i->reserved != 0) {
+		return -EINVAL;
+	}
 	if (version == 0) {
 		return -EPROTO;
 	}
@@ -154,7 +157,7 @@ static int reg_write(struct host *h, struct client *c, void *arg)
 	for (uint32_t i = 0; i < r->count; i++) {
 		board_reg_write(h->board, r->offset + i * 4, r->values[i]);
 	}
-	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+	for (unsigned i = 0; !board_gone(h->board) && i < NANET3_LINKS; i++) {
 		h->links[i].ring->deadline_us =
 			board_reg_read(h->board, NANET3_REG_LINK(i, NANET3_LREG_DEADLINE));
 	}

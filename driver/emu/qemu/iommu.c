@@ -117,20 +117,20 @@ static bool translate(const struct iommu *i, const struct guest_memory *m, uint6
 /* Show a page of the guest in a page of the window. */
 static bool show(struct iommu *i, const struct guest_memory *m, uint64_t page, uint64_t guest)
 {
-	const uint32_t mark = (uint32_t)(guest / PAGE) + 1;
-	void *p, *at = i->window + page * PAGE;
+	uint8_t *const p = guest_memory_at(m, guest, PAGE);
+	void *const at = i->window + page * PAGE;
 
-	if (i->shown[page] == mark) {
+	if (p != NULL && i->shown[page] == p) {
 		return true;
 	}
-	p = guest_memory_at(m, guest, PAGE);
 	/* With an old size of 0, a second mapping of the same shared page. */
 	if (p == NULL || mremap(p, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, at) != at) {
-		i->shown[page] = 0;
+		i->count -= i->shown[page] != NULL;
+		i->shown[page] = NULL;
 		return false;
 	}
-	i->count += i->shown[page] == 0;
-	i->shown[page] = mark;
+	i->count += i->shown[page] == NULL;
+	i->shown[page] = p;
 	return true;
 }
 

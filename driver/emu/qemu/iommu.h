@@ -24,7 +24,7 @@ struct iommu {
 	bool asked_status; /* the status was read last: the root is next */
 	uint64_t root;	   /* RTADDR */
 	uint8_t *window;
-	uint32_t *shown; /* page of the window -> page of the guest + 1; 0: none */
+	uint8_t **shown; /* page of the window -> what it shows; NULL: nothing */
 	unsigned count;	 /* of them */
 };
 

@@ -72,8 +72,9 @@ static int turn_by_the_reader(struct pace *p)
 {
 	int r = 0;
 
-	for (unsigned i = 0;
-	     r == 0 && i < TURN_STEPS && !finished(p) && board_rings_take(p->q->board); i++) {
+	for (unsigned i = 0; r == 0 && i < TURN_STEPS && !finished(p) &&
+			     (board_gone(p->q->board) || board_rings_take(p->q->board));
+	     i++) {
 		r = step(p);
 	}
 	return r == 0 ? qemu_wait(p->q, board_rings_take(p->q->board) ? 0 : TURN_NS) : r;

@@ -566,10 +566,15 @@ static void stuck_buffers(void **state)
 				assert_int_equal(busy(r, 9), !rows[i].by_reset);
 				continue;
 			}
+			*byte_of(r, 9, 0) = 0;
 			steps(r, rows[i].steps > 0 ? rows[i].steps : 1000);
 			assert_true(busy(r, 9));
+			assert_int_not_equal(*byte_of(r, 9, 0), 0); /* it writes */
 			steps(r, 1);
 			assert_int_equal(busy(r, 9), rows[i].steps == 0);
+			*byte_of(r, 9, 0) = 0;
+			steps(r, 1);
+			assert_int_equal(*byte_of(r, 9, 0) != 0, busy(r, 9));
 		}
 	}
 }
@@ -598,6 +603,79 @@ static void lost_descriptors(void **state)
 	assert_true(has(r, NANET3_EVENT_PUT));
 }
 
+static void post_packet(struct rig *r, uint64_t source, uint16_t flags, uint64_t cookie)
+{
+	struct nanet3_tx tx = packet(source, 1, 0, 64, flags);
+
+	tx.cookie = cookie;
+	post(r, &tx);
+}
+
+/* A put whose first packet faults, and whose last is lost or refused, has no event. The next one is not told of its fault. */
+static void fault_of_another_put(void **state)
+{
+	for (int refused = 0; refused < 2; refused++) {
+		struct nanet3_event ev;
+		struct rig *r;
+
+		tear_down(state);
+		set_up(state);
+		r = *state;
+		set_buffer(r, 1, 1u << 20, 0);
+		post_packet(r, NOWHERE, 0, 111);
+		if (!refused) {
+			fault(r, MODEL_FAULT_LOSE_DESCRIPTORS, 0, 1);
+		}
+		post_packet(r, refused ? AT_PAGES + NANET3_PAGE - 1 : AT_PAGES, NANET3_PUT_LAST,
+			    111);
+		post_packet(r, AT_PAGES, NANET3_PUT_LAST, 222);
+		steps(r, 1);
+		ev = next_of(r, NANET3_EVENT_PUT);
+		assert_int_equal(ev.cookie, 222);
+		assert_int_equal(ev.reason, 0);
+	}
+}
+
+/* Control events were lost before, and the queue has room for three: the put waits. */
+static void put_event_is_never_dropped(void **state)
+{
+	struct rig *r = *state;
+	struct nanet3_event ev;
+	unsigned puts = 0;
+
+	steps(r, 1);
+	while (next(r, &ev)) {
+	}
+	set_buffer(r, 1, 1u << 20, 0);
+	fault(r, MODEL_FAULT_FLOOD, 0, EVQ + 5);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(next(r, &ev));
+	}
+	post_packet(r, NOWHERE, NANET3_PUT_LAST, 7);
+	for (unsigned i = 0; i < 20; i++) {
+		steps(r, 1);
+		while (next(r, &ev)) {
+			puts += ev.type == NANET3_EVENT_PUT;
+		}
+	}
+	assert_int_equal(puts, 1);
+}
+
+/* A reset makes a buffer void, too. */
+static void stuck_by_the_reset(void **state)
+{
+	static const unsigned arguments[] = {50, 0xffff, 0xfffe};
+
+	for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
+		struct rig *r = *state;
+
+		set_buffer(r, 9, 1, 0);
+		fault(r, MODEL_FAULT_STUCK_BUFFER, 9, arguments[i]);
+		wr(r, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+		assert_int_equal(busy(r, 9), arguments[i] == 0xfffe);
+	}
+}
+
 int main(void)
 {
 #define T(f)   cmocka_unit_test_setup_teardown(f, set_up_without_bus, tear_down)
@@ -617,6 +695,9 @@ int main(void)
 		BUS(slow_puts),
 		BUS(stuck_buffers),
 		BUS(lost_descriptors),
+		BUS(fault_of_another_put),
+		BUS(put_event_is_never_dropped),
+		BUS(stuck_by_the_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

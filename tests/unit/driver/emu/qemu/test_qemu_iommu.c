@@ -222,12 +222,45 @@ static void senseless_tables(void **state)
 	assert_null(at(r, 0x5000, 1, false));
 }
 
+/* A page of the guest beyond 16 TiB, or with number 2^32 - 1, is not taken for another one, or for none. */
+static void far_pages(void **state)
+{
+	static const uint64_t pages[] = {0x700000 | 1ull << 44, 0xffffffffull << 12};
+	struct rig *r = *state;
+
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		map(r, 0x5000, 0x700000, 3, 1);
+		assert_non_null(at(r, 0x5000, 8, true));
+		map(r, 0x5000, pages[i], 3, 1);
+		assert_null(at(r, 0x5000, 8, true));
+	}
+}
+
+/* QEMU tells that the page is elsewhere in its file, or no memory any more. */
+static void memory_that_moves(void **state)
+{
+	struct rig *r = *state;
+	const struct proxy_memory moved = {
+		.address = {0, 0x700000}, .bytes = {0x700000, PAGE}, .offset = {0, 0x900000}};
+	const struct proxy_memory less = {.address = {0}, .bytes = {0x700000}};
+
+	map(r, 0x5000, 0x700000, 3, 1);
+	assert_non_null(at(r, 0x5000, 8, true));
+	assert_int_equal(guest_memory_set(&r->memory, &moved, (int[]){r->file, r->file}, 2), 0);
+	*at(r, 0x5000, 8, true) = 77;
+	assert_int_equal(r->ram[0x700000], 0);
+	assert_int_equal(r->ram[0x900000], 77);
+	assert_int_equal(guest_memory_set(&r->memory, &less, &r->file, 1), 0);
+	assert_null(at(r, 0x5000, 8, true));
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		T(scattered_pages), T(taken_back),     T(rights),	    T(tidied_up),
-		T(large_pages),	    T(not_translated), T(senseless_tables),
+		T(scattered_pages),  T(taken_back),  T(rights),
+		T(tidied_up),	     T(large_pages), T(not_translated),
+		T(senseless_tables), T(far_pages),   T(memory_that_moves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
