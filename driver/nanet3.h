@@ -50,7 +50,8 @@
  *
  * The one hole allowed: when a PPS comes before the end of the count's own second, the count jumps to
  * the next multiple of 8000, and the counts in between never exist. Open buffers are handed over
- * first, so a completion never spans the hole. The next completion begins at a multiple of 8000
+ * first, so a completion of cells never spans the hole; a gap that stands for more gaps than the board can
+ * remember may. The next completion begins at a multiple of 8000
  * above the end of the last one: this shows that the second was short. Counts never repeat or go
  * back; the first of a boot is 8000.
  */
@@ -482,11 +483,12 @@ struct nanet3_stats {
 
 /*
  * Requests. All are refused with ENODEV once the board is gone, with EINVAL when their struct is shorter than
- * its first version, with E2BIG when it is longer than the driver's and the rest is not 0. The device opens 64 times at once, for reading
- * only as long as fewer than NANET3_READ_HANDLES are open, then EMFILE. A handle that is not open
- * for writing gets EBADF for all but INFO, REG_READ, STATS and WAIT.
- *   INFO      first call of every client; EPROTO when there is no version that both speak, and for any
- *             other request before it
+ * its first version, with E2BIG when it is longer than the driver's and the rest is not 0 (of STATS, which the
+ * driver only writes, the rest stays as it is). The device opens 64 times at once, for reading only as long as
+ * fewer than NANET3_READ_HANDLES are open, then EMFILE. A handle that is not open for writing gets EBADF for all
+ * but INFO, REG_READ, STATS and WAIT.
+ *   INFO      first call of every client; EINVAL when `reserved` is not 0; EPROTO when there is no version that
+ *             both speak, and for any other request before it
  *   CLAIM     become a link's one owner: EBUSY when it has one (also this client), EINVAL no such link
  *             A link whose completions do not follow one another is stopped, and its owner loses its
  *             handle: GONE, then ENODEV, as if the board had gone
@@ -516,7 +518,7 @@ struct nanet3_stats {
  *             UNCHECKED), EAGAIN the puts' part of the TX ring is full, or the source is being written to where
  *             DMA is bounced or an IOMMU translates: nothing was posted, and the doorbell is rung for what MORE
  *             held back; E2BIG it will never fit
- *   STATS     counters since the driver found the board; they restart whenever it comes back; any handle
+ *   STATS     counters since the driver was bound to the board, through all its losses; any handle
  *   WAIT      until the client's queue is not empty: ETIMEDOUT, EINTR (device only; on the socket the
  *             library polls the queue's eventfd)
  */

@@ -49,10 +49,18 @@ static int receive(struct transport *t, struct nanet3_sock_head *ret_head, void 
 	if (n <= 0) {
 		return -ENODEV;
 	}
-	c = CMSG_FIRSTHDR(&msg); /* there is room for one */
-	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int))) {
+	c = CMSG_FIRSTHDR(&msg);
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
 		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+		/* Aligned as it is, there is room for more than the one that belongs there. */
+		for (size_t i = 1; i < count; i++) {
+			int more;
+
+			memcpy(&more, CMSG_DATA(c) + i * sizeof(int), sizeof(more));
+			close(more);
+		}
 	}
 	if ((size_t)n < sizeof(*ret_head) || msg.msg_flags & MSG_TRUNC ||
 	    (size_t)n != sizeof(*ret_head) + ret_head->size) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The contract: a driver on a board that misbehaves, as only a model can be told to (model_fault.h).
- * That the board goes away is in test_host.c, as not every driver sees it come back.
+ * That the board goes away is in test_host.c and tests/vm/guest_fault.c.
  */
 #include <errno.h>
 

@@ -28,6 +28,8 @@ static void version_is_checked(void **state)
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), -EPROTO);
 	greet(fd);
 	greet(fd); /* again does no harm */
+	info = (struct nanet3_info){.version = NANET3_ABI_VERSION, .reserved = 1};
+	assert_int_equal(raw_request(fd, NANET3_IOC_INFO, &info, sizeof(info), &info), -EINVAL);
 	assert_int_equal(raw_request(fd, NANET3_IOC_CLAIM, &claim, sizeof(claim), &claim), 0);
 	close(fd);
 }
