@@ -10,7 +10,8 @@
 #include "nanet3_drv.h"
 #include "nanet3_trace.h"
 
-#define POLL_US 1000u
+#define POLL_US	  1000u
+#define MASTER_US 10000u
 
 /**
  * nanet3_set_state() - change the device's state and tell the clients of a bad one
@@ -39,6 +40,31 @@ void nanet3_set_state(struct nanet3_dev *dev, enum nanet3_state state)
 	spin_unlock(&dev->event_lock);
 }
 
+/* Its command register afterwards. */
+static u16 nanet3_clear_master(struct pci_dev *pdev)
+{
+	u16 command = U16_MAX;
+
+	pci_clear_master(pdev);
+	pci_read_config_word(pdev, PCI_COMMAND, &command);
+	return command;
+}
+
+/*
+ * From here on the board can write nowhere. It may be deaf for a moment to this, too. Reading all ones it is off the bus.
+ */
+void nanet3_end_mastering(struct nanet3_dev *dev)
+{
+	u16 command;
+	int r;
+
+	r = read_poll_timeout(nanet3_clear_master, command,
+			      !(command & PCI_COMMAND_MASTER) || command == U16_MAX, POLL_US,
+			      MASTER_US, false, dev->pdev);
+	if (r < 0)
+		dev_err(&dev->pdev->dev, "cannot be kept from the bus: it may write anywhere\n");
+}
+
 /* The board does not answer any more. What it handed over before is taken first. Life held. */
 static void nanet3_set_gone(struct nanet3_dev *dev)
 {
@@ -48,7 +74,7 @@ static void nanet3_set_gone(struct nanet3_dev *dev)
 	nanet3_drain(dev);
 	dev_err(&dev->device, "the board does not answer, or not as it was set up: gone\n");
 	/* It may still be alive, and deaf. Memory is given back from here on. */
-	pci_clear_master(dev->pdev);
+	nanet3_end_mastering(dev);
 	nanet3_set_state(dev, NANET3_GONE);
 	nanet3_heal_start(dev);
 }
@@ -80,6 +106,26 @@ bool nanet3_version_known(struct nanet3_dev *dev)
 	return known;
 }
 
+/*
+ * Does the board write to memory only that we have given it and still keep for it? An engine may have survived the
+ * reset that was begun for another kernel, or for a buffer that was given back while the board did not answer. Life
+ * held, or the caller is probe.
+ */
+static bool nanet3_settled(struct nanet3_dev *dev)
+{
+	u32 i;
+
+	for (i = 0; i < NANET3_BUFFERS; i++) {
+		if (!dev->buffers[i].pin && nanet3_buffer_may_be_busy(dev, i))
+			return false;
+	}
+	for (i = 0; i < NANET3_LINKS; i++) {
+		if (!dev->links[i].stats.starts && nanet3_link_may_be_busy(&dev->links[i]))
+			return false;
+	}
+	return true;
+}
+
 static void nanet3_link_setup(struct nanet3_dev *dev, u32 link)
 {
 	const struct nanet3_link *l = &dev->links[link];
@@ -98,12 +144,13 @@ static void nanet3_link_setup(struct nanet3_dev *dev, u32 link)
  * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
  * and puts on their way complete with a fault, registered buffers stay.
  *
- * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version
+ * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version, -EIO when it goes on writing to
+ * memory that is not ours: it must not have the bus
  */
 int nanet3_board_setup(struct nanet3_dev *dev, bool start)
 {
 	unsigned int i;
-	bool there;
+	bool there, settled;
 
 	lockdep_assert_held(&dev->mutex);
 	lockdep_assert_held(&dev->tx_mutex);
@@ -119,6 +166,16 @@ int nanet3_board_setup(struct nanet3_dev *dev, bool start)
 	if (dev->boot_count == NANET3_ALL_ONES)
 		return -ENODEV;
 	dev->caps = nanet3_read(dev, NANET3_REG_CAPS);
+	read_poll_timeout(nanet3_settled, settled, settled, POLL_US, NANET3_STOP_US, false, dev);
+	if (!settled) {
+		if (!nanet3_there(dev))
+			return -ENODEV;
+		if (!dev->unsettled)
+			dev_err(&dev->pdev->dev, "DMA of before does not stop: not used\n");
+		dev->unsettled = true;
+		return -EIO;
+	}
+	dev->unsettled = false;
 
 	dev->tx_write = 0;
 	dev->tx_rung = 0;
@@ -154,7 +211,7 @@ int nanet3_board_setup(struct nanet3_dev *dev, bool start)
  */
 void nanet3_board_stop(struct nanet3_dev *dev)
 {
-	bool reset = false;
+	bool reset = false, there;
 	unsigned int i;
 
 	lockdep_assert_held(&dev->mutex);
@@ -167,6 +224,7 @@ void nanet3_board_stop(struct nanet3_dev *dev)
 		reset |= !nanet3_link_wait_idle(&dev->links[i]);
 	nanet3_drain(dev);
 	nanet3_write(dev, NANET3_REG_CONTROL, NANET3_CONTROL_RESET);
+	read_poll_timeout(nanet3_there, there, there, POLL_US, NANET3_STOP_US, false, dev);
 	if (!nanet3_answers(dev))
 		return; /* bus mastering has ended with that */
 	for (i = 0; i < NANET3_LINKS; i++) {
@@ -224,6 +282,7 @@ static void nanet3_check_progress(struct nanet3_dev *dev)
 	u32 missing = nanet3_event_missing(dev);
 	const char *reason = NULL;
 
+	lockdep_assert_held(&dev->life);
 	if (missing && missing == dev->missing)
 		reason = "an event was lost on the bus";
 	else if (nanet3_slots_overdue(dev))

@@ -25,10 +25,11 @@
 
 /* ------------------------------------------------------------------------ pinning */
 
+/* Counted without mmap_lock of the process, which may hold it for as long as it likes. */
 static void nanet3_pin_free(struct nanet3_pin *pin, unsigned long pinned)
 {
 	unpin_user_pages_dirty_lock(pin->pages, pinned, true);
-	account_locked_vm(pin->mm, pin->count, false);
+	atomic64_sub(pin->count, &pin->mm->pinned_vm);
 	mmdrop(pin->mm);
 	kvfree(pin);
 }
@@ -58,12 +59,13 @@ static struct nanet3_pin *nanet3_pin_pages(u64 address, unsigned long count)
 		return ERR_PTR(-ENOMEM);
 	pin->mm = current->mm;
 	pin->count = count;
-	r = account_locked_vm(pin->mm, count, true);
-	if (r < 0) {
-		kvfree(pin);
-		return ERR_PTR(r);
-	}
 	mmgrab(pin->mm);
+	if (atomic64_add_return(count, &pin->mm->pinned_vm) > rlimit(RLIMIT_MEMLOCK) >>
+		    PAGE_SHIFT &&
+	    !capable(CAP_IPC_LOCK)) {
+		nanet3_pin_free(pin, 0);
+		return ERR_PTR(-ENOMEM);
+	}
 	while (pinned < count) {
 		r = -EINTR;
 		if (fatal_signal_pending(current))
@@ -314,6 +316,7 @@ void nanet3_buffers_unpark(struct nanet3_dev *dev, struct nanet3_pin **freed)
 {
 	u32 n;
 
+	lockdep_assert_held(&dev->life);
 	if (!READ_ONCE(dev->parked))
 		return;
 	mutex_lock(&dev->mutex);

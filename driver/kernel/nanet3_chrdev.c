@@ -23,6 +23,8 @@ static int nanet3_do_info(struct nanet3_client *c, void *arg)
 
 	u32 version = nanet3_version_agreed(info);
 
+	if (info->reserved)
+		return -EINVAL;
 	if (!version)
 		return -EPROTO;
 	memset(info, 0, sizeof(*info));
@@ -84,14 +86,12 @@ static void nanet3_follow_deadline(struct nanet3_dev *dev, u32 offset)
 	}
 }
 
-static int nanet3_do_reg_write(struct nanet3_client *c, void *arg)
+/* mutex held. */
+static bool nanet3_may_write(struct nanet3_client *c, const struct nanet3_regs *r)
 {
-	struct nanet3_dev *dev = c->dev;
-	const struct nanet3_regs *r = arg;
 	u32 i;
 
-	if (!nanet3_regs_sound(r))
-		return -EINVAL;
+	lockdep_assert_held(&c->dev->mutex);
 	for (i = 0; i < r->count; i++) {
 		u32 link = NANET3_LINKS;
 		bool harmless = nanet3_reg_harmless(r->offset + i * 4, r->values[i], &link) &&
@@ -99,15 +99,28 @@ static int nanet3_do_reg_write(struct nanet3_client *c, void *arg)
 
 		if (!harmless &&
 		    (!capable(CAP_SYS_RAWIO) || security_locked_down(LOCKDOWN_PCI_ACCESS)))
-			return -EPERM;
+			return false;
 	}
-	mutex_lock(&dev->mutex);
-	for (i = 0; i < r->count; i++)
+	return true;
+}
+
+static int nanet3_do_reg_write(struct nanet3_client *c, void *arg)
+{
+	struct nanet3_dev *dev = c->dev;
+	const struct nanet3_regs *r = arg;
+	bool allowed;
+	u32 i;
+
+	if (!nanet3_regs_sound(r))
+		return -EINVAL;
+	mutex_lock(&dev->mutex); /* who acts for a link does so until it is written */
+	allowed = nanet3_may_write(c, r);
+	for (i = 0; allowed && i < r->count; i++)
 		nanet3_write(dev, r->offset + i * 4, r->values[i]);
-	for (i = 0; i < r->count; i++)
+	for (i = 0; allowed && i < r->count; i++)
 		nanet3_follow_deadline(dev, r->offset + i * 4);
 	mutex_unlock(&dev->mutex);
-	return 0;
+	return allowed ? 0 : -EPERM;
 }
 
 static int nanet3_do_link_command(struct nanet3_client *c, void *arg)
@@ -118,10 +131,12 @@ static int nanet3_do_link_command(struct nanet3_client *c, void *arg)
 
 	if (!nanet3_link_command_sound(r))
 		return -EINVAL;
-	if (!nanet3_acts_for(c, r->link) && !capable(CAP_SYS_ADMIN))
-		return -EPERM;
 	offset = NANET3_REG_LINK(r->link, NANET3_LREG_CONTROL);
 	mutex_lock(&dev->mutex);
+	if (!nanet3_acts_for(c, r->link) && !capable(CAP_SYS_ADMIN)) {
+		mutex_unlock(&dev->mutex);
+		return -EPERM;
+	}
 	control = nanet3_read(dev, offset);
 	if (control != NANET3_ALL_ONES)
 		nanet3_write(dev, offset, (control & NANET3_LINK_ENABLE) | r->command);

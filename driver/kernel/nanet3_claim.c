@@ -106,6 +106,7 @@ int nanet3_claim(struct nanet3_client *c, void *arg)
 	struct nanet3_link *l;
 	int r = 0;
 
+	lockdep_assert_held(&dev->life);
 	if (claim->link >= NANET3_LINKS || claim->flags & ~NANET3_CLAIM_FRESH || claim->reserved)
 		return -EINVAL;
 	l = nanet3_link_at(dev, claim->link);
@@ -146,6 +147,7 @@ int nanet3_yield(struct nanet3_client *c, void *arg)
 	struct nanet3_link *l;
 	int r = 0;
 
+	lockdep_assert_held(&dev->life);
 	if (link >= NANET3_LINKS)
 		return -EINVAL;
 	l = nanet3_link_at(dev, link);
@@ -167,6 +169,7 @@ int nanet3_grant(struct nanet3_client *c, void *arg)
 	struct nanet3_link *l;
 	int r = 0;
 
+	lockdep_assert_held(&dev->life);
 	if (grant->link >= NANET3_LINKS || grant->reserved)
 		return -EINVAL;
 	l = nanet3_link_at(dev, grant->link);
@@ -194,6 +197,7 @@ int nanet3_release(struct nanet3_client *c, void *arg)
 	struct nanet3_link *l;
 	int r = 0;
 
+	lockdep_assert_held(&dev->life);
 	if (release->link >= NANET3_LINKS || release->reserved)
 		return -EINVAL;
 	l = nanet3_link_at(dev, release->link);
@@ -221,6 +225,7 @@ int nanet3_polling(struct nanet3_client *c, void *arg)
 	struct nanet3_dev *dev = c->dev;
 	unsigned int i;
 
+	lockdep_assert_held(&dev->life);
 	if (polling->on > 1 || polling->reserved)
 		return -EINVAL;
 	mutex_lock(&dev->mutex);

@@ -267,6 +267,7 @@ struct nanet3_dev {
 	unsigned long check_at; /* jiffies at which the tick next checks that the board is there */
 	u32 boot_count;		/* of the board that has been set up */
 	u32 version;		/* as last read */
+	bool unsettled;		/* its DMA did not stop at the last set-up, which has been logged */
 	u32 caps;		/* NANET3_CAP_* of it */
 	u32 missing;		/* event that had not come at the last check, plus 1; or 0 */
 	/* Looks for a board that is gone. Cancelled at removal only. */
@@ -396,11 +397,13 @@ void nanet3_link_own(struct nanet3_link *l, struct nanet3_client *owner,
 void nanet3_link_disown(struct nanet3_link *l, enum nanet3_ring_status status);
 void nanet3_link_lose(struct nanet3_link *l);
 bool nanet3_link_wait_idle(struct nanet3_link *l);
+bool nanet3_link_may_be_busy(struct nanet3_link *l);
 void nanet3_link_quarantine(struct nanet3_link *l);
 unsigned int nanet3_link_follow(struct nanet3_link *l);
 void nanet3_link_linger(struct nanet3_link *l);
 
 /* nanet3_board.c */
+void nanet3_end_mastering(struct nanet3_dev *dev);
 bool nanet3_answers(struct nanet3_dev *dev);
 void nanet3_check(struct nanet3_dev *dev);
 bool nanet3_version_known(struct nanet3_dev *dev);

@@ -151,13 +151,16 @@ static vm_fault_t nanet3_area_fault(struct vm_fault *vmf, struct nanet3_dev *dev
 static vm_fault_t nanet3_doorbell_fault(struct vm_fault *vmf, struct nanet3_client *c, u32 link)
 {
 	struct nanet3_dev *dev = c->dev;
+	pgprot_t prot = vmf->vma->vm_page_prot;
 	unsigned long pfn = page_to_pfn(c->sink);
 
 	lockdep_assert_held(&dev->map_lock);
 	if (dev->dma_present && dev->links[link].owner == c &&
-	    READ_ONCE(dev->state) == NANET3_READY)
+	    READ_ONCE(dev->state) == NANET3_READY) {
 		pfn = (dev->bar_start + NANET3_REG_DOORBELL(link)) >> PAGE_SHIFT;
-	return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+		prot = pgprot_decrypted(prot); /* the sink is memory, which may be encrypted */
+	}
+	return vmf_insert_pfn_prot(vmf->vma, vmf->address, pfn, prot);
 }
 
 static vm_fault_t nanet3_dma_fault(struct vm_fault *vmf)

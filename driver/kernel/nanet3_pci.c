@@ -274,7 +274,7 @@ static void nanet3_end_handles(struct nanet3_dev *dev, enum nanet3_state state, 
 	if (answers)
 		nanet3_stop(dev);
 	else
-		pci_clear_master(dev->pdev);
+		nanet3_end_mastering(dev);
 	nanet3_set_state(dev, state);
 	if (state == NANET3_FROZEN)
 		nanet3_disown_all(dev);
@@ -400,7 +400,7 @@ static void nanet3_thaw(struct pci_dev *pdev)
 	nanet3_config_restore(dev);
 	r = nanet3_restart(dev);
 	if (r < 0)
-		dev_err(&dev->device, "does not start again: %d\n", r);
+		dev_err_ratelimited(&dev->device, "does not start again: %d\n", r);
 }
 
 static bool nanet3_in_configuration_space(struct pci_dev *pdev)
@@ -461,13 +461,21 @@ static void nanet3_heal(struct work_struct *work)
 		nanet3_heal_start(dev);
 }
 
+/* The core recovers from an error. It may give up without a call of ours: nanet3_heal() looks after a while. */
+static void nanet3_await_recovery(struct nanet3_dev *dev)
+{
+	dev->given_up_at = jiffies + msecs_to_jiffies(RECOVERY_MS);
+	dev->erring = true;
+	nanet3_heal_start(dev);
+}
+
 static pci_ers_result_t nanet3_error_detected(struct pci_dev *pdev, pci_channel_state_t channel)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 	bool lost = channel == pci_channel_io_perm_failure;
 
 	if (channel == pci_channel_io_normal) {
-		dev_warn(&dev->device, "PCI error, not fatal\n");
+		dev_warn_ratelimited(&dev->device, "PCI error, not fatal\n");
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	}
 	dev_err(&dev->device, "PCI error: %s\n", lost ? "gone" : "recovering");
@@ -478,13 +486,14 @@ static pci_ers_result_t nanet3_error_detected(struct pci_dev *pdev, pci_channel_
 		nanet3_heal_start(dev);
 		return PCI_ERS_RESULT_DISCONNECT;
 	}
-	dev->given_up_at = jiffies + msecs_to_jiffies(RECOVERY_MS);
-	dev->erring = true;
-	nanet3_heal_start(dev);
+	nanet3_await_recovery(dev);
 	return PCI_ERS_RESULT_NEED_RESET;
 }
 
-/* After an error that was not fatal. What it cost is found by the checks of frames and events. */
+/*
+ * After an error that was not fatal. What it cost is found by the checks of frames and events. A board that is gone is
+ * nanet3_heal()'s: its own looks may cause such errors, and the core resets nothing after them.
+ */
 static pci_ers_result_t nanet3_mmio_enabled(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
@@ -495,16 +504,40 @@ static pci_ers_result_t nanet3_mmio_enabled(struct pci_dev *pdev)
 		nanet3_check(dev);
 	ready = dev->state == NANET3_READY;
 	up_read(&dev->life);
-	return ready ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NEED_RESET;
+	return ready ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NONE;
 }
 
-/* The function has been reset, for this driver or for another one on the same bus. */
+/* Was the function not reset after all? It is ready, has the bus, and knows of us. */
+static bool nanet3_is_untouched(struct nanet3_dev *dev)
+{
+	bool untouched = false;
+	u16 command = 0;
+
+	down_read(&dev->life);
+	if (dev->state == NANET3_READY) {
+		nanet3_check(dev);
+		pci_read_config_word(dev->pdev, PCI_COMMAND, &command);
+		untouched = dev->state == NANET3_READY && command & PCI_COMMAND_MASTER &&
+			    nanet3_read(dev, NANET3_REG_EVQ_SIZE) == dev->evq_size;
+	}
+	up_read(&dev->life);
+	return untouched;
+}
+
+/*
+ * The function has been reset, for this driver or for another one on the same bus. Or it has not: after an error that
+ * is not fatal the core calls this when another driver wants a reset, and makes none.
+ */
 static pci_ers_result_t nanet3_slot_reset(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);
 
-	if (READ_ONCE(dev->state) == NANET3_READY)
+	if (nanet3_is_untouched(dev))
+		return PCI_ERS_RESULT_RECOVERED;
+	if (READ_ONCE(dev->state) == NANET3_READY) {
 		nanet3_end_handles(dev, NANET3_FROZEN, false);
+		nanet3_await_recovery(dev);
+	}
 	if (nanet3_pci_enable(dev))
 		return PCI_ERS_RESULT_RECOVERED;
 	dev_err(&dev->device, "cannot be enabled again\n");
@@ -513,11 +546,20 @@ static pci_ers_result_t nanet3_slot_reset(struct pci_dev *pdev)
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
+/* The recovery has ended. A board that has gone is nanet3_heal()'s, one that sleeps goes on sleeping. */
+static void nanet3_error_resume(struct pci_dev *pdev)
+{
+	struct nanet3_dev *dev = pci_get_drvdata(pdev);
+
+	if (READ_ONCE(dev->erring))
+		nanet3_thaw(pdev);
+}
+
 static const struct pci_error_handlers nanet3_error_handlers = {
 	.error_detected = nanet3_error_detected,
 	.mmio_enabled = nanet3_mmio_enabled,
 	.slot_reset = nanet3_slot_reset,
-	.resume = nanet3_thaw,
+	.resume = nanet3_error_resume,
 	.reset_prepare = nanet3_freeze,
 	.reset_done = nanet3_thaw,
 };
