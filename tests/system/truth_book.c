@@ -39,6 +39,7 @@ struct table {
 struct page {
 	struct table by_frame, by_count;
 	uint8_t *mark[BOOK_STREAMS]; /* by frame */
+	uint64_t begun;		     /* first frame that was delivered, of any stream */
 };
 
 struct book {
@@ -181,6 +182,7 @@ int book_open(const char *path, struct book **ret_book)
 	}
 	for (unsigned i = 0; i < BOOK_LINKS * BOOK_STREAMS; i++) {
 		b->tally[i / BOOK_STREAMS][i % BOOK_STREAMS].first = UINT64_MAX;
+		b->page[i / BOOK_STREAMS].begun = UINT64_MAX;
 	}
 	if (r < 0) {
 		book_close(b);
@@ -383,6 +385,7 @@ static int add_good(struct book *b, struct book_tally *tally, const struct consu
 		show(b, "delivered, not in the truth", r->link, r->stream, r->floor_frame, r, NULL);
 		return 0;
 	}
+	p->begun = r->floor_frame < p->begun ? r->floor_frame : p->begun;
 	mark = &p->mark[r->stream][r->floor_frame - p->by_frame.base];
 	if (*mark & SEEN_GOOD) {
 		tally->repeats++;
@@ -486,6 +489,16 @@ static void judge_differing(struct book *b)
 	}
 }
 
+/* Is it known why the frame was not delivered? The ledger says it; without one, or before the link's ring had begun, the
+ * truth and the blocks do. */
+static bool loss_is_named(const struct book *b, const struct page *p, uint64_t frame, uint8_t mark,
+			  uint8_t fate)
+{
+	bool known = fate != TDM_GOOD || (!b->ledger && mark & SEEN_LOST);
+
+	return mark & LINK_NAMED || (known && (!b->ledger || frame < p->begun));
+}
+
 static void judge_frame(struct book *b, unsigned link, unsigned stream, uint64_t frame)
 {
 	struct page *p = &b->page[link];
@@ -512,7 +525,7 @@ static void judge_frame(struct book *b, unsigned link, unsigned stream, uint64_t
 			}
 			tally->samples += stream == FCM_HYDROPHONE ? 48 : 0;
 		}
-	} else if (fate != TDM_GOOD || mark & LINK_NAMED || (!b->ledger && mark & SEEN_LOST)) {
+	} else if (loss_is_named(b, p, frame, mark, fate)) {
 		tally->missing[fate]++;
 	} else if (mark & DROP_NAMED) {
 		tally->dropped++;
