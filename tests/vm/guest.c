@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SYSLOG_ACTION_READ_ALL 3 /* of syslog(2) */
 
 const char *guest_where(void)
 {
@@ -226,6 +229,20 @@ void guest_wait_for(uint64_t (*value)(void *context), void *context, uint64_t le
 		}
 		guest_sleep_ms(10);
 	}
+}
+
+uint64_t guest_logged(void *text)
+{
+	static char log[1 << 20];
+	int length = klogctl(SYSLOG_ACTION_READ_ALL, log, sizeof(log) - 1);
+	uint64_t n = 0;
+
+	assert_true(length >= 0);
+	log[length] = '\0';
+	for (const char *p = log; (p = strstr(p, text)) != NULL; p++) {
+		n++;
+	}
+	return n;
 }
 
 uint64_t guest_can_open(void *context)

@@ -61,6 +61,8 @@ void guest_wait_for(uint64_t (*value)(void *context), void *context, uint64_t le
 /* For guest_wait_for(): whether the board opens, no context; whether the handle `context` says -ENODEV. */
 uint64_t guest_can_open(void *context);
 uint64_t guest_says_gone(void *context);
+/* Lines of the kernel's log that contain `text`. */
+uint64_t guest_logged(void *text);
 
 /*
  * Reads a claimed link: every completion follows the one before without a hole, every frame is found,

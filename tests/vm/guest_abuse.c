@@ -110,6 +110,9 @@ static void other_lengths(void **state)
 	assert_int_equal(request(fd, code | sizeof(a) << _IOC_SIZESHIFT, &a), E2BIG);
 	a.later[3] = 0;
 	a.info.version = NANET3_ABI_VERSION + 7;
+	a.info.reserved = 1;
+	assert_int_equal(request(fd, code | sizeof(a) << _IOC_SIZESHIFT, &a), EINVAL);
+	a.info.reserved = 0;
 	a.info.version_min = NANET3_ABI_VERSION + 1;
 	assert_int_equal(request(fd, NANET3_IOC_INFO, &a), EPROTO);
 	close(fd);

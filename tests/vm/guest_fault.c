@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the board may do to the driver: interrupts lost and from nowhere, events of no sense, of an earlier
- * life and in floods, DMA that does not stop, a board that falls off the bus under DMA and comes back; puts
- * while interrupts are lost.
- *
- * Each test leaves the board as it found it: the one that loses it for good is a plan's own
- * (plans/step_quarantine.sh).
+ * life and in floods, a board that falls off the bus under DMA and comes back, DMA that stops late; puts while
+ * interrupts are lost. Each test leaves the board as it found it; guest_stuck.c does not.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -343,16 +340,69 @@ static void let_go(struct holder *h)
 	munmap(h->memory, 1 << 20);
 }
 
-/* The board stops answering under DMA; open handles are told; it is removed, comes back, is found. */
-static void gone_and_back(void **state)
+/* A link's doorbell, mapped by its owner. */
+struct doorbell {
+	volatile uint64_t *page;
+	unsigned link;
+	struct nanet3 *looks;
+};
+
+/* Whether what is written there arrives, once the board has completed a buffer. */
+static uint64_t rings(void *context)
+{
+	const struct doorbell *d = context;
+
+	*d->page = 1;
+	return guest_reg(d->looks, NANET3_REG_LINK(d->link, NANET3_LREG_RELEASE));
+}
+
+static struct doorbell map_doorbell(int fd, unsigned link)
+{
+	struct nanet3_claim claim = {.link = link};
+	struct doorbell d = {.link = link, .looks = guest_open()};
+
+	assert_int_equal(ioctl(fd, NANET3_IOC_CLAIM, &claim), 0);
+	d.page = mmap(NULL, NANET3_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		      (off_t)NANET3_MAP_DOORBELL(link));
+	assert_true(d.page != MAP_FAILED);
+	guest_wait_for(rings, &d, 1, "the doorbell rings");
+	guest_close(d.looks);
+	return d;
+}
+
+/* A doorbell of before leads nowhere: it does not release the next owner's buffers. */
+static void is_silent(struct doorbell *d)
+{
+	d->looks = guest_open();
+	guest_claim(d->looks, d->link);
+	guest_wait_completed(d->looks, d->link, 3);
+	assert_int_equal(rings(d), 0);
+	guest_yield(d->looks, d->link);
+	guest_close(d->looks);
+}
+
+/* The board is found again by itself, or it is removed and plugged in by hand. */
+static void comes_back(bool by_itself)
 {
 	char remove[1024];
+
+	if (by_itself) {
+		guest_wait_for(guest_can_open, NULL, 1, "the board is found again");
+	} else {
+		guest_pci_path(remove, sizeof(remove), "remove");
+		replug(remove);
+	}
+}
+
+/* The board stops answering under DMA; open handles are told; it comes back. */
+static void gone_and_back(bool by_itself)
+{
 	struct holder h;
 	struct nanet3 *watcher;
 	int fd = guest_open_raw();
+	struct doorbell bell = map_doorbell(fd, 3);
 	pid_t pid;
 
-	guest_pci_path(remove, sizeof(remove), "remove");
 	hold(&h);
 	watcher = guest_open();
 	pid = waiter();
@@ -362,30 +412,44 @@ static void gone_and_back(void **state)
 	all_is_enodev(fd);
 	assert_int_equal(guest_join(pid), 0);
 	look(&h);
-	replug(remove);
+	comes_back(by_itself);
 	look(&h); /* also after the driver let go of the device */
 	all_is_enodev(fd);
-	back_as_new(); /* while the old handles are open */
+	if (!by_itself) {
+		back_as_new(); /* while the old handles are open */
+	}
+	is_silent(&bell);
 	let_go(&h);
 	guest_close(watcher);
+	munmap((void *)(uintptr_t)bell.page, NANET3_PAGE);
 	close(fd);
 	back_as_new();
+}
+
+static void gone_and_found(void **state)
+{
+	gone_and_back(true);
+}
+
+static void gone_and_plugged_in(void **state)
+{
+	gone_and_back(false);
 }
 
 /* Without power for a moment, and nobody looked: a board that knows nothing of its driver any more. */
 static void starts_anew_unseen(void **state)
 {
-	char remove[1024];
-	struct holder h;
+	for (unsigned by_itself = 0; by_itself < 2; by_itself++) {
+		struct holder h;
 
-	guest_pci_path(remove, sizeof(remove), "remove");
-	hold(&h);
-	guest_fault(h.b, MODEL_FAULT_GONE, 0, 5);
-	guest_sleep_ms(500);
-	guest_wait_for(guest_says_gone, h.b, 1, "ENODEV");
-	replug(remove);
-	let_go(&h);
-	back_as_new();
+		hold(&h);
+		guest_fault(h.b, MODEL_FAULT_GONE, 0, 5);
+		guest_sleep_ms(500);
+		guest_wait_for(guest_says_gone, h.b, 1, "ENODEV");
+		comes_back(by_itself);
+		let_go(&h);
+		back_as_new();
+	}
 }
 
 /* Pulled without a word: the board answers until the very moment it is removed. */
@@ -507,7 +571,8 @@ int main(void)
 		FAULT_TEST(events_of_no_sense),
 		FAULT_TEST(stall),
 		FAULT_TEST(slow_to_stop),
-		FAULT_TEST(gone_and_back),
+		FAULT_TEST(gone_and_found),
+		FAULT_TEST(gone_and_plugged_in),
 		FAULT_TEST(starts_anew_unseen),
 		FAULT_TEST(removed_under_dma),
 		FAULT_TEST(removed_with_a_full_ring),

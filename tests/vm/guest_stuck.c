@@ -159,21 +159,62 @@ static void never_stops(void **state)
 	sound(OTHER);
 }
 
-/* What is lost is lost until the machine is restarted, whatever becomes of the board. */
+static void replug(void)
+{
+	assert_int_equal(system("echo 1 >/sys/class/nanet3/nanet3-0/device/remove && "
+				"echo 1 >/sys/bus/pci/rescan"),
+			 0);
+}
+
+/* What is lost is lost until the machine is restarted, whatever becomes of the board: here it had no power. */
 static void told_beyond_the_board(void **state)
 {
 	struct nanet3 *b = guest_open();
 	uint64_t quarantined = guest_stats(b).quarantined;
 
+	guest_fault(b, MODEL_FAULT_GONE, 0, 5);
+	guest_wait_for(guest_says_gone, b, 1, "ENODEV");
 	guest_close(b);
-	assert_int_equal(system("echo 1 >/sys/class/nanet3/nanet3-0/device/remove && "
-				"echo 1 >/sys/bus/pci/rescan"),
-			 0);
+	guest_wait_for(guest_can_open, NULL, 1, "the board is found again");
+	replug();
 	guest_wait_for(guest_can_open, NULL, 1, "the board is back");
 	b = guest_open();
 	assert_int_equal(guest_stats(b).quarantined, quarantined);
 	assert_true(quarantined > 0);
 	guest_close(b);
+}
+
+static uint64_t refused(void *context)
+{
+	(void)context;
+	return guest_logged("DMA of before does not stop");
+}
+
+/* A buffer is given back while the board does not answer and still writes to it. The board must not have the bus again:
+ * the memory is somebody else's by then. Nor may it for a driver that finds it like that. */
+static void writes_to_memory_of_others(void **state)
+{
+	static uint8_t memory[2 * NANET3_PAGE] __attribute__((aligned(NANET3_PAGE)));
+	struct nanet3 *b = guest_open(), *other = guest_open();
+	uint32_t buffer = 0;
+	uint8_t before[2 * NANET3_PAGE];
+
+	assert_int_equal(nanet3_register_buffer(b, memory, sizeof(memory), &buffer), 0);
+	guest_fault(b, MODEL_FAULT_STUCK_BUFFER, buffer, FOR_EVER);
+	guest_fault(b, MODEL_FAULT_DEAF, 0, 30);
+	assert_int_equal(nanet3_unregister_buffer(b, buffer), 0);
+	guest_wait_for(guest_says_gone, other, 1,
+		       "ENODEV"); /* silence is no sign that the board has let go */
+	guest_wait_for(refused, NULL, 1, "the board is refused");
+	memcpy(before, memory, sizeof(memory));
+	guest_sleep_ms(50);
+	assert_memory_equal(memory, before, sizeof(memory));
+	assert_false(guest_can_open(NULL));
+	guest_close(b);
+	guest_close(other);
+	replug();
+	guest_wait_for(refused, NULL, 2, "the board is refused");
+	assert_false(guest_can_open(NULL));
 }
 
 int main(void)
@@ -185,6 +226,7 @@ int main(void)
 		GUEST_TEST(buffer_never_stops),
 		GUEST_TEST(never_stops),
 		GUEST_TEST(told_beyond_the_board),
+		GUEST_TEST(writes_to_memory_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ import concurrent.futures
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -61,7 +62,7 @@ class Boot:
     qemu: tuple = ()       # further arguments
     meant: tuple = ()      # kernel reports that the plan provokes
     must_report: str = ""  # a report that must come, or the net has a hole
-    judge: str = ""
+    judge: str = ""        # of a plan with a station: "truth", or only what it says by itself ("tap")
     boards: int = 1
     outage_s: float = 0    # model time for which the board is away, each time
 
@@ -71,6 +72,7 @@ BOOTS = {
     "swiotlb": Boot("content", append="swiotlb=force"),
     "high-memory": Boot("content", memory=5120),
     "iommu": Boot("iommu", append="intel_iommu=on iommu.strict=1", emulator=("--load", "quiet", "--iommu")),
+    "power": Boot("power", memory=1024, speed="0.05", emulator=("--rate", "500"), judge="tap"),
     "daemon": Boot("daemon", memory=1024, limit=400, speed="0.05", emulator=("--rate", "500"), judge="truth"),
     "heal": Boot("heal", memory=1024, limit=400, speed="0.05", judge="truth", append="pcie_port_pm=off",
                  emulator=("--rate", "500", "--slot", "rp0", "--scenario", os.path.join(HERE, "heal.scn")),
@@ -93,7 +95,7 @@ BOOTS = {
     "bench": Boot("bench", limit=600, speed="1", emulator=("--rate", "100")),
 }
 # The longest first: the others then fill the other cores.
-STOCK = ("systemd", "driver", "daemon", "heal", "two", "stranger", "swiotlb", "high-memory", "iommu", "recover",
+STOCK = ("systemd", "driver", "daemon", "heal", "power", "two", "stranger", "swiotlb", "high-memory", "iommu", "recover",
          "quarantine")
 DEBUG = ("driver", "swiotlb", "quarantine", "inject", "seeded")
 
@@ -103,6 +105,7 @@ class Kernel:
     def __init__(self, options, series):
         self.o = options
         self.module = {}
+        self.neighbour = None
         if options.debug:
             self.image, self.headers = image.debug_kernel(options.cache, series)
             self.release = f"debug-{series}"
@@ -126,6 +129,21 @@ class Kernel:
                     sys.exit("".join(f.readlines()[-30:]) + f"vm: the module does not build, see {log}")
             self.module[flags] = os.path.join(out, "nanet3.ko")
         return self.module[flags]
+
+    def build_neighbour(self):
+        """neighbour.ko for this kernel."""
+        if not self.neighbour:
+            out = os.path.abspath(os.path.join(self.o.build, "vm", "neighbour", self.release))
+            os.makedirs(out, exist_ok=True)
+            shutil.copy(os.path.join(HERE, "neighbour.c"), out)
+            with open(os.path.join(out, "Kbuild"), "w") as f:
+                f.write("obj-m := neighbour.o\n")
+            with open(out + ".log", "w") as f:
+                if subprocess.call(["make", "-C", self.headers, f"M={out}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"],
+                                   stdout=f, stderr=f):
+                    sys.exit(f"vm: neighbour.ko does not build, see {out}.log")
+            self.neighbour = os.path.join(out, "neighbour.ko")
+        return self.neighbour
 
 
 class Run:
@@ -154,6 +172,8 @@ class Run:
         else:
             fs = image.Initramfs()
             fs.file(module, "vm/nanet3.ko")
+        if boot.plan == "stranger":
+            fs.file(self.kernel.build_neighbour(), "vm/neighbour.ko")
         fs.file(os.path.join(HERE, "init"), fs.INIT, 0o755)
         fs.file(os.path.join(HERE, "plans", boot.plan + ".sh"), "vm/plan")
         fs.text("vm/environment", f"DEBUG={int(self.o.debug)}\nSECONDS_TO_RUN={self.o.seconds}\n"
@@ -162,10 +182,11 @@ class Run:
         for name in os.listdir(os.path.join(HERE, "plans")):
             if name.startswith("step_"):
                 fs.file(os.path.join(HERE, "plans", name), "vm/" + name[:-3], 0o755)
-        if boot.judge == "truth":
+        if boot.judge:
             fs.file(os.path.join(HERE, "plans", "station.sh"), "vm/station.sh")
             for name in ("fcm-server", "fcmctl", "fcm-consumer"):
                 fs.program(os.path.join(self.o.build, "bin", name), "vm/" + name)
+            fs.program(os.path.join(self.o.build, "vm/bin/break_board"), "vm/break_board")
             fs.file(os.path.join(ROOT, "schemas/parameters.conf"), "vm/parameters.conf")
             fs.file(image.LEAP_SECONDS, image.LEAP_SECONDS)
         elif boot.plan != "systemd":

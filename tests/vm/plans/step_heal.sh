@@ -4,6 +4,7 @@
 # and the daemon reads out. The faults have come when the kernel's log has their messages.
 . /vm/station.sh
 
+events=/sys/kernel/tracing/events/nanet3
 in_log() { [ "$(dmesg | grep -c "$1")" -ge "$2" ]; }
 state() { sed -n "s/^$1 //p" /sys/kernel/debug/nanet3/nanet3-0/state; }
 set_done() {
@@ -11,7 +12,18 @@ set_done() {
 	case "$said" in *DONE*"read-back $1"*) true ;; *) false ;; esac
 }
 
-echo 1..18
+traced=
+untraced=
+look_for() { # NAME ...
+	for name in "$@"; do
+		if grep -q "nanet3_$name:" /sys/kernel/tracing/trace; then traced="$traced $name"; else untraced="$untraced $name"; fi
+	done
+}
+
+echo 1..20
+for name in claim gap reset heal; do
+	echo 1 >$events/nanet3_$name/enable
+done
 start_station
 first=$daemon
 until_true in_log "nanet3-0: recovered" 2
@@ -22,9 +34,12 @@ until_true in_log "an event was lost on the bus" 2
 ok $? "two lost events were noticed"
 until_true links_up
 ok $? "four links are up after all of it"
-sleep 3 # 0.15 s of model time: the next descriptors are lost
+faults=$(state tx_faults)
+break_board lose-descriptors 4
 set_done 12 || set_done 12
-ok $? "descriptors were lost, and a command is done: $said"
+ok $? "descriptors are lost, and a command is done: $said"
+[ "$(state tx_faults)" -gt "$faults" ]
+ok $? "$(($(state tx_faults) - faults)) of them"
 echo "# monitor: pcie_aer_inject_error rp0 POISON_TLP"
 until_true in_log "PCI error, not fatal" 1
 kill -0 $first && [ "$(dmesg | grep -c "nanet3-0: recovered")" = 2 ]
@@ -42,6 +57,12 @@ kill -0 $first
 ok $? "the daemon was not restarted"
 [ "$(cat /sys/class/hwmon/hwmon*/temp1_max_alarm) $(cat /sys/class/hwmon/hwmon*/temp1_crit_alarm)" = "1 0" ]
 ok $? "a warm board has its alarm"
+look_for claim gap reset heal
+echo 1 >$events/nanet3_drain/enable # so many that the others are forgotten
 sleep 5
+echo 0 >$events/nanet3_drain/enable
+look_for drain
+[ -z "$untraced" ]
+ok $? "traced:$traced, not traced:$untraced"
 # Time of the guest goes on 20 times as fast as the board's: where a ring begins anew, there is time without frames.
 stop_station INCOMPLETE
