@@ -524,12 +524,18 @@ uint32_t world_fault(struct world *w)
 			return MODEL_FAULT(MODEL_FAULT_STUCK_DMA, e->link, e->args[0]);
 		case SCENARIO_LOSE_IRQS:
 			return MODEL_FAULT(MODEL_FAULT_LOSE_IRQS, e->link, e->args[0]);
+		case SCENARIO_EXTRA_IRQS:
+			return MODEL_FAULT(MODEL_FAULT_SPURIOUS, e->link, e->args[0]);
 		case SCENARIO_BOARD_GONE:
 			return MODEL_FAULT(MODEL_FAULT_GONE, 0, lround(e->args[0] * 1000));
 		case SCENARIO_BOARD_DEAF:
 			return MODEL_FAULT(MODEL_FAULT_DEAF, 0, lround(e->args[0] * 1000));
 		case SCENARIO_LOSE_EVENTS:
 			return MODEL_FAULT(MODEL_FAULT_LOSE_EVENTS, 0, e->args[0]);
+		case SCENARIO_LOSE_READS:
+			return MODEL_FAULT(MODEL_FAULT_LOSE_READS, 0, e->args[0]);
+		case SCENARIO_SLOW_PUTS:
+			return MODEL_FAULT(MODEL_FAULT_SLOW_PUTS, 0, e->args[0]);
 		case SCENARIO_LOSE_DESCRIPTORS:
 			return MODEL_FAULT(MODEL_FAULT_LOSE_DESCRIPTORS, 0, e->args[0]);
 		case SCENARIO_LATE_DATA:

@@ -192,6 +192,7 @@ static void the_board(void **state)
 		NULL, "at 0.01 link 2 stuck-dma 50\nat 0.01 link 2 drop 1\n"
 		      "at 0.01 link 3 lose-irqs 7\nat 0.02 board-gone 1.5\n"
 		      "at 0.02 board-deaf 0.25\nat 0.02 lose-events 3\n"
+		      "at 0.02 link 1 extra-irqs 6\nat 0.02 lose-reads 8\nat 0.02 slow-puts 2\n"
 		      "at 0.02 lose-descriptors 5\nat 0.02 late-data 4\nat 0.02 board-slot 2 1\n");
 
 	rig_run(r, 80);
@@ -204,6 +205,9 @@ static void the_board(void **state)
 	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_GONE, 0, 1500));
 	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_DEAF, 0, 250));
 	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_LOSE_EVENTS, 0, 3));
+	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_SPURIOUS, 1, 6));
+	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_LOSE_READS, 0, 8));
+	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_SLOW_PUTS, 0, 2));
 	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_LOSE_DESCRIPTORS, 0, 5));
 	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_REORDER, 0, 4));
 	assert_int_equal(world_fault(r->world), MODEL_FAULT(MODEL_FAULT_TRAIN, 2, 1));
