@@ -20,15 +20,17 @@
 
 #include "daemon/phase/private.h"
 
-#define FRAME_PS    125000000.0
-#define WINDOW_S    600.0
-#define SLOPE_S	    60.0
-#define SECOND_S    1.0
-#define RECENT_S    2.0	 /* mean for drift and difference */
-#define REFERENCE_S 10.0 /* mean for a new reference, and slope of a drift */
-#define DRIFT_MIN_S 5.0	 /* a lock must be so old before its drift is judged */
-#define RELOCK_MAX  64u
-#define STEP_SIGMAS 6.0
+#define FRAME_PS     125000000.0
+#define WINDOW_S     600.0
+#define SLOPE_S	     60.0
+#define SECOND_S     1.0
+#define RECENT_S     2.0  /* mean for drift and difference */
+#define REFERENCE_S  10.0 /* mean for a new reference, and slope of a drift */
+#define DRIFT_MIN_S  5.0  /* a lock must be so old before its drift is judged */
+#define RELOCK_MAX   64u
+#define STEP_EVERY   5u	 /* samples between two looks for a step */
+#define STEP_LEAST   0.2 /* of the tolerance */
+#define LINE_SAMPLES 10u /* for a slope */
 
 const char *phase_verdict_name(enum phase_verdict v)
 {
@@ -54,6 +56,7 @@ struct phase {
 	struct phase_view view; /* without what phase_get_view() computes */
 
 	bool judged;
+	double step_ps; /* that began this lock; 0: an alignment did */
 	uint32_t aligns, measurements;
 	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
 	uint32_t relock_count, whole_off;
@@ -64,9 +67,7 @@ struct phase {
 	uint32_t histogram[PHASE_BINS];
 
 	struct second second;
-	double means[2]; /* of the last two seconds, the later first */
-	uint32_t means_count;
-	double variance; /* of samples within a second, averaged */
+	uint32_t unlooked; /* samples since the last look for a step */
 	struct phase_row row;
 	bool row_ready;
 
@@ -178,6 +179,19 @@ static double mean_over(const struct phase *p, double seconds)
 	return m.mean;
 }
 
+/* Of the last minute, where a line fits; else NaN. */
+static double slope(const struct phase *p)
+{
+	uint32_t from = since(p, SLOPE_S), n = p->count - from;
+	struct moments m;
+
+	if (n < LINE_SAMPLES || !phase_is_line(sample(p, from), n)) {
+		return (double)NAN;
+	}
+	moments(p, from, &m);
+	return m.slope;
+}
+
 static void stability(struct phase *p)
 {
 	static const double taus_s[3] = {1, 10, 100};
@@ -191,14 +205,14 @@ static void stability(struct phase *p)
 
 /* ------------------------------------------------------------------ verdicts */
 
-/* The second that is open becomes a row. Returns the mean of its totals; NaN: it has no samples. */
-static double close_row(struct phase *p)
+/* The second that is open becomes a row, unless it has no samples. */
+static void close_row(struct phase *p)
 {
 	struct second *s = &p->second;
 	struct moments m;
 
 	if (!s->samples) {
-		return (double)NAN;
+		return;
 	}
 	moments(p, p->count - s->samples, &m);
 	p->row = (struct phase_row){
@@ -213,19 +227,19 @@ static double close_row(struct phase *p)
 	};
 	p->row_ready = true;
 	s->samples = 0;
-	return m.mean;
 }
 
 static void begin_lock(struct phase *p, uint64_t now_ns)
 {
 	close_row(p);
+	p->step_ps = 0;
 	p->view.lock_ns = now_ns;
 	p->view.last = (struct phase_judgement){.verdict = PHASE_NONE};
 	p->judged = false;
 	p->relock_count = 0;
 	p->whole_off = 0;
 	p->first = p->count = 0;
-	p->means_count = 0;
+	p->unlooked = 0;
 	p->drifting = false;
 	memset(p->histogram, 0, sizeof(p->histogram));
 	for (unsigned i = 0; i < 3; i++) {
@@ -242,6 +256,7 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 		.difference_ps = difference,
 		.mean_ps = circle_ps(mean, p->view.reading.rtt_bits),
 		.sigma_ps = sigma,
+		.step_ps = p->step_ps,
 		.samples = samples,
 		.time_ns = p->view.last_sample_ns,
 	};
@@ -282,15 +297,12 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 	*ret_sigma = n > 1 ? sqrt(fmax(0, (squares - sum * sum / n) / (n - 1))) : 0;
 }
 
-static void judge_relock(struct phase *p)
+static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 {
-	double mean, sigma, difference, slips;
+	double difference, slips;
 	enum phase_verdict verdict = PHASE_SLIP;
-	uint32_t n = p->relock_count;
 
-	relock_mean(p, &mean, &sigma);
 	p->judged = true;
-	p->x = mean;
 	if (!p->view.reference.set) {
 		p->view.reference = (struct phase_reference){.set = true};
 		split_total(mean, p->view.reading.rtt_bits, &p->view.reference);
@@ -343,37 +355,13 @@ static void judge_drift(struct phase *p)
 	pass_judgement(p, PHASE_DRIFT, 0, difference, mean, m.sigma, p->count - since(p, RECENT_S));
 }
 
-/*
- * A second's mean that the two before do not lead up to: the phase has stepped inside the lock. The limit
- * stays clear of noise: n samples of sigma give mean - (2 mean' - mean'') a sigma of sqrt(6 / n) of theirs.
- */
-static bool stepped(struct phase *p, double mean, double variance, uint32_t samples)
-{
-	double expected = 2 * p->means[0] - p->means[1], limit;
-	bool step;
-
-	/* One second's variance is itself uncertain: an average over some 16 s. */
-	p->variance += (variance - p->variance) / (p->means_count ? 16 : 1);
-	limit = fmax(p->config.tolerance_ps, STEP_SIGMAS * sqrt(6 * p->variance / samples));
-	step = p->means_count == 2 && fabs(mean - expected) > limit;
-	p->means[1] = p->means[0];
-	p->means[0] = mean;
-	p->means_count += p->means_count < 2;
-	return step;
-}
-
 /* ------------------------------------------------------------------ samples in */
 
-static void close_second(struct phase *p, uint64_t now_ns)
+static void close_second(struct phase *p)
 {
-	double mean = close_row(p);
-
+	close_row(p);
 	stability(p);
-	if (stepped(p, mean, p->row.sigma_ps * p->row.sigma_ps, p->row.samples)) {
-		begin_lock(p, now_ns);
-	} else {
-		judge_drift(p);
-	}
+	judge_drift(p);
 }
 
 static void keep_sample(struct phase *p, const struct phase_reading *reading, uint64_t now_ns)
@@ -396,6 +384,44 @@ static void keep_sample(struct phase *p, const struct phase_reading *reading, ui
 	s->reading = p->view.reading;
 }
 
+/* The `n` last samples begin a lock of their own, which is judged at once. */
+static void split_lock(struct phase *p, uint32_t n, double step_ps)
+{
+	struct second open = p->second;
+	struct moments m;
+
+	p->count -= n;
+	p->second.samples = open.samples > n ? open.samples - n : 0;
+	close_row(p);
+	memmove(p->samples, sample(p, p->count), n * sizeof(*p->samples));
+	begin_lock(p, (uint64_t)(p->samples[0].s * 1e9));
+	p->count = n;
+	p->second = open;
+	p->second.samples = open.samples < n ? open.samples : n;
+	for (uint32_t i = 0; i < n; i++) {
+		double phase_ps = circle_ps(sample(p, i)->x, open.reading.rtt_bits);
+
+		p->histogram[(unsigned)phase_ps / PHASE_BIN_PS % PHASE_BINS]++;
+	}
+	p->step_ps = step_ps;
+	moments(p, 0, &m);
+	judge_lock(p, m.mean, m.sigma, n);
+}
+
+static void look_for_step(struct phase *p)
+{
+	uint32_t n = p->count < PHASE_STEP_SAMPLES ? p->count : PHASE_STEP_SAMPLES;
+	struct phase_step step;
+
+	if (++p->unlooked < STEP_EVERY) {
+		return;
+	}
+	p->unlooked = 0;
+	if (phase_step(sample(p, p->count - n), n, STEP_LEAST * p->config.tolerance_ps, &step)) {
+		split_lock(p, n - step.first, step.ps);
+	}
+}
+
 /* Follow the total from sample to sample. The board's registers are read one after the other: a total
  * that is whole bytes off for some samples is a reading across a wrap; one that stays off has moved. */
 static bool follow(struct phase *p, double total)
@@ -409,12 +435,16 @@ static bool follow(struct phase *p, double total)
  * into the statistics. */
 static void collect(struct phase *p, uint64_t now_ns)
 {
+	double mean, sigma;
+
 	p->relock[p->relock_count++] =
 		(struct first_sample){.time_ns = now_ns, .reading = p->view.reading};
 	if (p->relock_count < p->config.relock_samples) {
 		return;
 	}
-	judge_relock(p);
+	relock_mean(p, &mean, &sigma);
+	p->x = mean;
+	judge_lock(p, mean, sigma, p->relock_count);
 	for (uint32_t i = 0; i < p->relock_count; i++) {
 		const struct first_sample *f = &p->relock[i];
 
@@ -456,13 +486,17 @@ void phase_sample(struct phase *p, const struct phase_reading *reading, uint64_t
 	p->measurements = reading->measurements;
 	p->view.last_sample_ns = now_ns;
 	if (p->judged && p->second.samples && p->second.number != now_ns / 1000000000u) {
-		close_second(p, now_ns);
+		close_second(p);
 	}
 	if (p->judged && !follow(p, TOTAL_PS(reading))) {
+		double step_ps = TOTAL_PS(reading) - mean_over(p, RECENT_S);
+
 		begin_lock(p, now_ns);
+		p->step_ps = step_ps;
 	}
 	if (p->judged) {
 		keep_sample(p, reading, now_ns);
+		look_for_step(p);
 	} else {
 		collect(p, now_ns);
 	}
@@ -577,8 +611,7 @@ void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *r
 	ret_view->peak_to_peak_ps = m.max - m.min;
 	ret_view->second_ps = circle_ps(mean_over(p, SECOND_S), p->view.reading.rtt_bits);
 	ret_view->farthest_ps = p->drifting ? p->farthest_ps : 0;
-	moments(p, since(p, SLOPE_S), &m);
-	ret_view->slope_ps_per_s = m.slope;
+	ret_view->slope_ps_per_s = slope(p);
 	if (p->view.reference.set) {
 		ret_view->difference_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference);
 	}

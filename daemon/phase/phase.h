@@ -50,6 +50,7 @@ struct phase_judgement {
 	int slip;	      /* SLIP: n */
 	double difference_ps; /* of the total delay against the reference, not wrapped */
 	double mean_ps, sigma_ps;
+	double step_ps; /* the step that began the lock; 0: a new lock of the board's */
 	uint32_t samples;
 	uint64_t time_ns; /* monotonic */
 };
@@ -83,8 +84,8 @@ struct phase_view {
 	struct phase_reference reference;
 	struct phase_judgement last;		   /* verdict on this lock; DRIFT while it drifts */
 	double mean_ps, sigma_ps, peak_to_peak_ps; /* since the last lock or 600 s */
-	double slope_ps_per_s;			   /* least squares, since the last lock or 60 s */
-	double second_ps;			   /* mean phase of the last second */
+	double slope_ps_per_s; /* least squares, since the last lock or 60 s; NaN where no line fits */
+	double second_ps;      /* mean phase of the last second */
 	double difference_ps; /* of the last 2 s' mean total delay against the reference */
 	double farthest_ps;   /* largest |difference_ps| of the current drift; 0: none */
 	uint32_t samples;

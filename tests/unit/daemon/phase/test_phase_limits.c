@@ -30,16 +30,27 @@ static void a_lock_of_five_seconds_is_old_enough_to_drift(void **state)
 	teardown(&l);
 }
 
-static void a_step_is_more_than_the_tolerance(void **state)
+/* Within the tolerance it is told of, and passes. */
+static void a_step_is_at_least_a_fifth_of_the_tolerance(void **state)
 {
-	for (unsigned more = 0; more < 2; more++) {
+	static const struct {
+		double step_ps;
+		enum phase_verdict verdict;
+	} cases[] = {{19, PHASE_NONE}, {20, PHASE_PASS}, {100, PHASE_PASS}, {101, PHASE_JUMP}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool found = cases[i].verdict != PHASE_NONE;
 		struct link l;
 
 		setup(&l, 6 * FRAME_PS + 25000, 0);
 		run(&l, 100);
-		l.total_ps += 100 + more;
+		l.total_ps += cases[i].step_ps;
 		run(&l, 50);
-		assert_int_equal(l.judgements, 1 + more);
+		assert_int_equal(l.judgements, 1 + found);
+		if (found) {
+			assert_int_equal(l.judgement.verdict, cases[i].verdict);
+			assert_near(l.judgement.step_ps, cases[i].step_ps, 0.001);
+		}
 		teardown(&l);
 	}
 }
@@ -49,7 +60,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mean_of_a_second_has_the_sample_a_second_ago),
 		cmocka_unit_test(a_lock_of_five_seconds_is_old_enough_to_drift),
-		cmocka_unit_test(a_step_is_more_than_the_tolerance),
+		cmocka_unit_test(a_step_is_at_least_a_fifth_of_the_tolerance),
 	};
 
 	return cmocka_run_group_tests_name("phase limits", tests, NULL, NULL);
