@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 
 #define BOOT_SHOWN_NS 600000000000ull
 #define BOOT_CAUSES_S 60 /* then links and values are there again, or have another cause */
@@ -156,20 +157,44 @@ static void drift_reason(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
 	double tolerated_ps = j->v->config.drift_ps;
-	struct observation o = {.code = "phase-drift",
-				.object = object_link(link),
-				.advice = "compare with the fibre's temperature: fcmctl phase "
-					  "history LINK; tell the detector expert when it goes on"};
+	struct observation o = {
+		.code = "phase-drift",
+		.object = object_link(link),
+		.advice = "fcmctl phase history LINK; tell the detector expert when it goes on"};
+	char slope[60] = "";
 
 	o.red = v->farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
 	o.parts = o.red;
 	for (unsigned n = 1; v->farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
 		o.parts |= 1u << n;
 	}
-	observe(j, &o,
-		"the phase drifts: %.0f ps from the reference (%.0f are tolerated), %+.2f ps/s in "
-		"the last minute of this lock",
-		v->difference_ps, tolerated_ps, v->slope_ps_per_s);
+	if (!isnan(v->slope_ps_per_s)) {
+		snprintf(slope, sizeof(slope), ", %+.2f ps/s in the last minute of this lock",
+			 v->slope_ps_per_s);
+	}
+	observe(j, &o, "the phase drifts: %.0f ps from the reference (%.0f are tolerated)%s",
+		v->difference_ps, tolerated_ps, slope);
+}
+
+/* Of a new lock, or of a step inside one; that is true since the step. */
+static void displaced(struct judge *j, unsigned link, const char *code, const char *advice)
+{
+	const struct phase_view *v = &j->v->link[link].phase;
+	struct observation o = {
+		.red = true, .code = code, .object = object_link(link), .advice = advice};
+	char what[120] = "the last re-lock came back", when[32], bits[40] = "";
+
+	if (v->last.step_ps != 0) {
+		o.since_ns = v->lock_ns;
+		text_utc(when, sizeof(when), j->v->utc_ns - (int64_t)(j->v->now_ns - v->lock_ns));
+		snprintf(what, sizeof(what),
+			 "the phase stepped %+.0f ps at %s UTC, without a new lock: it is",
+			 v->last.step_ps, when);
+	}
+	if (v->last.slip != 0) {
+		snprintf(bits, sizeof(bits), "%d bit(s) off, ", v->last.slip);
+	}
+	observe(j, &o, "%s %s%.0f ps from the reference", what, bits, v->last.difference_ps);
 }
 
 static void phase_reasons(struct judge *j, unsigned link)
@@ -182,19 +207,15 @@ static void phase_reasons(struct judge *j, unsigned link)
 	silent_phase(j, link);
 	switch (last->verdict) {
 	case PHASE_SLIP:
-		reasons_add(j, true, "phase-slip", object_link(link),
-			    "fcmctl link reset LINK; if it stays and is understood: fcmctl phase "
-			    "accept LINK --reason TEXT",
-			    "the last re-lock came back %d bit(s) off: %.0f ps from the reference",
-			    last->slip, last->difference_ps);
+		displaced(j, link, "phase-slip",
+			  "fcmctl link reset LINK; if it stays and is understood: fcmctl phase "
+			  "accept LINK --reason TEXT");
 		break;
 	case PHASE_JUMP:
-		reasons_add(j, true, "phase-jump", object_link(link),
-			    "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
-			    "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
-			    "LINK --reason TEXT",
-			    "the last re-lock came back %.0f ps from the reference",
-			    last->difference_ps);
+		displaced(j, link, "phase-jump",
+			  "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
+			  "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
+			  "LINK --reason TEXT");
 		break;
 	case PHASE_DRIFT:
 		drift_reason(j, link);

@@ -9,8 +9,8 @@
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
  * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step
- * inside a lock, which the board did not report, is judged like a re-lock (and is not counted as
- * one). A new lock has no verdict until it is judged; the previous verdict does not apply to it.
+ * inside a lock, of which the board knows nothing, begins a lock that is judged at once (and is not
+ * counted as a re-lock). A new lock has no verdict until it is judged; the previous verdict does not apply to it.
  */
 #pragma once
 

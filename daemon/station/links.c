@@ -160,6 +160,39 @@ static void sample_phase(struct station *s, unsigned link, uint64_t now)
 
 /* --- verdicts --- */
 
+/* A verdict on a step is kept with the time and the size of the step; the others with the time of the verdict. */
+static void keep_judgement(struct station *s, unsigned link, const struct phase_judgement *j)
+{
+	struct phase_view view;
+	int64_t at_ns = now_utc_ns();
+	char stepped[40] = "";
+
+	if (j->step_ps != 0) {
+		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
+		at_ns -= (int64_t)(now_mono_ns() - view.lock_ns);
+		snprintf(stepped, sizeof(stepped), "stepped %+.0f ps", j->step_ps);
+	}
+	store_put_phase_event(s->store, link, j, "", stepped, at_ns);
+}
+
+static void log_judgement(unsigned link, const struct phase_judgement *j)
+{
+	bool good = j->verdict == PHASE_PASS || j->verdict == PHASE_FIRST;
+	char stepped[60] = "";
+
+	if (j->step_ps != 0) {
+		snprintf(stepped, sizeof(stepped),
+			 "stepped %+.0f ps inside its lock: ", j->step_ps);
+	}
+	log_event(!good		    ? LOG_WARNING
+		  : j->step_ps != 0 ? LOG_NOTICE
+				    : LOG_INFO,
+		  "phase", (int)link, LOG_ID_PHASE,
+		  "link %u: %s%s%s%.0d, %.1f ps from the reference", link, stepped,
+		  phase_verdict_name(j->verdict), j->verdict == PHASE_SLIP ? " " : "",
+		  j->verdict == PHASE_SLIP ? j->slip : 0, j->difference_ps);
+}
+
 static void judge(struct station *s, unsigned link)
 {
 	struct phase_judgement j;
@@ -168,7 +201,7 @@ static void judge(struct station *s, unsigned link)
 		return;
 	}
 	if (j.verdict != PHASE_FIRST || s->restored) {
-		store_put_phase_event(s->store, link, &j, "", "", now_utc_ns());
+		keep_judgement(s, link, &j);
 	}
 	if (j.verdict == PHASE_FIRST) {
 		struct phase_view view;
@@ -181,11 +214,9 @@ static void judge(struct station *s, unsigned link)
 						  "first lock");
 		}
 	}
-	log_event(j.verdict == PHASE_PASS || j.verdict == PHASE_FIRST ? LOG_INFO : LOG_WARNING,
-		  "phase", (int)link, LOG_ID_PHASE, "link %u: %s%s%.0d, %.1f ps from the reference",
-		  link, phase_verdict_name(j.verdict), j.verdict == PHASE_SLIP ? " " : "",
-		  j.verdict == PHASE_SLIP ? j.slip : 0, j.difference_ps);
-	if (j.verdict != PHASE_DRIFT && s->ops) {
+	log_judgement(link, &j);
+	/* Who asked for a lock waits for a verdict on a lock. */
+	if (j.verdict != PHASE_DRIFT && j.step_ps == 0 && s->ops) {
 		s->ops->judged(s->ops_context, link, &j);
 	}
 }

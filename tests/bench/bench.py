@@ -97,6 +97,15 @@ def demux(figures, bin_dir):
         figures.failure("bench-demux", f"exit {child.returncode}")
 
 
+def phase(figures, bin_dir):
+    """The lines of bench-phase, with a week of noise."""
+    done = subprocess.run([f"{bin_dir}/bench-phase", "0.25"], stdout=subprocess.PIPE, text=True, check=False)
+    for line in done.stdout.splitlines():
+        figures.line(line)
+    if done.returncode != 0:
+        figures.failure("bench-phase", f"exit {done.returncode}")
+
+
 def threads_of(before, after, wall):
     """Core share by thread, those that do something."""
     shares = {k: (v - before.get(k, 0)) / wall for k, v in after.items()}
@@ -206,6 +215,8 @@ def main():
         return not args.only or re.search(args.only, name)
     if wanted("demux"):
         demux(figures, args.bin)
+    if wanted("phase"):
+        phase(figures, args.bin)
     if any(wanted(name) for name in loopback.FIGURES):
         try:
             loopback.measure(figures, args.bin, wanted)

@@ -6,6 +6,9 @@ usage := tests/bench/usage.c
 # frames of the emulator's floors through the daemon's own code, against memcpy
 $(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c least.c sea_frames.c),daemon/data driver/emu/world))
 
+# steps of the phase, drifts and noise
+$(eval $(call program,bench-phase,tests/bench/bench_phase.c,daemon/phase))
+
 # the way of a block to a consumer: bare ZeroMQ, the publisher alone, a consumer that only acknowledges
 $(eval $(call program,bench-zmq,tests/bench/bench_zmq.c $(usage),driver/perf daemon/data,libzmq))
 $(eval $(call program,bench-forward,$(addprefix tests/bench/,bench_forward.c sea_frames.c) $(usage),driver/perf daemon/publish driver/emu/world))

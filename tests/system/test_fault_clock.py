@@ -3,6 +3,7 @@
 """Faults of the time and of a link's phase: each ends in the right counter, state and message; nobody else loses."""
 import calendar
 import os
+import re
 import signal
 import sys
 import time
@@ -125,5 +126,35 @@ def soak_finds_the_slips(t):
     t.account(st, named=[(2, c) for c in ("link-down", "alignment", "crc", "time-fault")])
 
 
+def phase_steps(t):
+    """steps of the phase without a new lock, at four moments of the second: told as steps, with size and time"""
+    steps = {0: 302, 1: -130, 2: 50, 3: 1250}  # the third is within the tolerance
+    text = "".join(f"at {BEGIN + 0.3 * n:.1f} link {n} phase-step {ps}\n" for n, ps in steps.items())
+    st = t.station(load="quiet", scenario=t.scenario("from data\n" + text))
+    st.start()
+    st.wait_ready()
+    phases = []
+
+    def all_found():
+        phases[:] = st.status()["phases"]
+        return all(p["last"]["step_ps"] for p in phases)
+    st.wait_for("four steps", all_found, BEGIN + 15)
+    t.equal("the verdicts", [p["last"]["verdict"] for p in phases], ["JUMP", "JUMP", "PASS", "SLIP"])
+    t.check("their sizes", all(abs(p["last"]["step_ps"] - steps[p["link"]]) < 25 + abs(steps[p["link"]]) / 8 for p in phases), phases)
+    after = [p["since"] - phases[0]["since"] for p in phases]
+    t.check("their times", all(abs(s - 0.3 * n) < 0.35 for n, s in enumerate(after)), after)
+    reasons = {r["object"]: r for r in st.status()["reasons"] if r["code"].startswith("phase-")}
+    t.equal("which are reasons", sorted(reasons), ["link0", "link1", "link3"])
+    t.check("told as steps, with size and time", all(re.search(
+        r"stepped %+.0f ps at 20\S+ \d\d:\d\d:%02d" % (p["last"]["step_ps"], int(p["since"]) % 60),
+        reasons[f"link{p['link']}"]["text"]) for p in phases if p["link"] != 2), reasons)
+    time.sleep(2)  # rows are written in groups
+    rows = [st.ask("phase", "history", str(n))["events"][-1] for n in steps]
+    t.check("in the history as well", all(row["reason"].startswith("stepped ") and abs(row["time"] - p["since"]) < 0.5
+                                          for row, p in zip(rows, phases)), rows)
+    t.equal("no drift", [p["drifts"] for p in phases], [0] * 4)
+    t.account(st)
+
+
 if __name__ == "__main__":
-    harness.main([gps_lost_and_back, gpsd_jumps, gpsd_killed, soak_finds_the_slips])
+    harness.main([gps_lost_and_back, gpsd_jumps, gpsd_killed, phase_steps, soak_finds_the_slips])

@@ -39,6 +39,10 @@ static void render_verdicts(struct writer *w, const json_t *p)
 	writer_pair(w, "last verdict", value_style(verdict), "%s%s, %s", verdict, by,
 		    value_fill(p, "{last.difference_ps:+ps} ps, {last.age_s:age} ago", moved,
 			       sizeof(moved)));
+	if (json_is_number(value_at(p, "last.step_ps"))) {
+		value_pair(w, "stepped", WRITER_WARN, p,
+			   "{last.step_ps:+ps} ps at {since:time} UTC, without a new lock");
+	}
 	/* Not judged are locks that made the reference or had too few samples; a step inside one is. */
 	writer_pair(w, "locks", WRITER_PLAIN,
 		    "%lld; judged %lld: %lld passed, %lld slipped, %lld jumped; %lld drifts",
