@@ -51,7 +51,8 @@ static u16 nanet3_clear_master(struct pci_dev *pdev)
 }
 
 /*
- * From here on the board can write nowhere. It may be deaf for a moment to this, too. Reading all ones it is off the bus.
+ * From here on the board can write nowhere. It may be deaf for a moment to this, too. Reading all
+ * ones it is off the bus.
  */
 void nanet3_end_mastering(struct nanet3_dev *dev)
 {
@@ -107,9 +108,9 @@ bool nanet3_version_known(struct nanet3_dev *dev)
 }
 
 /*
- * Does the board write to memory only that we have given it and still keep for it? An engine may have survived the
- * reset that was begun for another kernel, or for a buffer that was given back while the board did not answer. Life
- * held, or the caller is probe.
+ * Does the board write to memory only that we have given it and still keep for it? An engine may
+ * have survived the reset that was begun for another kernel, or for a buffer that was given back
+ * while the board did not answer. Life held, or the caller is probe.
  */
 static bool nanet3_settled(struct nanet3_dev *dev)
 {
@@ -144,8 +145,8 @@ static void nanet3_link_setup(struct nanet3_dev *dev, u32 link)
  * Whatever it did before, for us or for a kernel that crashed, ends here. Links stay stopped, words
  * and puts on their way complete with a fault, registered buffers stay.
  *
- * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version, -EIO when it goes on writing to
- * memory that is not ours: it must not have the bus
+ * Return: 0, -ENODEV when no board answers, -EPROTO when it speaks another version, -EIO when it
+ * goes on writing to memory that is not ours: it must not have the bus
  */
 int nanet3_board_setup(struct nanet3_dev *dev, bool start)
 {

@@ -461,7 +461,10 @@ static void nanet3_heal(struct work_struct *work)
 		nanet3_heal_start(dev);
 }
 
-/* The core recovers from an error. It may give up without a call of ours: nanet3_heal() looks after a while. */
+/*
+ * The core recovers from an error. It may give up without a call of ours: nanet3_heal() looks after
+ * a while.
+ */
 static void nanet3_await_recovery(struct nanet3_dev *dev)
 {
 	dev->given_up_at = jiffies + msecs_to_jiffies(RECOVERY_MS);
@@ -491,8 +494,9 @@ static pci_ers_result_t nanet3_error_detected(struct pci_dev *pdev, pci_channel_
 }
 
 /*
- * After an error that was not fatal. What it cost is found by the checks of frames and events. A board that is gone is
- * nanet3_heal()'s: its own looks may cause such errors, and the core resets nothing after them.
+ * After an error that was not fatal. What it cost is found by the checks of frames and events. A
+ * board that is gone is nanet3_heal()'s: its own looks may cause such errors, and the core resets
+ * nothing after them.
  */
 static pci_ers_result_t nanet3_mmio_enabled(struct pci_dev *pdev)
 {
@@ -525,8 +529,9 @@ static bool nanet3_is_untouched(struct nanet3_dev *dev)
 }
 
 /*
- * The function has been reset, for this driver or for another one on the same bus. Or it has not: after an error that
- * is not fatal the core calls this when another driver wants a reset, and makes none.
+ * The function has been reset, for this driver or for another one on the same bus. Or it has not:
+ * after an error that is not fatal the core calls this when another driver wants a reset, and makes
+ * none.
  */
 static pci_ers_result_t nanet3_slot_reset(struct pci_dev *pdev)
 {
@@ -546,7 +551,7 @@ static pci_ers_result_t nanet3_slot_reset(struct pci_dev *pdev)
 	return PCI_ERS_RESULT_DISCONNECT;
 }
 
-/* The recovery has ended. A board that has gone is nanet3_heal()'s, one that sleeps goes on sleeping. */
+/* The recovery has ended. A board that has gone is nanet3_heal()'s, one that sleeps goes on so. */
 static void nanet3_error_resume(struct pci_dev *pdev)
 {
 	struct nanet3_dev *dev = pci_get_drvdata(pdev);

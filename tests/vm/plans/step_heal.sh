@@ -4,6 +4,7 @@
 # and the daemon reads out. The faults have come when the kernel's log has their messages.
 . /vm/station.sh
 
+second=45 # of model time and 0.1 s of silence, at 20 (under the debug kernel 40) s of the guest's
 events=/sys/kernel/tracing/events/nanet3
 in_log() { [ "$(dmesg | grep -c "$1")" -ge "$2" ]; }
 state() { sed -n "s/^$1 //p" /sys/kernel/debug/nanet3/nanet3-0/state; }
@@ -12,6 +13,12 @@ set_done() {
 	case "$said" in *DONE*"read-back $1"*) true ;; *) false ;; esac
 }
 
+# The longest time in the kernel's log from a loss to the board's return.
+longest_loss() {
+	dmesg | tr -d '[]' | awk '/the board does not answer/ {gone = $1}
+		/nanet3-0: recovered/ && gone {if ($1 - gone > most) most = $1 - gone; gone = 0}
+		END {print most + 0}'
+}
 traced=
 untraced=
 look_for() { # NAME ...
@@ -20,7 +27,7 @@ look_for() { # NAME ...
 	done
 }
 
-echo 1..20
+echo 1..21
 for name in claim gap reset heal; do
 	echo 1 >$events/nanet3_$name/enable
 done
@@ -58,6 +65,9 @@ kill -0 $first
 ok $? "the daemon was not restarted"
 [ "$(cat /sys/class/hwmon/hwmon*/temp1_max_alarm) $(cat /sys/class/hwmon/hwmon*/temp1_crit_alarm)" = "1 0" ]
 ok $? "a warm board has its alarm"
+longest=$(longest_loss)
+[ "${longest%.*}" -lt $second ]
+ok $? "after a loss the board was back in $longest s at most"
 look_for claim gap reset heal
 echo 1 >$events/nanet3_drain/enable # so many that the others are forgotten
 sleep 5
