@@ -628,7 +628,7 @@ const char *incidents_headline(struct incidents *s, char *text, size_t size)
 					   : "nothing is wrong");
 		return text;
 	}
-	snprintf(text, size, i->parts > 1 ? "%s/%s: %s (with %u more observations)" : "%s/%s: %s",
+	snprintf(text, size, i->parts > 1 ? "%s/%s: %s (explains %u more)" : "%s/%s: %s",
 		 i->cause->object, i->cause->kind->code, i->text, i->parts - 1);
 	return text;
 }

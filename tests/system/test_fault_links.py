@@ -4,6 +4,7 @@
 import os
 import re
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
@@ -148,5 +149,33 @@ def fibres_swapped(t):
                                                            for r in ledger["links"]), ledger["links"][-4:])
 
 
+def incidents_of_a_dark_fibre(t):
+    """a fibre without light is one incident with all that it explains, on the list and by its number"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 2 unplug 12")))
+    st.start()
+    st.wait_ready()
+    sees(t, st, "link-dark", "link2", 30)
+    sees(t, st, "link-loss", "link2", 30)
+    time.sleep(2)
+    answer = st.ask("incident", "list")["incidents"]
+    mine = [i for i in answer["list"] if i["object"] == "link2" and i["state"] == "active"]
+    t.equal("one incident", [i["code"] for i in mine], ["link-dark"])
+    number = str(mine[0]["number"])
+    t.check("with its losses", {"link-dark", "link-loss"} <= {o["code"] for o in mine[0]["observations"]} and
+            mine[0]["cost"]["frames"] > 8000, mine[0])
+    code, out, err = st.ctl("incident", "list")
+    t.check("the list names it", code == 0 and re.search(rf"^ *{number} +active +red .*link2/link-dark", out, re.M), out + err)
+    code, out, err = st.ctl("incident", "show", number)
+    t.check("shown: what to do, cost, what it explains", code == 0 and f"Incident {number}  red, active" in out and
+            "-> " in out and re.search(r"cost +\d+ frames", out) and "link2/link-loss" in out, out + err)
+    t.equal("the name of its cause shows the same", st.ask("incident", "show", "link2/link-dark")["number"], int(number))
+    t.check("another number is none", st.ctl("incident", "show", "999")[0] == 1)
+    st.wait_for("light", lambda: st.status()["links"][2]["state"] == "up", 40)
+    st.wait_for("it clears", lambda: next(i for i in st.ask("incident", "list")["incidents"]["list"]
+                                          if str(i["number"]) == number)["state"] == "cleared", 90)
+    t.account(st, named=[(2, "link-down"), (2, "alignment"), (2, "crc")])
+
+
 if __name__ == "__main__":
-    harness.main([damage_on_the_fibre, bursts_of_losses, reasons_in_order, fibre_unplugged, fibres_swapped])
+    harness.main([damage_on_the_fibre, bursts_of_losses, reasons_in_order, fibre_unplugged, fibres_swapped,
+                  incidents_of_a_dark_fibre])

@@ -33,6 +33,11 @@ MASKS = (
     (r"fcmctl-\d+-[0-9a-f]{16}", "CLIENT"),
     (r"\d{8}T\d{6}-[0-9a-f]{8}", "JOB"),
     (r"\d{8}T\d{6}Z", "STAMP"),
+    (r"(?m)^slope  .*", "slope ..."),  # too few samples, or no line
+    (r"(?m)^Incident \d+", "Incident N"),
+    (r"\(explains \d+ more\)", "(explains N more)"),
+    (r"(?m)^  \d+  cleared  .*\n?|^  \d+  \w+  \w+  .*/(?:machine-late|disk-hangs|link-silent): .*\n?", ""),
+    (r"(?m)^  \d+  (active|acknowledged)  ", r"  N  \1  "),
     (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "TIME"),
     (DATE, "DATE"),
     (r"127\.0\.0\.1:\d+", "HOST:PORT"),

@@ -62,6 +62,8 @@ static void render_phase(struct writer *w, const json_t *p)
 	if (json_is_number(value_at(p, "slope_ps_per_s"))) {
 		writer_pair(w, "slope", WRITER_PLAIN, "%+.3f ps/s in the last minute of this lock",
 			    value_number(p, "slope_ps_per_s"));
+	} else {
+		writer_pair(w, "slope", WRITER_PLAIN, "-");
 	}
 	value_pair(w, "round trip", WRITER_PLAIN, p,
 		   "{round_trip.frames} frames, {round_trip.bytes} bytes, {round_trip.bits} bits");

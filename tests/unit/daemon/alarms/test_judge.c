@@ -57,7 +57,7 @@ static void a_cut_fibre_costs_its_frames_and_its_darkness(void **state)
 	i = rig_only(&rig, INCIDENT_ACTIVE);
 	assert_string_equal(rig_parts(&rig, i), "link-dark link1, link-loss link1 link-down");
 	assert_string_equal(word(), "RED");
-	assert_string_equal(headline(), "link1/link-dark: no light (with 1 more observations)");
+	assert_string_equal(headline(), "link1/link-dark: no light (explains 1 more)");
 	assert_non_null(strstr(i->action, "Check fibre and SFP"));
 	assert_true(i->red && i->since_ns == begun && !i->over_ns && !*i->own);
 	assert_int_equal(i->cost.frames, 101 * 800);
