@@ -28,7 +28,7 @@
 #define REFERENCE_S  10.0 /* mean for a new reference, and slope of a drift */
 #define DRIFT_MIN_S  5.0  /* a lock must be so old before its drift is judged */
 #define RELOCK_MAX   64u
-#define STEP_EVERY   5u	 /* samples between two looks for a step */
+#define STEP_EVERY   3u	 /* samples between two looks for a step */
 #define STEP_LEAST   0.2 /* of the tolerance */
 #define LINE_SAMPLES 10u /* for a slope */
 
@@ -71,6 +71,7 @@ struct phase {
 	struct phase_row row;
 	bool row_ready;
 
+	bool out; /* a second ago the mean was out, and moving away */
 	bool drifting;
 	double farthest_ps; /* of the drift */
 	struct phase_judgement judgement;
@@ -240,6 +241,7 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 	p->whole_off = 0;
 	p->first = p->count = 0;
 	p->unlooked = 0;
+	p->out = false;
 	p->drifting = false;
 	memset(p->histogram, 0, sizeof(p->histogram));
 	for (unsigned i = 0; i < 3; i++) {
@@ -325,12 +327,13 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 	pass_judgement(p, verdict, (int)slips, difference, mean, sigma, n);
 }
 
-/* Once a second. A drift is reported once per excursion: when the mean is out and still moving away. It may be reported
- * again after the mean came back to half the limit. */
+/* Once a second. A drift is reported once per excursion: when the mean is out and still moving away, also a second later:
+ * by then a step has been found. It may be reported again after the mean came back to half the limit. */
 static void judge_drift(struct phase *p)
 {
 	struct moments m;
 	double difference, mean;
+	bool was_out;
 
 	if (!p->judged || !p->view.reference.set || !p->count ||
 	    sample(p, p->count - 1)->s - sample(p, 0)->s < DRIFT_MIN_S) {
@@ -344,9 +347,11 @@ static void judge_drift(struct phase *p)
 		p->view.last = p->of_lock;
 	}
 	p->farthest_ps = fmax(p->farthest_ps, fabs(difference));
+	was_out = p->out;
+	p->out = fabs(difference) > p->config.drift_ps && difference * m.slope > 0;
 	/* A lock that was judged as slipped or jumped is out already: that is no drift. */
-	if (p->drifting || fabs(difference) <= p->config.drift_ps || difference * m.slope <= 0 ||
-	    p->view.last.verdict == PHASE_SLIP || p->view.last.verdict == PHASE_JUMP) {
+	if (p->drifting || !p->out || !was_out || p->view.last.verdict == PHASE_SLIP ||
+	    p->view.last.verdict == PHASE_JUMP) {
 		return;
 	}
 	p->drifting = true;

@@ -2,7 +2,7 @@
 /*
  * How well steps of a link's phase are told from noise and from the begin of a drift: bench-phase [MONTHS].
  *
- * Samples are 10 a second, whole picoseconds, with white noise of 20 ps rms, looked at as phase.c does: twice a second,
+ * Samples are 10 a second, whole picoseconds, with white noise of 20 ps rms, looked at as phase.c does: three times a second,
  * the last 30 s. A step or a drift begins at a random moment. Printed are the part of the steps that is found within
  * 5 s; the part of drifts whose begin is taken for a step; and false steps in MONTHS of noise alone.
  */
@@ -14,7 +14,7 @@
 
 #define RATE	     10u /* a second */
 #define NOISE_PS     20.0
-#define EVERY	     5u	  /* samples between two looks */
+#define EVERY	     3u	  /* samples between two looks */
 #define LEAST_PS     20.0 /* a fifth of the usual tolerance */
 #define TRIALS	     2000u
 #define BEFORE	     600u
