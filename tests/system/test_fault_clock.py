@@ -140,7 +140,8 @@ def phase_steps(t):
         return all(p["last"]["step_ps"] for p in phases)
     st.wait_for("four steps", all_found, BEGIN + 15)
     t.equal("the verdicts", [p["last"]["verdict"] for p in phases], ["JUMP", "JUMP", "PASS", "SLIP"])
-    t.check("their sizes", all(abs(p["last"]["step_ps"] - steps[p["link"]]) < 25 + abs(steps[p["link"]]) / 8 for p in phases), phases)
+    t.check("their sizes", all(abs(p["last"]["step_ps"] - steps[p["link"]]) < 25 + abs(steps[p["link"]]) / 8
+                               for p in phases), phases)
     after = [p["since"] - phases[0]["since"] for p in phases]
     t.check("their times", all(abs(s - 0.3 * n) < 0.35 for n, s in enumerate(after)), after)
     reasons = {r["object"]: r for r in st.status()["reasons"] if r["code"].startswith("phase-")}
