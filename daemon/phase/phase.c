@@ -252,15 +252,17 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip, double difference,
 			   double mean, double sigma, uint32_t samples)
 {
+	bool of_step = p->step_ps != 0 && verdict != PHASE_DRIFT;
+
 	p->judgement = (struct phase_judgement){
 		.verdict = verdict,
 		.slip = slip,
 		.difference_ps = difference,
 		.mean_ps = circle_ps(mean, p->view.reading.rtt_bits),
 		.sigma_ps = sigma,
-		.step_ps = p->step_ps,
+		.step_ps = of_step ? p->step_ps : 0,
 		.samples = samples,
-		.time_ns = p->view.last_sample_ns,
+		.time_ns = of_step ? p->view.lock_ns : p->view.last_sample_ns,
 	};
 	p->judgement_ready = true;
 	p->view.last = p->judgement;

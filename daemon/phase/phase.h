@@ -50,9 +50,9 @@ struct phase_judgement {
 	int slip;	      /* SLIP: n */
 	double difference_ps; /* of the total delay against the reference, not wrapped */
 	double mean_ps, sigma_ps;
-	double step_ps; /* the step that began the lock; 0: a new lock of the board's */
+	double step_ps; /* the step that it is about; 0: it is about a new lock, or a drift */
 	uint32_t samples;
-	uint64_t time_ns; /* monotonic */
+	uint64_t time_ns; /* monotonic: of the last sample, or of the step */
 };
 
 /* One second of samples, for the history. */

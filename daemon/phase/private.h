@@ -33,7 +33,7 @@ double phase_mtie(const struct phase_sample *samples, uint32_t count, double tau
 #define PHASE_STEP_SAMPLES 300u /* to look at: 30 s at 10 Hz */
 
 struct phase_step {
-	uint32_t first; /* sample behind it */
+	uint32_t first; /* sample after it */
 	double ps;
 };
 
@@ -44,8 +44,8 @@ struct phase_step {
  *   L = n ln(S_line / S_step)      S: sum of the squared residuals
  *
  * True when L > 45 for one of the last 100 samples, L exceeds that of every bend by 12, and the step is at least
- * `least_ps`. The noise need not be known, and a step does not add to it, wherever in a second it is. Behind a step the
- * samples spread as before, or little against it: some wild samples are none. How many steps are found, and what is
+ * `least_ps`. The noise need not be known, and a step does not add to it, wherever in a second it is. After a step the
+ * samples spread as before, or little compared with it: a few outliers are no step. How many steps are found, and what is
  * taken for one: tests/bench/bench_phase.c.
  */
 bool phase_step(const struct phase_sample *samples, uint32_t count, double least_ps,

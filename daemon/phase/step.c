@@ -13,8 +13,8 @@
 #include "daemon/phase/private.h"
 
 #define RESOLUTION_PS 1.0 /* of the board's register: no sample is better than that */
-#define BEFORE	      20u /* samples in front of a step, at least */
-#define AFTER	      8u  /* behind it, at least */
+#define BEFORE	      20u /* samples before a step, at least */
+#define AFTER	      8u  /* after it, at least */
 #define AFTER_MAX     100u
 #define CERTAIN	      45.0
 #define NO_BEND	      12.0
@@ -60,7 +60,7 @@ struct sums {
 	double n, r, t, tt, tr, rr;
 };
 
-/* What a step in front of sample i explains, and how large it is. */
+/* What a step before sample i explains, and how large it is. */
 static double step_gain(const struct sums *s, const struct line *l, uint32_t n, double *ret_ps)
 {
 	double own = s->n - s->n * s->n / n - s->t * s->t / l->spread;
@@ -79,13 +79,12 @@ static double bend_gain(const struct sums *s, const struct line *l, uint32_t n, 
 	return own > 0 ? with * with / own : 0;
 }
 
-/* Some wild samples are no step: behind one the spread is like before, or small against it. `rest`: squares of all. */
-static bool stays(const struct sums *behind, uint32_t n, double rest, double step_ps)
+/* A few outliers are no step: after a step the spread is as before, or small compared with it. `rest`: squares of all. */
+static bool stays(const struct sums *after, uint32_t n, double rest, double step_ps)
 {
-	double squares = behind->rr - behind->r * behind->r / behind->n,
-	       spread = squares / behind->n;
+	double squares = after->rr - after->r * after->r / after->n, spread = squares / after->n;
 
-	return spread < LIKE_BEFORE * (rest - squares) / (n - behind->n) ||
+	return spread < LIKE_BEFORE * (rest - squares) / (n - after->n) ||
 	       step_ps * step_ps > CLEAR * spread;
 }
 
@@ -112,7 +111,7 @@ bool phase_step(const struct phase_sample *samples, uint32_t count, double least
 		struct phase_step *ret_step)
 {
 	double step = 0, bend = 0, least = count * RESOLUTION_PS * RESOLUTION_PS, whole;
-	struct sums s = {0}, behind = {0};
+	struct sums s = {0}, after = {0};
 	struct line l;
 
 	if (count < BEFORE + AFTER) {
@@ -133,7 +132,7 @@ bool phase_step(const struct phase_sample *samples, uint32_t count, double least
 
 			if (gain > step) {
 				step = gain;
-				behind = s;
+				after = s;
 				*ret_step = (struct phase_step){.first = i, .ps = ps};
 			}
 		}
@@ -142,5 +141,5 @@ bool phase_step(const struct phase_sample *samples, uint32_t count, double least
 	whole = l.rest + least;
 	return likelihood(count, whole, step) > CERTAIN &&
 	       likelihood(count, whole, step) > likelihood(count, whole, bend) + NO_BEND &&
-	       fabs(ret_step->ps) >= least_ps && stays(&behind, count, whole - step, ret_step->ps);
+	       fabs(ret_step->ps) >= least_ps && stays(&after, count, whole - step, ret_step->ps);
 }

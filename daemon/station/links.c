@@ -163,13 +163,11 @@ static void sample_phase(struct station *s, unsigned link, uint64_t now)
 /* A verdict on a step is kept with the time and the size of the step; the others with the time of the verdict. */
 static void keep_judgement(struct station *s, unsigned link, const struct phase_judgement *j)
 {
-	struct phase_view view;
 	int64_t at_ns = now_utc_ns();
 	char stepped[40] = "";
 
 	if (j->step_ps != 0) {
-		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
-		at_ns -= (int64_t)(now_mono_ns() - view.lock_ns);
+		at_ns -= (int64_t)(now_mono_ns() - j->time_ns);
 		snprintf(stepped, sizeof(stepped), "stepped %+.0f ps", j->step_ps);
 	}
 	store_put_phase_event(s->store, link, j, "", stepped, at_ns);

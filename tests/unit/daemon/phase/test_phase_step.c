@@ -74,7 +74,7 @@ static void a_large_step_is_no_drift(void **state)
 	}
 }
 
-/* The samples behind the step are the new lock's: nothing of the old one is in its mean, spread and histogram. */
+/* The samples after the step are the new lock's: nothing of the old one is in its mean, spread and histogram. */
 static void the_new_lock_begins_at_the_step(void **state)
 {
 	struct link l;
@@ -165,6 +165,25 @@ static void an_outlier_is_no_step(void **state)
 	}
 }
 
+/* A step within the tolerance, and a drift after it: the verdict on the drift is not about the step. */
+static void a_drift_after_a_step_is_a_drift(void **state)
+{
+	struct link l;
+
+	before_a_step(&l, 1, 0);
+	l.total_ps += 60;
+	until_judged(&l, 100);
+	assert_int_equal(l.judgement.verdict, PHASE_PASS);
+	assert_true(l.judgement.step_ps > 0);
+	assert_int_equal(l.judgement.time_ns, view(&l).lock_ns);
+	l.drift_ps_per_s = 9;
+	assert_true(until_judged(&l, 600) < 600);
+	assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
+	assert_near(l.judgement.step_ps, 0, 0);
+	assert_int_equal(l.judgement.time_ns, l.now_ns - TENTH);
+	teardown(&l);
+}
+
 static void no_slope_where_no_line_fits(void **state)
 {
 	struct link l;
@@ -189,6 +208,7 @@ int main(void)
 		cmocka_unit_test(the_begin_of_a_drift_is_no_step),
 		cmocka_unit_test(noise_is_no_step),
 		cmocka_unit_test(an_outlier_is_no_step),
+		cmocka_unit_test(a_drift_after_a_step_is_a_drift),
 		cmocka_unit_test(no_slope_where_no_line_fits),
 	};
 
