@@ -50,7 +50,7 @@
  *
  * The one hole allowed: when a PPS comes before the end of the count's own second, the count jumps to
  * the next multiple of 8000, and the counts in between never exist. Open buffers are handed over
- * first, so a completion of cells never spans the hole; a gap that stands for more gaps than the board can
+ * first, so a completion of cells never spans the hole; a gap that combines more gaps than the board can
  * remember may. The next completion begins at a multiple of 8000
  * above the end of the last one: this shows that the second was short. Counts never repeat or go
  * back; the first of a boot is 8000.

@@ -109,7 +109,7 @@ bool nanet3_version_known(struct nanet3_dev *dev)
 
 /*
  * Does the board write to memory only that we have given it and still keep for it? An engine may
- * have survived the reset that was begun for another kernel, or for a buffer that was given back
+ * have survived the reset that was started for another kernel, or for a buffer that was released
  * while the board did not answer. Life held, or the caller is probe.
  */
 static bool nanet3_settled(struct nanet3_dev *dev)

@@ -340,7 +340,7 @@ bool nanet3_link_wait_idle(struct nanet3_link *l)
 	return !(status & NANET3_LSTAT_BUSY);
 }
 
-/* May its DMA be running? Also when the board does not answer. Life held, or probe calls. */
+/* May its DMA be running? True if the board does not answer. Life held, or probe. */
 bool nanet3_link_may_be_busy(struct nanet3_link *l)
 {
 	return nanet3_read(l->dev, NANET3_REG_LINK(l->index, NANET3_LREG_STATUS)) &

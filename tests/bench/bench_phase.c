@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How well steps of a link's phase are told from noise and from the begin of a drift: bench-phase [MONTHS].
+ * How well steps of a link's phase are distinguished from noise and from the start of a drift: bench-phase [MONTHS].
  *
  * Samples are 10 a second, whole picoseconds, with white noise of 20 ps rms, looked at as phase.c does: three times a second,
  * the last 30 s. A step or a drift begins at a random moment. Printed are the part of the steps that is found within

@@ -127,7 +127,7 @@ def soak_finds_the_slips(t):
 
 
 def phase_steps(t):
-    """steps of the phase without a new lock, at four moments of the second: told as steps, with size and time"""
+    """steps of the phase without a new lock, at four moments of the second: shown as steps, with size and time"""
     steps = {0: 302, 1: -130, 2: 50, 3: 1250}  # the third is within the tolerance
     text = "".join(f"at {BEGIN + 0.3 * n:.1f} link {n} phase-step {ps}\n" for n, ps in steps.items())
     st = t.station(load="quiet", scenario=t.scenario("from data\n" + text))
@@ -149,7 +149,7 @@ def phase_steps(t):
     for p in phases:
         text = reasons.get(f"link{p['link']}", {}).get("text", "")
         told = re.search(r"stepped ([-+]\d+) ps at (\S+ \S+) UTC", text)
-        t.check(f"link {p['link']}: told as a step, with size and time", p["link"] == 2 or told and
+        t.check(f"link {p['link']}: shown as a step, with size and time", p["link"] == 2 or told and
                 abs(int(told[1]) - p["last"]["step_ps"]) <= 1 and
                 abs(calendar.timegm(time.strptime(told[2], "%Y-%m-%d %H:%M:%S")) + 0.5 - p["since"]) < 1, reasons)
     time.sleep(2)  # rows are written in groups

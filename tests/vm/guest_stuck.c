@@ -190,7 +190,7 @@ static uint64_t refused(void *context)
 	return guest_logged("DMA of before does not stop");
 }
 
-/* A buffer is given back while the board does not answer and still writes to it. The board must not have the bus again:
+/* A buffer is released while the board does not answer and still writes to it. The board must not have the bus again:
  * the memory is somebody else's by then. Nor may it for a driver that finds it like that. */
 static void writes_to_memory_of_others(void **state)
 {

@@ -78,7 +78,7 @@ void host_drain(struct host *h)
 
 	h->irq = false;
 	if (!board_gone(h->board) &&
-	    write - h->evq_read > h->evq_size) { /* it was reset behind our back */
+	    write - h->evq_read > h->evq_size) { /* a client has reset the board */
 		h->evq_read = write;
 	}
 	if (h->gone || board_gone(h->board) || write == h->evq_read) {

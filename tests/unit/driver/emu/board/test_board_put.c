@@ -611,7 +611,7 @@ static void post_packet(struct rig *r, uint64_t source, uint16_t flags, uint64_t
 	post(r, &tx);
 }
 
-/* A put whose first packet faults, and whose last is lost or refused, has no event. The next one is not told of its fault. */
+/* A put whose first packet faults, and whose last is lost or refused, has no event. The next one does not report its fault. */
 static void fault_of_another_put(void **state)
 {
 	for (int refused = 0; refused < 2; refused++) {

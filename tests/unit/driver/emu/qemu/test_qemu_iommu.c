@@ -236,7 +236,7 @@ static void far_pages(void **state)
 	}
 }
 
-/* QEMU tells that the page is elsewhere in its file, or no memory any more. */
+/* QEMU moves the page within its file, then removes it from memory. */
 static void memory_that_moves(void **state)
 {
 	struct rig *r = *state;
