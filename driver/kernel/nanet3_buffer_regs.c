@@ -72,7 +72,7 @@ void nanet3_buffers_restore(struct nanet3_dev *dev)
 	}
 }
 
-/* May something be under way in the buffer? True if the board does not answer. Life held, or probe. */
+/* May something be under way in it? True if the board does not answer. Life held, or probe. */
 bool nanet3_buffer_may_be_busy(struct nanet3_dev *dev, u32 n)
 {
 	return nanet3_read(dev, NANET3_REG_BUFFER(n, NANET3_BREG_STATUS)) & NANET3_BSTAT_BUSY;
