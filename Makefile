@@ -301,7 +301,7 @@ check-vm: ## the kernel module in Debian's kernels in QEMU, the board emulated; 
 	@$(vm_build)
 	@$(run_vm) $(BOOT)
 
-check-vm-debug: ## seven boots with KASAN, lockdep, kmemleak, UBSAN, fault injection; builds both kernels once (5 to 25 min each)
+check-vm-debug: ## six boots with KASAN, lockdep, kmemleak, UBSAN, fault injection; builds both kernels once (5 to 25 min each)
 	@tests/setup/setup.sh vm-debug
 	@$(vm_build)
 	@$(run_vm) --debug $(BOOT)
