@@ -27,7 +27,7 @@
 #include "daemon/disk/disk.h"
 #include "daemon/net/listener.h"
 #include "daemon/ops/ops.h"
-#include "daemon/station/alarm_actions.h"
+#include "daemon/station/incident_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/data_path.h"
 #include "daemon/station/detector.h"
@@ -371,7 +371,7 @@ static void every_second(struct station *s)
 	tend_control(s);
 	links_second(s);
 	lifecycle_second(s);
-	alarm_actions_second(s);
+	incident_actions_second(s);
 	network_second(s);
 	doors_second(s);
 	shore_second(s);
@@ -537,7 +537,7 @@ static void stop(struct station *s)
 	runs_end(s);
 	questions_stop(s);
 	detector_stop(s);
-	alarm_actions_stop(s);
+	incident_actions_stop(s);
 	view_stop(s);
 	network_close(s->network);
 	control_close(s->control);

@@ -62,7 +62,7 @@ class Control:
         """The result of `op`. `timeout`: without any word for so long. Raises ControlError, NoAnswer."""
         request = uuid.uuid4().hex
         try:
-            self.socket.send(json.dumps({"v": 1, "id": request, "op": op, "args": args}).encode())
+            self.socket.send(json.dumps({"v": 2, "id": request, "op": op, "args": args}).encode())
         except zmq.Again:
             raise NoAnswer(f"{op}: the daemon does not let us in") from None
         end = time.monotonic() + timeout
@@ -99,11 +99,13 @@ class Control:
 
 def say_status(control):
     status = control.ask("status")
-    print(f"{status['name']}: {status['state']}")
-    for reason in status["reasons"]:
-        print(f"  {reason['severity']}: {reason['object']}: {reason['text']}"
-              f"{'  -> ' + reason['action'] if reason['action'] else ''}")
-    return 0 if status["state"] == "well" else 1
+    incidents = status["incidents"]
+    print(f"{status['name']}: {incidents['word']}")
+    for incident in incidents["list"]:
+        if incident["state"] != "cleared":
+            print(f"  {incident['number']} {incident['severity']}: {incident['object']}: {incident['text']}"
+                  f"{'  -> ' + incident['action'] if incident['action'] else ''}")
+    return 1 if incidents["word"] == "RED" else 0
 
 
 def main():

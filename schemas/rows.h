@@ -20,7 +20,7 @@
  * schema, add a file NNNN_name.sql, list it in daemon/store/migrate.c, and raise ROWS_SCHEMA.
  */
 #define ROWS_APPLICATION 0x46434d01u
-#define ROWS_SCHEMA	 1
+#define ROWS_SCHEMA	 2
 
 enum row_id {
 	ROW_NONE = 0,
@@ -60,11 +60,16 @@ enum row_id {
 	ROW_RUN_END,	 /* number, ended|NULL: it is planned, ended_slice|NULL */
 	ROW_CLOCK_EVENT, /* time, state, source, uncertainty_ns|NULL, time_epoch, reason */
 	ROW_EVENT,	 /* time, severity, code, object, text, action */
-	/* An alarm as a restart has to know it; replaces itself. object, code, state, level, highest, latch,
-	 * parts, count, since, ended|NULL, text, action, acknowledged|NULL, ack_who, ack_origin, ack_text,
+	/* What operators have done about an observation; replaces itself. object, code, state, level, highest,
+	 * latch, parts, count, since, ended|NULL, text, action, acknowledged|NULL, ack_who, ack_origin, ack_text,
 	 * paused|NULL, paused_until, paused_level, pause_who, pause_origin, pause_reason */
-	ROW_ALARM,
-	ROW_ALARM_FORGET, /* object, code */
+	ROW_OBSERVATION,
+	ROW_OBSERVATION_FORGET, /* object, code */
+	/* Replaces itself. number, code, object, red, text, action, since, until|NULL, own, observations, frames,
+	 * dropped, hits, dark_ms, acknowledged|NULL, ack_who, ack_origin, ack_text, joined */
+	ROW_INCIDENT,
+	ROW_INCIDENT_END, /* number, until, joined: unless it has ended before */
+	ROW_DARK,	  /* time, incident, link, tower, floor, modules, dark_ms, hits: of a second; adds up */
 	/* key, value. recordings: the directory they go to; unit.KIND (unit.om.hv): unit of
 	 * such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ... mean, with
 	 * blanks between; deadband.KIND: a change up to this is none, in its unit; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:

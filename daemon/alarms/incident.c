@@ -11,6 +11,13 @@ struct incidents {
 	struct incident incident[INCIDENTS_MAX];       /* number 0: free */
 	const struct incident *list[INCIDENTS_MAX];    /* as incidents_list() gave it last */
 	unsigned numbers;
+	uint64_t start_until_ns;
+	struct incident_before before[INCIDENTS_MAX]; /* number 0: free */
+	/* Of each incident by link, not yet taken. */
+	struct {
+		uint8_t modules;
+		uint64_t dark_ns, hits;
+	} dark[INCIDENTS_MAX][PARAM_LINKS];
 	/* Observations without room: in the last tick, in this one. */
 	struct {
 		unsigned count;
@@ -43,7 +50,8 @@ const struct incident_row incident_rows[] = {
 	{"fcm-booted",
 	 RELATED_LINK,
 	 {"link-dark", "link-unaligned", "link-silent", "link-loss", "byte-slip", "floor-mute",
-	  "phase-silent", "stale", "hv-low", "downlink-errors", "command-unknown", "alarm"}},
+	  "phase-silent", "stale", "hv-low", "hv-off", "downlink-errors", "command-unknown",
+	  "limit"}},
 	{"link-dark",
 	 RELATED_LINK,
 	 {"link-unaligned", "link-silent", "link-loss", "floor-mute", "phase-silent", "stale",
@@ -56,8 +64,8 @@ const struct incident_row incident_rows[] = {
 	{"link-silent", RELATED_LINK, {"link-loss", "phase-silent", "floor-mute", "stale"}},
 	{"downlink-errors", RELATED_LINK, {"floor-mute", "stale", "command-unknown"}},
 	{"floor-mute", RELATED_LINK, {"stale", "command-unknown"}},
-	{"hv-silenced", RELATED_LINK, {"hv-low"}},
-	{"hv-trip", RELATED_MODULE, {"alarm"}},
+	{"hv-silenced", RELATED_LINK, {"hv-low", "hv-off"}},
+	{"hv-trip", RELATED_MODULE, {"limit"}},
 	{"disk-hangs",
 	 RELATED_ALWAYS,
 	 {"store-failing", "store-lag", "store-keep", "store-lost", "emergency-rows",
@@ -85,7 +93,7 @@ const struct incident_row incident_rows[] = {
 
 const char *incident_state_name(enum incident_state state)
 {
-	static const char *const names[] = {"active", "acknowledged", "cleared"};
+	static const char *const names[] = {"active", "acknowledged", "paused", "cleared"};
 
 	return names[state];
 }
@@ -143,8 +151,10 @@ static const struct incident_row *row_of(const struct incident_part *q,
 /* It began while the cause was there. */
 static bool in_time(const struct incident_part *cause, const struct incident_part *p)
 {
+	uint64_t end = cause->ended_ns ? cause->ended_ns : cause->over_ns;
+
 	return cause->since_ns <= p->since_ns + INCIDENT_NEAR_NS &&
-	       (!cause->over_ns || p->since_ns <= cause->over_ns + INCIDENT_NEAR_NS);
+	       (!end || p->since_ns <= end + INCIDENT_NEAR_NS);
 }
 
 static bool together(const struct incident_part *a, const struct incident_part *b)
@@ -214,6 +224,7 @@ static void forget(struct incidents *s, struct incident *i)
 	while ((p = next_part(s, i, p))) {
 		p->kind = NULL;
 	}
+	memset(s->dark[i - s->incident], 0, sizeof(s->dark[0]));
 	i->used = false;
 }
 
@@ -290,18 +301,24 @@ static struct incident_part *begin(struct incidents *s, const struct observation
 	return p;
 }
 
-/* Of the cause: its text, and what operators have done. */
-static void say(struct incident *i, const struct observation *o)
+/* Its text, and of a cause what operators have done. */
+static void say(struct incident_part *p, const struct observation *o)
 {
+	struct incident *i = p->of;
+
 	if (o->text) {
-		snprintf(i->text, sizeof(i->text), "%s", o->text);
-		snprintf(i->action, sizeof(i->action), "%s", o->action);
+		snprintf(p->text, sizeof(p->text), "%s", o->text);
+		snprintf(p->action, sizeof(p->action), "%s", o->action);
+	}
+	p->red = o->red;
+	p->paused = o->paused;
+	if (i->cause != p) {
+		return;
 	}
 	if (o->own) {
 		snprintf(i->own, sizeof(i->own), "%s", o->own);
 	}
-	snprintf(i->acknowledged, sizeof(i->acknowledged), "%s",
-		 o->acknowledged ? o->acknowledged : "");
+	i->acknowledged = o->acknowledged ? *o->acknowledged : (struct alarm_hand){.who = ""};
 }
 
 /* The incident that it belongs to, as far as is known now. False: no room. */
@@ -325,11 +342,16 @@ static void grow(uint64_t *sum, uint64_t *before, uint64_t now)
 	}
 }
 
-static void count(struct incident_part *p, const struct observed *much)
+static void count(struct incidents *s, struct incident_part *p, const struct observed *much)
 {
+	uint64_t hits = p->cost.hits;
+
 	grow(&p->cost.frames, &p->much.frames, much->frames);
 	grow(&p->cost.dropped, &p->much.dropped, much->dropped);
 	grow(&p->cost.hits, &p->much.hits, much->hits);
+	if (p->is.link >= 0) {
+		s->dark[p->of - s->incident][p->is.link].hits += p->cost.hits - hits;
+	}
 	memcpy(p->much.dark, much->dark, sizeof(p->much.dark));
 }
 
@@ -353,27 +375,28 @@ void incidents_see(struct incidents *s, const struct observation *o, uint64_t no
 	p->seen_ns = now_ns;
 	p->is = o->object;
 	p->is.name = NULL; /* the caller's; `object` has it */
-	p->red = o->red;
-	p->paused = o->paused;
-	count(p, &o->much);
-	if (p->of->cause == p) {
-		say(p->of, o);
-	}
+	p->held = false;
+	p->ended_ns = 0;
+	say(p, o);
+	count(s, p, &o->much);
 }
 
 void incidents_hold(struct incidents *s, const struct observation *o, uint64_t now_ns)
 {
 	char object[ALARM_OBJECT_BYTES];
-	struct incident_part *p =
-		find(s, o->code, object_name(&o->object, object, sizeof(object)), o->loss);
+	struct incident_part *p;
+	uint64_t ended_ns;
 
-	if (!p) {
-		incidents_see(s, o, now_ns);
-		return;
+	object_name(&o->object, object, sizeof(object));
+	p = find(s, o->code, object, o->loss);
+	ended_ns = p && p->held ? p->ended_ns : now_ns;
+	incidents_see(s, o, now_ns);
+	p = p ? p : find(s, o->code, object, o->loss);
+	if (p) {
+		p->held = true;
+		p->ended_ns = ended_ns;
+		memset(p->much.dark, 0, sizeof(p->much.dark)); /* it costs nothing more */
 	}
-	p->seen_ns = now_ns;
-	p->paused = o->paused;
-	memset(p->much.dark, 0, sizeof(p->much.dark)); /* it is over, and costs nothing more */
 }
 
 /* ------------------------------------------------------------------ to which incident it belongs */
@@ -390,6 +413,24 @@ static bool explained_in_own_incident(const struct incidents *s, const struct in
 	return false;
 }
 
+static void add_cost(struct incident_cost *sum, const struct incident_cost *cost)
+{
+	sum->frames += cost->frames;
+	sum->dropped += cost->dropped;
+	sum->hits += cost->hits;
+}
+
+/* What is not yet taken of its account goes to another one's. */
+static void join_dark(struct incidents *s, const struct incident *from, const struct incident *to)
+{
+	for (unsigned link = 0; link < PARAM_LINKS; link++) {
+		s->dark[to - s->incident][link].modules |= s->dark[from - s->incident][link].modules;
+		s->dark[to - s->incident][link].dark_ns += s->dark[from - s->incident][link].dark_ns;
+		s->dark[to - s->incident][link].hits += s->dark[from - s->incident][link].hits;
+	}
+	memset(s->dark[from - s->incident], 0, sizeof(s->dark[0]));
+}
+
 /* All that is left of an incident goes to another one. */
 static void join(struct incidents *s, struct incident *from, struct incident *to)
 {
@@ -399,6 +440,12 @@ static void join(struct incidents *s, struct incident *from, struct incident *to
 		p->of = to;
 	}
 	to->cost.dark_ns += from->cost.dark_ns;
+	add_cost(&to->before, &from->before);
+	join_dark(s, from, to);
+	/* The number by which people know it. */
+	if (from->number && (!to->number || from->number < to->number)) {
+		to->number = from->number;
+	}
 	if (!*to->own) {
 		memcpy(to->own, from->own, sizeof(to->own));
 	}
@@ -433,13 +480,6 @@ static void take_over(struct incidents *s, const struct incident_part *p)
 			take_over(s, q);
 		}
 	}
-}
-
-static void add_cost(struct incident_cost *sum, const struct incident_cost *cost)
-{
-	sum->frames += cost->frames;
-	sum->dropped += cost->dropped;
-	sum->hits += cost->hits;
 }
 
 /* Its earlier occurrences in the incident become part of it. */
@@ -480,31 +520,82 @@ static void end_unseen(struct incidents *s, uint64_t now_ns)
 	}
 }
 
+/* It had begun under a previous daemon: that number, and what it has cost. */
+static bool take_up(struct incidents *s, struct incident *i)
+{
+	for (struct incident_before *b = s->before; b < s->before + INCIDENTS_MAX; b++) {
+		if (!b->number || strcmp(b->code, i->cause->kind->code) != 0 ||
+		    strcmp(b->object, i->cause->object) != 0) {
+			continue;
+		}
+		i->number = b->number;
+		i->begun_ns = b->since_ns;
+		i->was_red |= b->red;
+		add_cost(&i->before, &b->cost);
+		add_cost(&i->cost, &b->cost);
+		i->cost.dark_ns += b->cost.dark_ns;
+		if (!*i->own) {
+			memcpy(i->own, b->own, sizeof(i->own));
+		}
+		b->number = 0;
+		return true;
+	}
+	return false;
+}
+
+/* It does not count: it is paused, or its cause is, and that pause covers this severity. */
+static bool is_covered(const struct incident_part *p)
+{
+	const struct incident_part *cause = p->of->cause;
+
+	return p->paused || (cause->paused && (cause->red || !p->red));
+}
+
+static enum incident_state state_of(const struct incident *i, bool active, bool counts)
+{
+	if (!active) {
+		return INCIDENT_CLEARED;
+	}
+	if (!counts) {
+		return INCIDENT_PAUSED;
+	}
+	return *i->acknowledged.who ? INCIDENT_ACKNOWLEDGED : INCIDENT_ACTIVE;
+}
+
 /* Its new state. True: it is to be forgotten. */
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
 	const struct incident_part *p = NULL;
-	bool active = false;
+	bool active = false, counts = false, red = false;
 
-	i->cost = (struct incident_cost){.dark_ns = i->cost.dark_ns};
+	i->before.dark_ns = i->cost.dark_ns;
+	i->cost = i->before;
 	i->parts = 0;
-	i->red = false;
+	i->held = true;
 	while ((p = incidents_part(s, i, p))) {
 		i->parts++;
 		active |= !p->over_ns;
-		i->red |= !p->over_ns && p->red;
+		counts |= !p->over_ns && !is_covered(p);
+		red |= !p->over_ns && p->red;
+		i->was_red |= p->red;
+		i->held &= p->over_ns || p->held;
 		i->since_ns = p->first_ns < i->since_ns ? p->first_ns : i->since_ns;
 		add_cost(&i->cost, &p->cost);
 	}
-	i->number = i->number ? i->number : ++s->numbers;
+	i->held &= active;
+	i->red = active ? red : i->was_red;
+	if (!i->number && !take_up(s, i)) {
+		i->number = ++s->numbers;
+	}
 	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : now_ns;
-	i->state = !active	      ? INCIDENT_CLEARED
-		   : *i->acknowledged ? INCIDENT_ACKNOWLEDGED
-				      : INCIDENT_ACTIVE;
-	return i->over_ns && now_ns - i->over_ns >= INCIDENT_KEPT_NS;
+	i->state = state_of(i, active, counts);
+	i->of_start = !i->begun_ns && i->since_ns < s->start_until_ns &&
+		      (active ? now_ns : i->over_ns) - i->since_ns < INCIDENT_START_NS;
+	return i->over_ns &&
+	       now_ns - i->over_ns >= (i->of_start ? INCIDENT_BRIEF_NS : INCIDENT_KEPT_NS);
 }
 
-/* 0: red, 1: a warning, 2: acknowledged, 3: cleared. */
+/* 0: red, 1: a warning, 2: acknowledged, 3: paused, 4: cleared. */
 static unsigned rank(const struct incident *i)
 {
 	return i->state == INCIDENT_ACTIVE ? !i->red : 1 + (unsigned)i->state;
@@ -529,9 +620,11 @@ static void add_darkness(struct incidents *s, struct incident *i, uint8_t taken[
 	while ((p = next_part(s, i, p))) {
 		for (unsigned link = 0; !p->over_ns && link < PARAM_LINKS; link++) {
 			unsigned dark = p->much.dark[link] & ~taken[link] & 0xffu;
+			uint64_t ns = (unsigned)__builtin_popcount(dark) * (now_ns - p->dark_from_ns);
 
-			i->cost.dark_ns +=
-				(unsigned)__builtin_popcount(dark) * (now_ns - p->dark_from_ns);
+			i->cost.dark_ns += ns;
+			s->dark[i - s->incident][link].dark_ns += ns;
+			s->dark[i - s->incident][link].modules |= (uint8_t)dark;
 			taken[link] |= (uint8_t)dark;
 		}
 		p->dark_from_ns = now_ns;
@@ -549,6 +642,11 @@ static struct incident *next_incident(struct incidents *s, unsigned after)
 		}
 	}
 	return next;
+}
+
+void incidents_start(struct incidents *s, uint64_t until_ns)
+{
+	s->start_until_ns = until_ns;
 }
 
 void incidents_tick(struct incidents *s, uint64_t now_ns)
@@ -571,6 +669,59 @@ void incidents_tick(struct incidents *s, uint64_t now_ns)
 	}
 	s->left_out = s->missing;
 	memset(&s->missing, 0, sizeof(s->missing));
+}
+
+/* ------------------------------------------------------------------ before and after this daemon */
+
+void incidents_recover(struct incidents *s, unsigned last_number,
+		       const struct incident_before *before, size_t count)
+{
+	for (size_t n = 0; n < count && n < INCIDENTS_MAX; n++) {
+		s->before[n] = before[n];
+	}
+	/* Numbers given before the last one was known. */
+	s->numbers += last_number;
+	for (struct incident *i = s->incident; i < s->incident + INCIDENTS_MAX; i++) {
+		if (i->used && i->number && !take_up(s, i)) {
+			i->number += last_number;
+		}
+	}
+}
+
+unsigned incidents_take_ended(struct incidents *s)
+{
+	for (struct incident_before *b = s->before; b < s->before + INCIDENTS_MAX; b++) {
+		unsigned number = b->number;
+
+		if (number) {
+			b->number = 0;
+			return number;
+		}
+	}
+	return 0;
+}
+
+bool incidents_take_dark(struct incidents *s, struct incident_dark *ret_dark)
+{
+	for (unsigned n = 0; n < INCIDENTS_MAX * PARAM_LINKS; n++) {
+		const struct incident *i = &s->incident[n / PARAM_LINKS];
+		unsigned link = n % PARAM_LINKS;
+		uint64_t ms = s->dark[n / PARAM_LINKS][link].dark_ns / 1000000;
+
+		if (i->used && i->number && (ms || s->dark[n / PARAM_LINKS][link].hits)) {
+			*ret_dark = (struct incident_dark){
+				.number = i->number,
+				.link = link,
+				.modules = s->dark[n / PARAM_LINKS][link].modules,
+				.dark_ms = ms,
+				.hits = s->dark[n / PARAM_LINKS][link].hits};
+			s->dark[n / PARAM_LINKS][link].modules = 0;
+			s->dark[n / PARAM_LINKS][link].hits = 0;
+			s->dark[n / PARAM_LINKS][link].dark_ns -= ms * 1000000;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* ------------------------------------------------------------------ to be read */
@@ -609,7 +760,7 @@ const char *incidents_word(const struct incidents *s)
 	bool red = s->left_out.red, any = s->left_out.count > 0;
 
 	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
-		if (p->kind && !p->over_ns && !p->paused) {
+		if (p->kind && !p->over_ns && !is_covered(p)) {
 			any = true;
 			red |= p->red;
 		}
@@ -629,6 +780,6 @@ const char *incidents_headline(struct incidents *s, char *text, size_t size)
 		return text;
 	}
 	snprintf(text, size, i->parts > 1 ? "%s/%s: %s (explains %u more)" : "%s/%s: %s",
-		 i->cause->object, i->cause->kind->code, i->text, i->parts - 1);
+		 i->cause->object, i->cause->kind->code, i->cause->text, i->parts - 1);
 	return text;
 }

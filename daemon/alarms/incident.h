@@ -6,6 +6,8 @@
  *   a new observation    starts an incident, or becomes part of the one whose cause explains it
  *   ACTIVE               at least one of its observations is true
  *   ACKNOWLEDGED         active, and an operator has acknowledged the cause
+ *   PAUSED               active, but all that is true of it is paused: it does not count. A pause of the cause covers
+ *                        what the cause explains, up to the cause's severity
  *   CLEARED              none is true; kept for INCIDENT_KEPT_NS, then forgotten
  *
  * What always holds:
@@ -15,6 +17,7 @@
  *    of INCIDENT_NEAR_NS, as some things are noticed late.
  *  - a cause that is noticed later than its effects takes them over.
  *  - each lost frame and hit is charged to one incident, a dark module to the incident that began first.
+ *  - a number is given once, also by daemons before and after this one: incidents_recover().
  *  - memory is bounded: cleared incidents are forgotten first; observations without room are counted.
  */
 #pragma once
@@ -26,6 +29,8 @@
 #define INCIDENT_PARTS_MAX 384u
 #define INCIDENT_NEAR_NS   2000000000ull
 #define INCIDENT_KEPT_NS   600000000000ull
+#define INCIDENT_START_NS  30000000000ull /* what the daemon's start brings is over by then */
+#define INCIDENT_BRIEF_NS  10000000000ull /* then it is kept for so long */
 
 /* How the two objects are related. */
 enum incident_relation {
@@ -49,7 +54,12 @@ struct incident_cost {
 	uint64_t dark_ns; /* of all modules together */
 };
 
-enum incident_state { INCIDENT_ACTIVE, INCIDENT_ACKNOWLEDGED, INCIDENT_CLEARED };
+enum incident_state {
+	INCIDENT_ACTIVE,
+	INCIDENT_ACKNOWLEDGED,
+	INCIDENT_PAUSED,
+	INCIDENT_CLEARED,
+};
 const char *incident_state_name(enum incident_state state);
 
 /* An observation that belongs to an incident. */
@@ -57,39 +67,71 @@ struct incident_part {
 	const struct reason_kind *kind;
 	const char *loss; /* name of a loss; NULL: all losses */
 	char object[ALARM_OBJECT_BYTES];
-	uint64_t first_ns, over_ns; /* CLOCK_MONOTONIC; over_ns 0: it is still true */
+	char text[ALARM_TEXT_BYTES + 80], action[ALARM_TEXT_BYTES];
+	bool red;		    /* as last seen */
+	bool held;		    /* it has ended, and is shown until it is acknowledged, or for its time */
+	uint64_t first_ns, over_ns; /* CLOCK_MONOTONIC; over_ns 0: it is still true, or held */
 	struct incident_cost cost;  /* without dark_ns */
 
 	/* Private to incident.c. */
 	struct incident *of;
 	struct alarm_object is;
 	struct observed much; /* since since_ns, when it last became true */
-	bool red, paused, placed;
+	bool paused, placed;
 	uint64_t since_ns, seen_ns, dark_from_ns;
+	uint64_t ended_ns; /* of one that is held; 0: it is true */
 };
 
 struct incident {
-	unsigned number; /* 1 is the first since the start */
+	unsigned number; /* of two that turn out to be one the lower stays */
 	enum incident_state state;
-	bool red; /* one of its true observations is red */
+	bool red;  /* one of its true observations is red; CLEARED: one was */
+	bool held; /* what is left of it has ended: held */
+	bool of_start; /* it began with the daemon, less than INCIDENT_START_NS ago or long: no more than its start */
 	const struct incident_part *cause;
-	char text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES]; /* of the cause */
-	char own[80];		    /* our command that caused it: "reset by ann"; "": none */
-	char acknowledged[64];	    /* by whom; "": nobody */
-	uint64_t since_ns, over_ns; /* CLOCK_MONOTONIC; over_ns 0: not cleared */
-	struct incident_cost cost;
+	char own[80];		       /* our command that caused it: "reset by ann"; "": none */
+	struct alarm_hand acknowledged; /* who "": nobody has */
+	uint64_t since_ns, over_ns;    /* CLOCK_MONOTONIC; over_ns 0: not cleared */
+	int64_t begun_ns;	       /* UTC, under a previous daemon; 0: under this one, at since_ns */
+	struct incident_cost cost;     /* also under previous daemons */
 	unsigned parts;
-	bool used; /* private */
+	/* Private to incident.c. */
+	bool used, was_red;
+	struct incident_cost before; /* under previous daemons, without dark_ns */
+};
+
+/* One that had not ended when the previous daemon did. */
+struct incident_before {
+	unsigned number;
+	char code[ALARM_CODE_BYTES], object[ALARM_OBJECT_BYTES], own[80];
+	bool red;
+	int64_t since_ns; /* UTC */
+	struct incident_cost cost;
+};
+
+/* What modules of a link did not see since the last look, and which incident that was. */
+struct incident_dark {
+	unsigned number, link;
+	uint8_t modules;
+	uint64_t dark_ms, hits;
 };
 
 struct incidents;
 struct incidents *incidents_create(void); /* NULL: out of memory */
 void incidents_destroy(struct incidents *s);
 
+/* The last number that was given, and what had not ended then: an incident with the same cause takes it up. */
+void incidents_recover(struct incidents *s, unsigned last_number,
+		       const struct incident_before *before, size_t count);
+/* The number of one that nothing has taken up, each once; 0: no more. */
+unsigned incidents_take_ended(struct incidents *s);
+
 /* This observation is true at `now_ns`. */
 void incidents_see(struct incidents *s, const struct observation *o, uint64_t now_ns);
-/* This one has cleared but is latched: it keeps its incident active until it is acknowledged. */
+/* This one has ended, but keeps its incident active while it is given. It explains nothing that begins later. */
 void incidents_hold(struct incidents *s, const struct observation *o, uint64_t now_ns);
+/* What begins until then may be no more than the daemon's own start. */
+void incidents_start(struct incidents *s, uint64_t until_ns);
 /* All observations that were not given at `now_ns` have ended. */
 void incidents_tick(struct incidents *s, uint64_t now_ns);
 
@@ -106,3 +148,6 @@ unsigned incidents_left_out(const struct incidents *s);
 const char *incidents_word(const struct incidents *s);
 /* "link2/link-dark: no light (explains 2 more)". Returns text. */
 const char *incidents_headline(struct incidents *s, char *text, size_t size);
+
+/* The account of darkness since the last call, an entry a call; false: no more. */
+bool incidents_take_dark(struct incidents *s, struct incident_dark *ret_dark);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One evaluation: all files of reasons, then what has cleared or is latched, then the order. Missing data are red. A
+ * One evaluation: all files of reasons, then what has cleared or is latched. Missing data are red. A
  * command in an advice can be typed as it is: test_advice reads them from these files.
  */
 #include <stdio.h>
@@ -33,7 +33,6 @@ void judge_destroy(struct judge *j)
 	}
 	alarms_destroy(j->alarms);
 	incidents_destroy(j->incidents);
-	free(j->list);
 	free(j);
 }
 
@@ -57,7 +56,7 @@ static const char *why_unknown(const struct judge *j, const struct debounce_reas
 }
 
 /* As last observed. */
-static void list_unknown(struct judge *j, const struct debounce_reason *e, const char *why)
+static void keep_unknown(struct judge *j, const struct debounce_reason *e, const char *why)
 {
 	const struct alarm *a = alarms_find(j->alarms, e->object, e->code);
 	struct observation o = {
@@ -69,7 +68,6 @@ static void list_unknown(struct judge *j, const struct debounce_reason *e, const
 			 judge_seconds_since(j, e->seen_ns), why);
 		o.text = text;
 		o.action = a->action;
-		judge_list(j, &o, e->object, 0, a);
 		judge_explain(j, o, a);
 	}
 }
@@ -98,7 +96,7 @@ static void clear_reasons(struct judge *j)
 		const char *why = why_unknown(j, e);
 
 		if (why) {
-			list_unknown(j, e, why);
+			keep_unknown(j, e, why);
 			continue;
 		}
 		if (e->reported && !(kind && kind->quiet)) {
@@ -110,7 +108,7 @@ static void clear_reasons(struct judge *j)
 }
 
 /* Cleared, but not acknowledged. */
-static void list_latched(struct judge *j)
+static void keep_latched(struct judge *j)
 {
 	const struct alarm *a = NULL;
 	char text[sizeof(a->text) + 80];
@@ -130,28 +128,8 @@ static void list_latched(struct judge *j)
 		snprintf(text, sizeof(text),
 			 "is over for %.0f s, and waits to be acknowledged; it was: %s",
 			 (double)(j->v->utc_ns - a->over_ns) / 1e9, a->text);
-		judge_list(j, &o, a->object, 0, a);
-		o.text = a->text;
 		incidents_hold(j->incidents, &o, j->v->now_ns);
 	}
-}
-
-/* ------------------------------------------------------------------ the order */
-
-/* 0: red, 1: a warning, 2: paused. */
-static int rank(const struct judge_reason *r)
-{
-	return r->alarm && alarm_is_paused(r->alarm) ? 2 : !r->red;
-}
-
-/* Equal ones in the order of observation. */
-static int compare(const void *a, const void *b)
-{
-	const struct judge_reason *x = a, *y = b;
-	int ranks = rank(x) - rank(y);
-	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
-
-	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 
 /* ------------------------------------------------------------------ a tick */
@@ -172,19 +150,14 @@ static void collect(struct judge *j)
 	reasons_recorder(j);
 	reasons_floors(j);
 	clear_reasons(j);
-	list_latched(j);
+	keep_latched(j);
+	incidents_start(j->incidents, j->v->started_ns + START_GRACE_NS);
 	incidents_tick(j->incidents, j->v->now_ns);
-	/* At each tick: texts and ages have changed. A station has some reasons, not hundreds. */
-	if (j->count > 1) {
-		qsort(j->list, j->count, sizeof(*j->list), compare);
-	}
 }
 
 void judge_tick(struct judge *j, const struct judge_view *view)
 {
 	j->v = view;
-	j->count = 0;
-	j->red = 0;
 	events_lost(j);
 	events_dropped(j);
 	events_members(j);
@@ -192,14 +165,6 @@ void judge_tick(struct judge *j, const struct judge_view *view)
 	floors_look(j);
 	collect(j);
 	j->v = NULL;
-}
-
-const struct judge_reason *judge_reasons(const struct judge *j, size_t *ret_count,
-					 unsigned *ret_red)
-{
-	*ret_count = j->count;
-	*ret_red = j->red;
-	return j->list;
 }
 
 struct alarms *judge_alarms(struct judge *j)

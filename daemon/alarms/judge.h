@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The judge: what is wrong with the station, since when, why, and what to do. A state machine without I/O: a view of
- * the station goes in (view.h); reasons, events and requests for black boxes come out.
+ * the station goes in (view.h); incidents, events and requests for black boxes come out.
  *
- *   view --judge_tick()--> observations (what is true of which object) --debounce--> alarms (slowctl/alarm)
- *                                |                                        \--> incidents (one cause, what it explains)
- *                                \--> ops: events of reasons that become active or clear; a black box of a link
+ *   view --judge_tick()--> observations (what is true of which object)
+ *          |--debounce--> what operators have done about each (slowctl/alarm)
+ *          |                \--> incidents (one cause, what it explains)
+ *          \--> ops: events of reasons that become active or clear; a black box of a link
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 #include "slowctl/alarm/alarm.h"
 
 struct judge_event {
-	const char *severity; /* "info", "warning", "alarm" */
+	const char *severity; /* "info", "warning", "red" */
 	const char *code, *object, *text, *action;
 	const char *log; /* subject in the system log; NULL: not logged */
 	int link;	 /* for the log; -1: none */
@@ -28,17 +29,16 @@ struct judge_ops {
 	void *context;
 };
 
-/* An observation, as status shows it. `alarm`: what operators have done about it; NULL: the table of alarms is full. Valid
- * until the next call of the judge. */
-struct judge_reason {
-	bool red;
-	char code[ALARM_CODE_BYTES], object[ALARM_OBJECT_BYTES];
-	char text[ALARM_TEXT_BYTES + 80];
-	char action[ALARM_TEXT_BYTES];
-	int64_t since_ns; /* UTC */
-	const struct alarm *alarm;
-	unsigned number; /* in the order of observation */
+/* What an optical module sees, by its power, trip and high voltage as last read. */
+enum judge_module_state {
+	JUDGE_MODULE_ON,
+	JUDGE_MODULE_LOW, /* powered, and its high voltage far below what is set */
+	JUDGE_MODULE_OFF, /* without power, or its high voltage is set to 0 */
+	JUDGE_MODULE_TRIPPED,
+	JUDGE_MODULE_UNKNOWN, /* never read, or stale */
+	JUDGE_MODULES,
 };
+enum judge_module_state judge_module(const struct judge_module *m, uint64_t now_ns);
 
 struct judge;
 /* NULL: no memory. */
@@ -46,10 +46,7 @@ struct judge *judge_create(const struct judge_ops *ops);
 void judge_destroy(struct judge *j);
 /* One evaluation. To be called at least 10 times a second. */
 void judge_tick(struct judge *j, const struct judge_view *view);
-/* The reasons of the last tick: red ones first, paused ones last, then the oldest. *ret_red: how many are red and not
- * paused. */
-const struct judge_reason *judge_reasons(const struct judge *j, size_t *ret_count,
-					 unsigned *ret_red);
+/* What operators have done about each observation. */
 struct alarms *judge_alarms(struct judge *j);
 /* The incidents after the last tick. */
 struct incidents *judge_incidents(struct judge *j);

@@ -2,7 +2,6 @@
 /* An observation, an event, words: what all files of reasons use. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "daemon/alarms/private.h"
 #include "daemon/alarms/reason_kinds.h"
@@ -55,72 +54,46 @@ void judge_put_event(struct judge *j, const char *severity, const char *code,
 	j->ops.event(j->ops.context, &event);
 }
 
-/* --- reasons --- */
-
-static struct judge_reason *list_room(struct judge *j)
-{
-	if (j->count == j->room) {
-		size_t room = j->room ? 2 * j->room : 64;
-		struct judge_reason *list = realloc(j->list, room * sizeof(*list));
-
-		if (!list) {
-			return NULL;
-		}
-		j->list = list;
-		j->room = room;
-	}
-	return &j->list[j->count++];
-}
-
-void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
-		const struct alarm *alarm)
-{
-	bool red = alarm ? alarm->level == LEVEL_ALARM : o->red;
-	struct judge_reason *r = list_room(j);
-
-	j->red += red && !(alarm && alarm_is_paused(alarm));
-	if (!r) {
-		return; /* no memory: it counts, and its event was reported */
-	}
-	*r = (struct judge_reason){.red = red,
-				   .since_ns = alarm ? alarm->since_ns : since_ns,
-				   .alarm = alarm,
-				   .number = (unsigned)j->count};
-	snprintf(r->code, sizeof(r->code), "%s", o->code);
-	snprintf(r->object, sizeof(r->object), "%s", object);
-	snprintf(r->text, sizeof(r->text), "%s", o->text);
-	snprintf(r->action, sizeof(r->action), "%s", o->action);
-}
-
 /* --- observations --- */
+
+/* The modules that see nothing while it is true. */
+static void add_dark(const struct judge *j, const struct reason_kind *kind, struct observation *o)
+{
+	uint8_t modules = (uint8_t)(kind->dark == DARK_ALL ? (1u << PARAM_OM_COUNT) - 1 : o->parts);
+
+	for (unsigned link = 0; kind->dark && link < NANET3_LINKS; link++) {
+		if (j->v->link[link].enabled &&
+		    (o->object.link < 0 || o->object.link == (int)link)) {
+			o->much.dark[link] |= modules;
+		}
+	}
+}
 
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm)
 {
 	const struct reason_kind *kind = reason_kind(o.code);
 	const struct judge_link *own = o.object.link >= 0 ? &j->v->link[o.object.link] : NULL;
 
-	for (unsigned link = 0; kind && kind->dark && link < NANET3_LINKS; link++) {
-		if (j->v->link[link].enabled && (!own || o.object.link == (int)link)) {
-			o.much.dark[link] |=
-				(uint8_t)(kind->dark == DARK_ALL ? (1u << PARAM_OM_COUNT) - 1
-								 : o.parts);
-		}
+	if (kind) {
+		add_dark(j, kind, &o);
 	}
 	o.own = own && own->own_ns && own->own_ns <= o.since_ns + OWN_NS &&
 				o.since_ns <= own->own_ns + OWN_NS
 			? own->own
 			: NULL;
 	if (alarm) {
-		o.text = alarm->text;
-		o.action = alarm->action;
 		o.red = alarm->level == LEVEL_ALARM;
 		o.paused = alarm_is_paused(alarm);
-		o.acknowledged = alarm->acknowledged ? alarm->ack.who : NULL;
+		o.acknowledged = alarm->acknowledged ? &alarm->ack : NULL;
 	}
-	incidents_see(j->incidents, &o, j->v->now_ns);
+	if (o.past) {
+		incidents_hold(j->incidents, &o, j->v->now_ns);
+	} else {
+		incidents_see(j->incidents, &o, j->v->now_ns);
+	}
 }
 
-/* It is active: reported if that is new, then listed and passed to alarms and incidents. */
+/* It is active: reported if that is new, then passed to alarms and incidents. */
 static void observed(struct judge *j, struct observation *o, struct debounce_reason *e,
 		     const char *object)
 {
@@ -132,24 +105,21 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 				    .level = o->red ? LEVEL_ALARM : LEVEL_WARNING,
 				    .latch = o->latch,
 				    .parts = o->parts};
-	int64_t since_ns = j->v->utc_ns;
 	const struct alarm *alarm;
 	bool report;
 
 	/* Events caused by our own start are suppressed, except of kinds that outlive the daemon. */
 	report = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_report(e);
 	if (report && !(kind && kind->quiet)) {
-		judge_put_event(j, o->red ? "alarm" : "warning", o->code, o->object, o->text,
+		judge_put_event(j, o->red ? "red" : "warning", o->code, o->object, o->text,
 				o->action, NULL);
 	}
 	/* A full ring is not caused by its link, and a black box would take too long. */
 	if (report && o->red && o->object.of == OF_LINK && strcmp(o->code, "ring-fill") != 0) {
 		j->ops.box(j->ops.context, (unsigned)o->object.link, o->code, o->text);
 	}
-	since_ns -= e ? (int64_t)(j->v->now_ns - e->since_ns - e->hold_ns) : 0;
 	alarm = e ? alarms_see(j->alarms, &sight, judge_now(j)) : NULL;
-	judge_list(j, o, object, since_ns, alarm);
-	if (!o->past) {
+	if (!o->past || (kind && kind->stays)) {
 		o->since_ns = o->since_ns ? o->since_ns : e ? e->since_ns : j->v->now_ns;
 		judge_explain(j, *o, alarm);
 	}

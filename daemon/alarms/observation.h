@@ -12,6 +12,8 @@
 #include "daemon/alarms/reason_kinds.h"
 #include "slowctl/param/param.h"
 
+struct alarm_hand;
+
 #define OBJECT_NONE (-1) /* no link, no group */
 
 struct alarm_object {
@@ -56,7 +58,7 @@ struct observation {
 	const char *loss; /* name of a loss, a constant; NULL: all losses */
 	const char *text, *action;
 	bool paused;
-	const char *acknowledged; /* by whom; NULL: not yet */
+	const struct alarm_hand *acknowledged; /* NULL: not yet */
 	const char *own;	  /* our command that caused it, and by whom; NULL: none */
 };
 

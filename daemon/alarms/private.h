@@ -22,9 +22,6 @@ struct judge {
 	struct debounce debounce;
 	struct alarms *alarms;
 	struct incidents *incidents;
-	struct judge_reason *list;
-	size_t count, room;
-	unsigned red;
 
 	uint64_t back_reported_ns; /* the board.back_ns that was reported */
 	uint64_t stalled_at_ns;	   /* when the board's DMA was last seen stalled; 0: never */
@@ -55,11 +52,8 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 				      .since_ns = (at_ns) - (lasted_ns),                           \
 				      .past = (j)->v->now_ns > (at_ns) + INCIDENT_NEAR_NS},        \
 		__VA_ARGS__)
-/* Passes it to the incidents, with what operators have done about its alarm (NULL: there is none). */
+/* Passes it to the incidents, with what operators have done about it (`alarm` NULL: nothing). */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
-/* Adds it to the list of reasons. `since_ns`: UTC, used without an alarm. */
-void judge_list(struct judge *j, const struct observation *o, const char *object, int64_t since_ns,
-		const struct alarm *alarm);
 /* `log`: also to the system log, with this subject; NULL: not. */
 void judge_put_event(struct judge *j, const char *severity, const char *code,
 		     struct alarm_object object, const char *text, const char *action,

@@ -33,6 +33,7 @@ struct reason_kind {
 	bool quiet;	   /* the file that observes it writes its events itself */
 	bool board;	   /* only the board can show whether it has cleared */
 	bool outlives;	   /* it may be active before our start: an event then, too */
+	bool stays;	   /* shown as long as it is observed, though it has ended */
 	enum reason_dark dark;
 };
 

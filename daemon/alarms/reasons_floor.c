@@ -31,7 +31,7 @@ static bool note_trip(struct trips *t, const struct engine_reason *e)
 {
 	const struct param *p = e->param;
 
-	if (strcmp(e->code, "alarm") != 0 || !p || strcmp(p->kind->section, "om.trip") != 0 ||
+	if (strcmp(e->code, "limit") != 0 || !p || strcmp(p->kind->section, "om.trip") != 0 ||
 	    p->link < 0) {
 		return false;
 	}
@@ -66,11 +66,13 @@ static void engine_reason(struct trips *t, const struct engine_reason *e)
 	}
 	if (e->param) {
 		o.object = object_value(e->param);
+	} else if (e->of_link) {
+		o.object = object_link((unsigned)e->link);
 	} else if (e->link >= 0) {
 		o.object = floor_on(t->j, (unsigned)e->link);
 	}
 	/* A warning that becomes an alarm is an event. Others have one level; two reasons may have the same object. */
-	o.parts = strcmp(o.code, "alarm") == 0 && e->red;
+	o.parts = strcmp(o.code, "limit") == 0 && e->red;
 	observe(t->j, &o, "%s", e->text);
 }
 
@@ -182,13 +184,22 @@ static bool is(const struct param *p, bool on)
 	return p && p->has_value && (p->value != 0) == on;
 }
 
-/* Powered, not tripped (that is a reason of its own), and far below its set value. */
-static bool hv_is_low(const struct judge_module *m, uint64_t now_ns)
+enum judge_module_state judge_module(const struct judge_module *m, uint64_t now_ns)
 {
 	const struct param *p = m->hv;
 
-	return p && p->has_setpoint && param_quality(p, now_ns) == PARAM_GOOD &&
-	       p->value < HV_LOW * p->setpoint && is(m->power, true) && !is(m->trip, true);
+	if (is(m->trip, true)) {
+		return JUDGE_MODULE_TRIPPED;
+	}
+	if (is(m->power, false) || (p && p->has_setpoint && p->setpoint == 0)) {
+		return JUDGE_MODULE_OFF;
+	}
+	if (!p || param_quality(p, now_ns) != PARAM_GOOD) {
+		return JUDGE_MODULE_UNKNOWN;
+	}
+	return p->has_setpoint && is(m->power, true) && p->value < HV_LOW * p->setpoint
+		       ? JUDGE_MODULE_LOW
+		       : JUDGE_MODULE_ON;
 }
 
 static void hv_reason(struct judge *j, unsigned link)
@@ -203,7 +214,7 @@ static void hv_reason(struct judge *j, unsigned link)
 	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
 		const struct judge_module *module = &j->v->link[link].module[m];
 
-		if (hv_is_low(module, j->v->now_ns)) {
+		if (judge_module(module, j->v->now_ns) == JUDGE_MODULE_LOW) {
 			o.parts |= 1u << m;
 			text_list(names, sizeof(names), "om%u %.0f of %.0f V", m, module->hv->value,
 				  module->hv->setpoint);
@@ -212,6 +223,31 @@ static void hv_reason(struct judge *j, unsigned link)
 	if (o.parts) {
 		observe(j, &o, "the high voltage is far below what is set, little is seen: %s",
 			names);
+	}
+}
+
+/* Not by a silence timer, which is a reason of its own. */
+static void off_reason(struct judge *j, unsigned link)
+{
+	struct observation o = {
+		.code = "hv-off",
+		.object = floor_on(j, link),
+		.advice = "if nobody has switched it off: fcmctl command list; to switch it on: "
+			  "fcmctl set 'floorN.omM.power' on, then fcmctl set 'floorN.omM.hv' VOLTS"};
+	char names[200] = "";
+
+	for (unsigned m = 0; m < PARAM_OM_COUNT && !j->v->link[link].silence.fired; m++) {
+		const struct judge_module *module = &j->v->link[link].module[m];
+
+		if (judge_module(module, j->v->now_ns) == JUDGE_MODULE_OFF) {
+			o.parts |= 1u << m;
+			text_list(names, sizeof(names), "om%u%s", m,
+				  is(module->power, false) ? "" : " (powered)");
+		}
+	}
+	if (o.parts) {
+		o.object.modules = (uint8_t)o.parts;
+		observe(j, &o, "modules are switched off and see nothing: %s", names);
 	}
 }
 
@@ -278,6 +314,7 @@ void reasons_floors(struct judge *j)
 			silence_reason(j, link);
 			hits_reason(j, link);
 			hv_reason(j, link);
+			off_reason(j, link);
 		}
 	}
 }

@@ -184,24 +184,49 @@ static bool just_restarted(const struct judge *j, unsigned link)
 	return at && j->v->now_ns - at < START_GRACE_NS;
 }
 
+/* "1500 frames lost in 0.4 s: crc" */
+static void name_text(const struct loss_episodes *b, enum reason_of of, unsigned n, char *text,
+		      size_t size)
+{
+	double seconds = (double)(b->grew_ns[n] - b->run_ns[n]) / 1e9;
+	char within[32] = "";
+
+	if (seconds >= 0.1) {
+		snprintf(within, sizeof(within), seconds < 10 ? " in %.1f s" : " in %.0f s",
+			 seconds);
+	}
+	snprintf(text, size, "%llu frame%s %s%s: %s", (unsigned long long)b->run[n],
+		 plural(b->run[n]), of == OF_LINK ? "lost" : "dropped", within, name_of(of, n));
+}
+
 /* Each name has a cause of its own, and is explained while it goes on. */
 static void explain_names(struct judge *j, const struct observation *o,
 			  const struct loss_episodes *b)
 {
-	char object[ALARM_OBJECT_BYTES];
+	char object[ALARM_OBJECT_BYTES], text[ALARM_TEXT_BYTES], action[ALARM_TEXT_BYTES];
 	const struct alarm *alarm =
 		alarms_find(j->alarms, object_name(&o->object, object, sizeof(object)), o->code);
 
 	for (unsigned n = 1; n < names_of(o->object.of); n++) {
 		struct observation one = *o;
 
-		if (loss_episodes_run(b, n, j->v->now_ns)) {
-			one.loss = name_of(o->object.of, n);
-			one.since_ns = b->run_ns[n];
-			*(o->object.of == OF_LINK ? &one.much.frames : &one.much.dropped) =
-				b->run[n];
-			judge_explain(j, one, alarm);
+		if (!loss_episodes_run(b, n, j->v->now_ns)) {
+			continue;
 		}
+		one.past = false;
+		one.loss = name_of(o->object.of, n);
+		one.since_ns = b->run_ns[n];
+		one.text = text;
+		one.action = action;
+		name_text(b, o->object.of, n, text, sizeof(text));
+		if (o->object.of == OF_LINK) {
+			one.much.frames = b->run[n];
+			one.advice = loss_advice(j, (unsigned)o->object.link, n);
+		} else {
+			one.much.dropped = b->run[n];
+		}
+		observation_advice(&one, action, sizeof(action));
+		judge_explain(j, one, alarm);
 	}
 }
 
@@ -320,7 +345,7 @@ static void put_news(struct judge *j, const struct loss_news *t, const char *cod
 	}
 	judge_put_event(j,
 			t->news == LOSS_EPISODES_ENDED ? "info"
-			: t->grave		       ? "alarm"
+			: t->grave		       ? "red"
 						       : "warning",
 			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action, NULL);
 }

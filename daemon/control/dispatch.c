@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define VERSION 2 /* of the control messages */
 #define ID_BYTES_MAX 128u /* it is kept, and comes back with every answer */
 
 struct control_request {
@@ -166,7 +167,7 @@ bool control_alive(const struct control_request *rq)
 
 void control_answer(struct control_request *rq, json_t *result)
 {
-	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", rq->id, "ok", 1, "result",
+	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", VERSION, "id", rq->id, "ok", 1, "result",
 				  result ? result : json_object()));
 }
 
@@ -196,7 +197,7 @@ static json_t *failure(json_t *id, const char *code, const char *hint, const cha
 
 	json_object_update(error, extra);
 	json_decref(extra);
-	return json_pack("{s:i,s:O,s:b,s:o}", "v", 1, "id", id, "ok", 0, "error", error);
+	return json_pack("{s:i,s:O,s:b,s:o}", "v", VERSION, "id", id, "ok", 0, "error", error);
 }
 
 void control_fail(struct control_request *rq, const char *code, const char *hint, json_t *extra,
@@ -234,7 +235,7 @@ void control_progress(struct control_request *rq, json_t *progress)
 		return;
 	}
 	rq->client->transport->say(
-		rq->client, json_pack("{s:i,s:O,s:o}", "v", 1, "id", rq->id, "progress", progress));
+		rq->client, json_pack("{s:i,s:O,s:o}", "v", VERSION, "id", rq->id, "progress", progress));
 }
 
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
@@ -421,11 +422,12 @@ void dispatch_take(struct control_client *client, json_t *message)
 	if (!is_id(id)) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "an id is a number, or a string of at most %u bytes", ID_BYTES_MAX);
-	} else if (json_integer_value(json_object_get(message, "v")) != 1) {
-		control_fail(rq, "usage", "send \"v\":1", NULL, "this daemon speaks version 1");
+	} else if (json_integer_value(json_object_get(message, "v")) != VERSION) {
+		control_fail(rq, "usage", "send \"v\":2, and read what has changed: schemas/control.md",
+			     NULL, "this daemon speaks version 2");
 	} else if (!op || (args && !json_is_object(args))) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
-			     "a request is {\"v\":1,\"id\":...,\"op\":\"...\",\"args\":{...}}");
+			     "a request is {\"v\":2,\"id\":...,\"op\":\"...\",\"args\":{...}}");
 	} else if (!rq->op) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL, "no operation \"%.60s\"",
 			     op);

@@ -10,9 +10,10 @@
 #include "daemon/alarms/silence.h"
 #include "daemon/capture/watch.h"
 #include "daemon/control/network.h"
-#include "daemon/station/alarm_actions.h"
+#include "daemon/station/incident_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/reports.h"
+#include "daemon/station/view.h"
 #include "daemon/time/clock.h"
 #include "slowctl/query/query.h"
 
@@ -60,6 +61,7 @@ json_t *status_link(struct ops *ops, unsigned link)
 	const struct station_link *l = &ops->link[link];
 	const struct watch_link *w = watch_link(ops->watch, link);
 	const struct config_link *c = &ops->config->link[link];
+	uint64_t lost[TDM_LOSSES];
 	json_t *j = json_pack(
 		"{s:i,s:s,s:b,s:s,s:o,s:b,s:b,s:b,s:o,s:o,s:o,s:o,s:o}", "link", (int)link,
 		FIELD(c, name), FIELD(l, enabled), "state",
@@ -71,6 +73,8 @@ json_t *status_link(struct ops *ops, unsigned link)
 		rate_json(ops, l->per_s.bytes), "hits_per_s", rate_json(ops, l->per_s.hits),
 		"cells", cells_json(l->data.cells));
 
+	json_object_set_new(j, "lost_last_minute",
+			    json_integer((json_int_t)links_recent_losses(ops->station, link, lost)));
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}",
 					    "offset_bytes",
@@ -381,88 +385,66 @@ static json_t *network_status_json(struct ops *ops)
 			 (json_int_t)dispatch_refused(ops->dispatch), "network", network_json(ops));
 }
 
-/* *ret_settling: commands with unknown outcome. */
-static json_t *reasons_json(struct ops *ops, unsigned *ret_red, unsigned *ret_settling)
+/* Commands with unknown outcome: observations of the engine. */
+static unsigned unknown_commands(struct ops *ops)
 {
-	json_t *list = json_array();
-	const struct judge_reason *r;
-	size_t count;
+	const struct alarm *e = NULL;
+	unsigned count = 0;
 
-	r = judge_reasons(ops->judge, &count, ret_red);
-	for (; count > 0; count--, r++) {
-		json_t *reason = json_pack("{s:s,s:s,s:s,s:s,s:s,s:o}", "severity",
-					   r->red ? "red" : "warning", FIELD(r, code),
-					   FIELD(r, object), FIELD(r, text), FIELD(r, action),
-					   "since", json_time(r->since_ns));
-
-		alarm_actions_reason(reason, r->alarm);
-		json_array_append_new(list, reason);
-		*ret_settling += strcmp(r->code, "command-unknown") == 0;
+	while ((e = alarms_next(judge_alarms(ops->judge), e))) {
+		count += alarm_is_active(e) && strcmp(e->code, "command-unknown") == 0;
 	}
-	return list;
+	return count;
 }
 
-static json_t *parts_json(const struct incidents *all, const struct incident *i)
+/* The optical modules: how many see something, and why the others do not. */
+static json_t *modules_json(struct ops *ops)
 {
-	const struct incident_part *p = NULL;
-	json_t *list = json_array();
+	static const char *const words[JUDGE_MODULES] = {"on", "low", "off", "tripped", "unknown"};
+	json_t *names[JUDGE_MODULES], *all = json_object();
+	unsigned count = 0, on = 0;
 
-	while ((p = incidents_part(all, i, p))) {
-		json_array_append_new(
-			list, json_pack("{s:s,s:s,s:s?,s:o,s:o,s:I,s:I,s:I}", FIELD(p->kind, code),
-					FIELD(p, object), FIELD(p, loss), "since",
-					json_time_of(p->first_ns), "until",
-					json_time_of(p->over_ns), COUNT(&p->cost, frames),
-					COUNT(&p->cost, dropped), COUNT(&p->cost, hits)));
+	for (unsigned n = 0; n < JUDGE_MODULES; n++) {
+		names[n] = json_array();
 	}
-	return list;
-}
+	for (unsigned n = 0; n < NANET3_LINKS * PARAM_OM_COUNT; n++) {
+		unsigned link = n / PARAM_OM_COUNT, module = n % PARAM_OM_COUNT;
+		enum judge_module_state state;
 
-static json_t *incident_json(const struct incidents *all, const struct incident *i)
-{
-	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:{s:I,s:I,s:I,s:f}}",
-			 "number", (int)i->number, "state", incident_state_name(i->state),
-			 "severity", i->red ? "red" : "warning", FIELD(i->cause->kind, code),
-			 FIELD(i->cause, object), FIELD(i, text), FIELD(i, action), "since",
-			 json_time_of(i->since_ns), "until", json_time_of(i->over_ns), "own",
-			 text_or_null(i->own), "acknowledged", text_or_null(i->acknowledged),
-			 "observations", parts_json(all, i), "cost", COUNT(&i->cost, frames),
-			 COUNT(&i->cost, dropped), COUNT(&i->cost, hits), "dark_s",
-			 (double)i->cost.dark_ns / 1e9);
-}
-
-static json_t *incidents_json(struct ops *ops)
-{
-	struct incidents *all = judge_incidents(ops->judge);
-	json_t *list = json_array();
-	char headline[ALARM_TEXT_BYTES + 160];
-	size_t count;
-	const struct incident *const *i = incidents_list(all, &count);
-
-	for (size_t n = 0; n < count; n++) {
-		json_array_append_new(list, incident_json(all, i[n]));
+		if (ops->link[link].enabled) {
+			state = view_module(ops->station, link, module);
+			count++;
+			on += state == JUDGE_MODULE_ON;
+			json_array_append_new(names[state],
+					      json_sprintf("tower%u.floor%u.om%u",
+							   ops->config->link[link].tower,
+							   ops->config->link[link].floor, module));
+		}
 	}
-	return json_pack("{s:s,s:s,s:i,s:o}", "word", incidents_word(all), "headline",
-			 incidents_headline(all, headline, sizeof(headline)), "left_out",
-			 (int)incidents_left_out(all), "list", list);
+	json_object_set_new(all, "count", json_integer(count));
+	json_object_set_new(all, "on", json_integer(on));
+	json_decref(names[JUDGE_MODULE_ON]);
+	for (unsigned n = JUDGE_MODULE_ON + 1; n < JUDGE_MODULES; n++) {
+		json_object_set_new(all, words[n], names[n]);
+	}
+	return all;
 }
 
 json_t *status_json(struct ops *ops)
 {
-	unsigned red, settling = 0;
-	json_t *reasons = reasons_json(ops, &red, &settling);
 	struct store_status store;
 	const struct capture_status *c = ops->capture_status;
 
 	store_get_status(ops->store, &store);
 	return json_pack(
-		"{s:i,s:s,s:s,s:o,s:f,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
+		"{s:i,s:s,s:s,s:o,s:f,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
 		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
 		"s,s:o}}",
 		"board", (int)ops->config->instance, FIELD(&ops->config->daemon, name), "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
-		(double)(now_mono_ns() - ops->started_ns) / 1e9, "state", red ? "red" : "well",
-		"reasons", reasons, "incidents", incidents_json(ops), "clock", status_clock(ops),
+		(double)(now_mono_ns() - ops->started_ns) / 1e9, "incidents",
+		incident_actions_list(ops->station), "modules", modules_json(ops), "clock",
+		status_clock(ops),
 		"links", status_links(ops, QUERY_ALL, status_link), "phases",
 		status_links(ops, QUERY_ALL, status_phase), "groups", status_groups(ops), "run",
 		"number", (int)ops->run->state.number, FIELD(ops->run, note), "since",
@@ -474,7 +456,8 @@ json_t *status_json(struct ops *ops)
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - ops->started_ns) / 1e9)
 			: json_null(),
-		"commands", "open", (int)engine_open_count(ops->engine), "unknown", (int)settling,
+		"commands", "open", (int)engine_open_count(ops->engine), "unknown",
+		(int)unknown_commands(ops),
 		"recording", status_record(ops), "control", network_status_json(ops), "silence",
 		status_links(ops, QUERY_ALL, silence_json), "data", "reserved",
 		publisher_reserved_endpoint(ops->publisher), "monitors",

@@ -16,7 +16,7 @@
 #include "daemon/core/log.h"
 #include "daemon/core/now.h"
 #include "daemon/core/text.h"
-#include "daemon/station/alarm_actions.h"
+#include "daemon/station/incident_actions.h"
 #include "daemon/station/base.h"
 #include "daemon/station/links.h"
 #include "daemon/station/station.h"
@@ -119,7 +119,7 @@ static void take(struct station *s, const struct store_past *past)
 		boots_read(&s->boots, past->boots);
 		timing_restore(s, past);
 		end_left_open(s, past);
-		alarm_actions_restore(s, past);
+		incident_actions_restore(s, past);
 	}
 	s->restored = true;
 	questions_forget(s);

@@ -133,11 +133,12 @@ struct station {
 	bool control_lost; /* somebody has removed its socket, and it cannot be made again */
 	char doors_logged[DOORS_TEXT]; /* what cannot listen, as the log has it */
 
-	/* view.c, alarm_actions.c */
+	/* view.c, incident_actions.c */
 	struct judge *judge;
 	struct view *view;
-	struct alarm_watcher *alarm_watchers;
-	uint64_t alarms_alive_ns; /* the last sign of life to clients that watch */
+	struct incident_watcher *incident_watchers;
+	struct incident_told *told; /* INCIDENTS_MAX of them: as watchers know them */
+	uint64_t incidents_alive_ns; /* the last sign of life to clients that watch */
 
 	const struct station_ops *ops; /* NULL: not yet */
 	struct ops *ops_context;

@@ -12,7 +12,7 @@
 #include "daemon/core/now.h"
 #include "daemon/disk/disk.h"
 #include "daemon/disk/emergency.h"
-#include "daemon/station/alarm_actions.h"
+#include "daemon/station/incident_actions.h"
 #include "daemon/station/links.h"
 #include "daemon/station/network_say.h"
 #include "daemon/station/station.h"
@@ -68,6 +68,11 @@ int view_start(struct station *s)
 	}
 	find_modules(s, s->view);
 	return 0;
+}
+
+enum judge_module_state view_module(const struct station *s, unsigned link, unsigned module)
+{
+	return judge_module(&s->view->module[link][module], now_mono_ns());
 }
 
 void view_stop(struct station *s)
@@ -190,7 +195,7 @@ void view_judge(struct station *s)
 
 	look_at_all(s, &v);
 	judge_tick(s->judge, &v);
-	alarm_actions_drain(s);
+	incident_actions_drain(s);
 	alarms_tick(judge_alarms(s->judge), (struct engine_now){v.now_ns, v.utc_ns});
-	alarm_actions_drain(s);
+	incident_actions_drain(s);
 }

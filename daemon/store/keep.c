@@ -93,6 +93,15 @@
 #define STREAM_SECONDS "ledger_stream s INDEXED BY ledger_stream_time"
 #define MINUTES	       "span = 60"
 
+/* Rows of `of` seconds as rows of `span`, which begin where a span of UTC does. */
+#define SUM_DARK(span, span_ns, of)                                                                \
+	"INSERT INTO dark(span, time, incident, link, tower, floor, modules, dark_ms, hits)"       \
+	" SELECT " span ", time - time % " span_ns ", incident, link, max(tower), max(floor),"     \
+	" 0, sum(dark_ms), sum(hits) FROM dark WHERE span = " of " AND " STRETCH                   \
+	" GROUP BY time - time % " span_ns ", incident, link"                                      \
+	" ON CONFLICT DO UPDATE SET dark_ms = dark_ms + excluded.dark_ms,"                         \
+	" hits = hits + excluded.hits"
+
 /* Those that have samples, each found by the key behind the one before. */
 #define PARAMETERS                                                                                 \
 	"WITH RECURSIVE p(parameter) AS (SELECT min(parameter) FROM sample UNION ALL"              \
@@ -144,6 +153,16 @@ static const struct rule {
 	 OLDEST("ledger_link_sum INDEXED BY ledger_link_sum_minute", MINUTES),
 	 {ROLL_LINKS("3600", "sum(seconds)", "begun", MINUTE_RUNS, "ledger_link_sum", MINUTES),
 	  GONE("ledger_link_sum", MINUTES)}},
+	{"darkness by second",
+	 DAYS(ledger_seconds_days),
+	 MINUTE_NS,
+	 OLDEST("dark", "span = 1"),
+	 {SUM_DARK("60", "60000000000", "1"), GONE("dark", "span = 1")}},
+	{"darkness by minute",
+	 DAYS(ledger_minutes_days),
+	 HOUR_NS,
+	 OLDEST("dark", MINUTES),
+	 {SUM_DARK("3600", "3600000000000", "60"), GONE("dark", MINUTES)}},
 	{"losses",
 	 DAYS(losses_days),
 	 LOSSES_NS,

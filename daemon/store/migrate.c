@@ -17,8 +17,9 @@
 	extern const char(symbol)[]
 
 MIGRATION(sql_0001_initial, "schemas/sql/0001_initial.sql");
+MIGRATION(sql_0002_incidents, "schemas/sql/0002_incidents.sql");
 
-static const char *const migrations[] = {sql_0001_initial};
+static const char *const migrations[] = {sql_0001_initial, sql_0002_incidents};
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == STORE_SCHEMA, "a migration a version");
 
 const struct store_schema store_schema = {ROWS_APPLICATION, migrations, STORE_SCHEMA};

@@ -24,10 +24,14 @@ struct store_sql {
 extern const struct store_sql store_sql[ROW_IDS];
 
 /* Of an alarm, in the order of ROW_ALARM. */
-#define STORE_ALARM_COLUMNS                                                                        \
+#define STORE_OBSERVATION_COLUMNS                                                                        \
 	"object, code, state, level, highest, latch, parts, count, since, ended, text, action,"    \
 	" acknowledged, ack_who, ack_origin, ack_text, paused, paused_until, paused_level,"        \
 	" pause_who, pause_origin, pause_reason"
+
+#define STORE_INCIDENT_COLUMNS                                                                     \
+	"number, code, object, red, text, action, since, until, own, observations, frames,"        \
+	" dropped, hits, dark_ms, acknowledged, ack_who, ack_origin, ack_text, joined"
 
 /* A row on its way. The row is cut to the arena it uses. */
 struct store_job {

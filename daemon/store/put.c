@@ -124,9 +124,9 @@ int store_put_event(struct store *s, const char *severity, const char *code, con
 		   T(action));
 }
 
-int store_put_alarm(struct store *s, const struct alarm *a)
+int store_put_observation(struct store *s, const struct alarm *a)
 {
-	return put(s, ROW_ALARM, 0, STORE_URGENT, T(a->object), T(a->code),
+	return put(s, ROW_OBSERVATION, 0, STORE_URGENT, T(a->object), T(a->code),
 		   T(alarm_state_name(a->state)), I(a->level), I(a->highest), I(a->latch),
 		   I(a->parts), I(a->count), I(a->since_ns), I_IF(a->over_ns, a->over_ns),
 		   T(a->text), T(a->action), I_IF(a->acknowledged, a->ack.utc_ns), HAND(&a->ack),
@@ -134,9 +134,28 @@ int store_put_alarm(struct store *s, const struct alarm *a)
 		   I(a->paused_level), HAND(&a->pause));
 }
 
-int store_put_alarm_forget(struct store *s, const struct alarm *a)
+int store_put_observation_forget(struct store *s, const struct alarm *a)
 {
-	return put(s, ROW_ALARM_FORGET, 0, STORE_URGENT, T(a->object), T(a->code));
+	return put(s, ROW_OBSERVATION_FORGET, 0, STORE_URGENT, T(a->object), T(a->code));
+}
+
+int store_put_incident(struct store *s, const struct store_incident *i, unsigned flags)
+{
+	return put(s, ROW_INCIDENT, 0, flags, I(i->number), T(i->code), T(i->object), I(i->red),
+		   T(i->text), T(i->action), I(i->since_ns), I_IF(i->until_ns, i->until_ns),
+		   T(i->own), I(i->observations), I(i->frames), I(i->dropped), I(i->hits),
+		   I(i->dark_ms), I_IF(*i->ack.who, i->ack.utc_ns), HAND(&i->ack), I(0));
+}
+
+int store_put_incident_end(struct store *s, uint32_t number, int64_t until_ns, bool joined)
+{
+	return put(s, ROW_INCIDENT_END, 0, 0, I(number), I(until_ns), I(joined));
+}
+
+int store_put_dark(struct store *s, int64_t time_ns, const struct store_dark *d)
+{
+	return put(s, ROW_DARK, 0, 0, I(time_ns), I(d->incident), I(d->link), I(d->tower),
+		   I(d->floor), I(d->modules), I(d->dark_ms), I(d->hits));
 }
 
 int store_put_station(struct store *s, const char *key, const char *value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads the state for a restarted daemon from the file: the journal's commands, sequences, phase
- * references, the run, settings, open events, alarms, sessions of DMA.
+ * references, the run, settings, open events, incidents, sessions of DMA.
  */
 #include "daemon/store/private.h"
 
@@ -271,7 +271,7 @@ static int read_events(struct store *s, struct store_past *p)
 	return r < 0 ? r : 0;
 }
 
-/* ------------------------------------------------------------------ alarms */
+/* ------------------------------------------------------------------ incidents */
 
 static enum limits_level column_level(sqlite3_stmt *q, int n)
 {
@@ -318,11 +318,50 @@ static void alarm_of(sqlite3_stmt *q, void *item)
 	}
 }
 
-static int read_alarms(struct store *s, struct store_past *p)
+static int read_observations(struct store *s, struct store_past *p)
 {
-	struct store_query r = store_query(s->db, "SELECT " STORE_ALARM_COLUMNS " FROM alarm");
+	struct store_query r = store_query(s->db, "SELECT " STORE_OBSERVATION_COLUMNS " FROM observation");
 
-	return read_list(&r, (void **)&p->alarms, &p->alarm_count, sizeof(*p->alarms), alarm_of);
+	return read_list(&r, (void **)&p->observations, &p->observation_count,
+			 sizeof(*p->observations), alarm_of);
+}
+
+static void incident_of(sqlite3_stmt *q, void *item)
+{
+	struct store_incident *i = item;
+
+	*i = (struct store_incident){
+		.number = (uint32_t)sqlite3_column_int64(q, 0),
+		.red = sqlite3_column_int(q, 3) != 0,
+		.since_ns = sqlite3_column_int64(q, 6),
+		.until_ns = sqlite3_column_int64(q, 7),
+		.observations = (uint32_t)sqlite3_column_int64(q, 9),
+		.frames = (uint64_t)sqlite3_column_int64(q, 10),
+		.dropped = (uint64_t)sqlite3_column_int64(q, 11),
+		.hits = (uint64_t)sqlite3_column_int64(q, 12),
+		.dark_ms = (uint64_t)sqlite3_column_int64(q, 13),
+		.ack.utc_ns = sqlite3_column_int64(q, 14),
+	};
+	column_text(q, 1, i->code, sizeof(i->code));
+	column_text(q, 2, i->object, sizeof(i->object));
+	column_text(q, 4, i->text, sizeof(i->text));
+	column_text(q, 5, i->action, sizeof(i->action));
+	column_text(q, 8, i->own, sizeof(i->own));
+	column_hand(q, 15, &i->ack);
+}
+
+static int read_incidents(struct store *s, struct store_past *p)
+{
+	struct store_query q = store_query(s->db, "SELECT " STORE_INCIDENT_COLUMNS
+						  " FROM incident WHERE until IS NULL");
+	int64_t last = 0;
+	int r = read_list(&q, (void **)&p->incidents, &p->incident_count, sizeof(*p->incidents),
+			  incident_of);
+
+	r = r == 0 ? store_find(s->db, "SELECT coalesce(max(number), 0) FROM incident", 0, &last, 1)
+		   : r;
+	p->last_incident = (uint32_t)last;
+	return r < 0 ? r : 0;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -341,7 +380,8 @@ int store_read_past(struct store *s, struct store_past **ret_past)
 	r = r == 0 ? read_station(s, "relabelled", p->relabelled, sizeof(p->relabelled)) : r;
 	r = r == 0 ? read_station(s, "boots", p->boots, sizeof(p->boots)) : r;
 	r = r == 0 ? read_events(s, p) : r;
-	r = r == 0 ? read_alarms(s, p) : r;
+	r = r == 0 ? read_observations(s, p) : r;
+	r = r == 0 ? read_incidents(s, p) : r;
 	if (r < 0) {
 		store_past_free(p);
 		return r;
@@ -355,7 +395,8 @@ void store_past_free(struct store_past *p)
 	if (p) {
 		free(p->sequences);
 		free(p->commands);
-		free(p->alarms);
+		free(p->observations);
+		free(p->incidents);
 		free(p);
 	}
 }

@@ -38,6 +38,7 @@
 #define PLACES_10 PLACES_8 ",?9,?10"
 #define PLACES_15 PLACES_10 ",?11,?12,?13,?14,?15"
 #define PLACES_16 PLACES_15 ",?16"
+#define PLACES_19 PLACES_16 ",?17,?18,?19"
 #define PLACES_22 PLACES_16 ",?17,?18,?19,?20,?21,?22"
 /* A row of all its values, in order. */
 #define INSERT(count, into, columns) "INSERT " into "(" columns ") VALUES(" PLACES_##count ")"
@@ -155,8 +156,17 @@ const struct store_sql store_sql[ROW_IDS] = {
 	[ROW_CLOCK_EVENT] = {6, {INSERT(6, "INTO clock_event", "time, state, source,"
 		" uncertainty_ns, time_epoch, reason")}},
 	[ROW_EVENT] = {6, {INSERT(6, "INTO event", "time, severity, code, object, text, action")}},
-	[ROW_ALARM] = {22, {INSERT(22, "OR REPLACE INTO alarm", STORE_ALARM_COLUMNS)}},
-	[ROW_ALARM_FORGET] = {2, {"DELETE FROM alarm WHERE object = ?1 AND code = ?2"}},
+	[ROW_OBSERVATION] = {22, {INSERT(22, "OR REPLACE INTO observation",
+		STORE_OBSERVATION_COLUMNS)}},
+	[ROW_OBSERVATION_FORGET] = {2, {"DELETE FROM observation WHERE object = ?1 AND code = ?2"}},
+	[ROW_INCIDENT] = {19, {INSERT(19, "OR REPLACE INTO incident", STORE_INCIDENT_COLUMNS)}},
+	[ROW_INCIDENT_END] = {3, {"UPDATE incident SET until = ?2, joined = ?3"
+		" WHERE number = ?1 AND until IS NULL"}},
+	[ROW_DARK] = {8, {
+		"INSERT INTO dark(span, time, incident, link, tower, floor, modules, dark_ms, hits)"
+		" VALUES(1,?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT DO UPDATE SET"
+		" modules = modules | excluded.modules, dark_ms = dark_ms + excluded.dark_ms,"
+		" hits = hits + excluded.hits"}},
 	[ROW_SNAPSHOT_VALUES] = {1 + 2 * ROW_SNAPSHOT_PAIRS, {
 		"INSERT INTO snapshot_value(snapshot, parameter, value)"
 		" SELECT ?1, column1, column2 FROM (VALUES(?2,?3),(?4,?5),(?6,?7),(?8,?9),"

@@ -137,6 +137,23 @@ struct store_sequence {
 struct store_event {
 	char code[32], object[PARAM_NAME_MAX];
 };
+/* A row of the table incident; times UTC ns, until_ns 0: it has not ended. */
+struct store_incident {
+	uint32_t number;
+	char code[ALARM_CODE_BYTES], object[ALARM_OBJECT_BYTES];
+	char text[ALARM_TEXT_BYTES + 80], action[ALARM_TEXT_BYTES], own[80];
+	bool red; /* it was, at some time */
+	int64_t since_ns, until_ns;
+	uint32_t observations;
+	uint64_t frames, dropped, hits, dark_ms;
+	struct alarm_hand ack; /* who "": nobody */
+};
+/* Of the table dark, of a second. */
+struct store_dark {
+	uint32_t incident;
+	uint8_t link, tower, floor, modules;
+	uint64_t dark_ms, hits;
+};
 struct store_past {
 	uint64_t last_command; /* the largest id */
 	struct store_sequence *sequences;
@@ -149,8 +166,11 @@ struct store_past {
 	char boots[BOOTS_TEXT_MAX]; /* as above */
 	struct store_event events[STORE_EVENTS_MAX];
 	unsigned event_count;
-	struct alarm *alarms; /* what lasts of them */
-	size_t alarm_count;
+	struct alarm *observations; /* about which operators have done something */
+	size_t observation_count;
+	struct store_incident *incidents; /* that had not ended */
+	size_t incident_count;
+	uint32_t last_incident; /* the largest number */
 	bool crashed; /* the previous daemon has written no end */
 };
 /* The content of the file when it was opened: once after each opening, else NULL. After that the thread writes to a file
@@ -204,12 +224,18 @@ int store_put_phase_reference(struct store *s, unsigned link, const struct phase
 /* The clock's state has changed to that of `label`. */
 int store_put_clock_event(struct store *s, const struct label *label, const char *reason,
 			  int64_t utc_ns);
-/* An event for the operator. severity: "info", "warning", "alarm". */
+/* An event for the operator. severity: "info", "warning", "red". */
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
 		    const char *text, const char *action, int64_t utc_ns);
-/* An alarm as it is now, or that there is nothing to remember of it; urgent. */
-int store_put_alarm(struct store *s, const struct alarm *alarm);
-int store_put_alarm_forget(struct store *s, const struct alarm *alarm);
+/* What operators have done about an observation, or that there is nothing to remember of it; urgent. */
+int store_put_observation(struct store *s, const struct alarm *alarm);
+int store_put_observation_forget(struct store *s, const struct alarm *alarm);
+/* An incident as it is now. */
+int store_put_incident(struct store *s, const struct store_incident *i, unsigned flags);
+/* It has ended, unless it is known when it did. `joined`: it was found to be part of another one. */
+int store_put_incident_end(struct store *s, uint32_t number, int64_t until_ns, bool joined);
+/* What the modules of a link did not see in the second that began at time_ns; adds to what the row has. */
+int store_put_dark(struct store *s, int64_t time_ns, const struct store_dark *d);
 /* A setting of the station; replaces the key's last value. */
 int store_put_station(struct store *s, const char *key, const char *value);
 /* A sign of life, for the next daemon; it also limits how far back that searches for open commands. */

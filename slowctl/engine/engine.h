@@ -295,10 +295,11 @@ unsigned engine_open_count(const struct engine *e);
  * Calls fn for each; returns how many. */
 struct engine_reason {
 	const char *
-		code; /* "command-unknown", "safe-cut", "stale", "alarm", "floor-mute", "sequences" */
+		code; /* "command-unknown", "safe-cut", "stale", "limit", "floor-mute", "sequences" */
 	bool red;     /* else yellow */
 	bool latch;   /* it stays until an operator has acknowledged it */
-	double unknown_s;	   /* "alarm": the value has not been known for so long; 0: it is */
+	bool of_link;		   /* its object is the link itself, not the floor on it */
+	double unknown_s;	   /* "limit": the value has not been known for so long; 0: it is */
 	const struct param *param; /* whose value; NULL: of none */
 	int link;		   /* whose floor, when it is no value's; -1: of none */
 	char object[PARAM_NAME_MAX];

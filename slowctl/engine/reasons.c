@@ -158,7 +158,7 @@ static void values_beyond_limits(struct reasons *r)
 	for (unsigned i = 0; i < params_count(e->params); i++) {
 		const struct param *p = params_at(e->params, i);
 		enum limits_level level = param_level(p, e->now.mono_ns);
-		struct engine_reason reason = {.code = "alarm", .param = p, .link = p->link};
+		struct engine_reason reason = {.code = "limit", .param = p, .link = p->link};
 
 		if (level == LEVEL_NORMAL) {
 			continue;
@@ -190,11 +190,12 @@ static bool is_stale(const struct engine *e, const struct param *p, uint64_t nev
 			    : k->poll_s > 0 && e->now.mono_ns - never_since > NEVER_NS;
 }
 
-/* Stale and missing values of a stretch of the table, as one reason. */
+/* Stale and missing values of a stretch of the table that belong to the link, or to none (-1), as one reason. */
 static void stale_values(const struct engine *e, unsigned first, unsigned count,
 			 uint64_t never_since, int link, const char *object, struct reasons *r)
 {
-	struct engine_reason reason = {.code = "stale", .link = link};
+	struct engine_reason reason = {
+		.code = "stale", .link = link, .of_link = link >= 0 && never_since == 0};
 	const struct param *worst = NULL;
 	unsigned stale = 0;
 	double age = 0;
@@ -202,7 +203,7 @@ static void stale_values(const struct engine *e, unsigned first, unsigned count,
 	for (unsigned i = first; i < first + count; i++) {
 		const struct param *p = params_at(e->params, i);
 
-		if (!is_stale(e, p, never_since)) {
+		if (p->link != link || !is_stale(e, p, never_since)) {
 			continue;
 		}
 		stale++;
@@ -271,6 +272,11 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 				     object, &r);
 		}
 		shore += l->params;
+	}
+	for (unsigned link = 0; link < PARAM_LINKS; link++) {
+		snprintf(object, sizeof(object), "link%u", link);
+		stale_values(e, shore, params_count(e->params) - shore, 0, (int)link, object,
+			     &r);
 	}
 	stale_values(e, shore, params_count(e->params) - shore, 0, -1, "shore", &r);
 	values_beyond_limits(&r);

@@ -5,7 +5,7 @@
 
 const struct ctl_command *const ctl_commands[] = {
 	ctl_status_commands,	  ctl_top_commands,	ctl_incident_commands,
-	ctl_alarm_commands,	  ctl_event_commands,	ctl_link_commands,
+	ctl_event_commands,	  ctl_link_commands,
 	ctl_phase_commands,	  ctl_clock_commands,	ctl_param_commands,
 	ctl_safe_commands,	  ctl_past_commands,	ctl_history_commands,
 	ctl_plan_commands,	  ctl_batch_commands,	ctl_job_commands,

@@ -240,13 +240,14 @@ static void offer_each(struct typed *t, const struct offer *offered, json_t *arg
 }
 
 /* ack is for what is new, resume for what is paused. */
-static bool alarm_suits(const struct typed *t, const json_t *alarm)
+static bool incident_suits(const struct typed *t, const json_t *incident)
 {
+	const char *state = value_string(incident, "state", "");
 	bool ack = strcmp(t->command->verb, "ack") == 0;
 	bool resume = strcmp(t->command->verb, "resume") == 0;
 
-	return (!ack || value_true(alarm, "new")) &&
-	       (!resume || json_is_object(value_at(alarm, "paused")));
+	return (!ack || strcmp(state, "active") == 0) &&
+	       (!resume || json_is_object(value_at(incident, "paused")));
 }
 
 /* The name of a new snapshot is free. */
@@ -355,7 +356,7 @@ static const struct {
 	{NULL, "SHELL", {"bash zsh"}},
 	{NULL, "NAME", {.otherwise = offer_parameters}},
 	{NULL, "PATTERN", {.otherwise = offer_parameters}},
-	{NULL, "ALARM", {NULL, "alarm.list", "alarms", "{name}", alarm_suits}},
+	{NULL, "INCIDENT", {NULL, "incident.list", "list", "{object}/{code}", incident_suits}},
 	{NULL, "COMMAND", {.otherwise = offer_commands}},
 	{NULL, "JOB", {NULL, "job.list", "jobs", "{job}"}},
 	{NULL, "FLOOR", {NULL, "link.list", "links", "floor{expected.floor}"}},

@@ -103,10 +103,22 @@ static void count_segments(int fd, json_t *entry)
 
 static json_t *entry_of(const char *directory, const char *name)
 {
-	static const char *const keys[] = {"kind",	     "note",  "who",	    "links",
-					   "begun",	     "until", "ended",	    "why",
-					   "trouble",	     "alarm", "alarm_text", "let_go_frames",
-					   "let_go_at_least"};
+	/* The files keep the names that they had when the first were written. */
+	static const struct {
+		const char *name, *in_file;
+	} keys[] = {{"kind", "kind"},
+		    {"note", "note"},
+		    {"who", "who"},
+		    {"links", "links"},
+		    {"begun", "begun"},
+		    {"until", "until"},
+		    {"ended", "ended"},
+		    {"why", "why"},
+		    {"trouble", "trouble"},
+		    {"cause", "alarm"},
+		    {"cause_text", "alarm_text"},
+		    {"let_go_frames", "let_go_frames"},
+		    {"let_go_at_least", "let_go_at_least"}};
 	char text[RECORDING_TEXT_SIZE];
 	json_t *entry = json_object(), *j = NULL;
 	int fd = recording_enter(directory, name);
@@ -116,9 +128,9 @@ static json_t *entry_of(const char *directory, const char *name)
 	}
 	json_object_set_new(entry, "name", json_string(name));
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		json_t *value = json_object_get(j, keys[i]);
+		json_t *value = json_object_get(j, keys[i].in_file);
 
-		json_object_set(entry, keys[i], value ? value : json_null());
+		json_object_set(entry, keys[i].name, value ? value : json_null());
 	}
 	json_decref(j);
 	count_segments(fd, entry);

@@ -13,7 +13,7 @@ const char *recordings_beside(const char *database, char *path, size_t size);
 
 /*
  * The newest `limit` (0: all), newest first: [{name, kind, note, who, links, begun, until, ended, why,
- * trouble, alarm, alarm_text, let_go_frames, let_go_at_least, segments, bytes}]; members that
+ * trouble, cause, cause_text (of a black box), let_go_frames, let_go_at_least, segments, bytes}]; members that
  * recording.json does not have are null. No directory is an empty list. -EACCES and the like;
  * -ENOMEM.
  */

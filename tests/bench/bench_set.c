@@ -205,7 +205,7 @@ static int set(struct client *c, const char *request)
 /* The line that asks for it, with its end; the caller's. NULL: no memory, or the name is no UTF-8. */
 static char *make_request(const char *name, double value)
 {
-	json_t *request = json_pack("{s:i,s:s,s:s,s:{s:s,s:f,s:b}}", "v", 1, "id", "b", "op",
+	json_t *request = json_pack("{s:i,s:s,s:s,s:{s:s,s:f,s:b}}", "v", 2, "id", "b", "op",
 				    "param.set", "args", "name", name, "value", value, "yes", 1);
 	char *text = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
 	char *line = NULL;

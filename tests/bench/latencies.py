@@ -40,7 +40,7 @@ class Commands(threading.Thread):
         while not self.ended.is_set():
             name = self.names[self.wanted % len(self.names)]
             self.socket.sendall((json.dumps({
-                "v": 1, "id": str(self.wanted), "op": "param.set",
+                "v": 2, "id": str(self.wanted), "op": "param.set",
                 "args": {"name": name, "value": self.values[name], "wait": False, "yes": True}}) + "\n").encode())
             self.wanted += 1
             *lines, rest = (rest + self.arrived()).split(b"\n")

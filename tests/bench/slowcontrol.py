@@ -60,7 +60,7 @@ class Client:
 
     def set(self, *pairs):
         self.socket.sendall("".join(
-            json.dumps({"v": 1, "id": "b", "op": "param.set", "args": {"name": name, "value": value, "yes": True}}) + "\n"
+            json.dumps({"v": 2, "id": "b", "op": "param.set", "args": {"name": name, "value": value, "yes": True}}) + "\n"
             for name, value in pairs).encode())
 
     def ends(self):

@@ -273,7 +273,7 @@ static bool send_line(int fd, const json_t *message, unsigned fault)
 
 static bool send_message(int fd, const json_t *id, const char *what, const json_t *body)
 {
-	json_t *message = json_pack("{s:i,s:O,s:o}", "v", 1, "id", id, what, json_deep_copy(body));
+	json_t *message = json_pack("{s:i,s:O,s:o}", "v", 2, "id", id, what, json_deep_copy(body));
 	unsigned wrong = fuzz_take(&s.in, 1), fault = fuzz_take(&s.in, 1);
 	bool goes_on;
 

@@ -174,7 +174,7 @@ static unsigned answers(struct heard *h)
 	for (; (end = memchr(line, '\n', (size_t)(h->text + h->length - line))); line = end + 1) {
 		json_t *j = json_loadb(line, (size_t)(end - line), 0, NULL);
 
-		must(json_is_object(j) && json_integer_value(json_object_get(j, "v")) == 1);
+		must(json_is_object(j) && json_integer_value(json_object_get(j, "v")) == 2);
 		must(json_object_get(j, "id"));
 		if (json_object_get(j, "progress")) {
 			must(json_is_object(json_object_get(j, "progress")));

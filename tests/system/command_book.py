@@ -93,7 +93,7 @@ class Operator(threading.Thread):
             time.sleep(0.1)  # the daemon cannot look up an earlier command with this id now
 
     def ask(self, op, args):
-        line = (json.dumps({"v": 1, "id": "1", "op": op, "args": args}) + "\n").encode()
+        line = (json.dumps({"v": 2, "id": "1", "op": op, "args": args}) + "\n").encode()
         while True:
             try:
                 self.connect()

@@ -14,12 +14,12 @@ import time
 
 
 def line(op, **args):
-    return (json.dumps({"v": 1, "id": 1, "op": op, "args": args}) + "\n").encode()
+    return (json.dumps({"v": 2, "id": 1, "op": op, "args": args}) + "\n").encode()
 
 
 SAYS = {
     "idle": b"",
-    "half": b'{"v":1,"id":1,',
+    "half": b'{"v":2,"id":1,',
     "watch": line("alarm.watch"),
     "ask": (line("status") + line("param.get", names=["*"]) + line("ledger.show", since=1) + line("event.list")) * 20,
 }

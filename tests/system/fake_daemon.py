@@ -72,7 +72,7 @@ class FakeDaemon:
     def _answer(self, s, request):
         self.complaints += [f"{request.get('op')}: {e}" for e in self.schema.request(request)]
         self.requests.append(request)
-        fault, canned, head = self.fault, self._fitting(request), {"v": 1, "id": request["id"]}
+        fault, canned, head = self.fault, self._fitting(request), {"v": 2, "id": request["id"]}
 
         def send(message, check=True):
             if check:
@@ -94,8 +94,8 @@ class FakeDaemon:
             s.sendall(b"{\"v\":1,\"id\":\"1\",\"ok\":tru\n")
             return True
         if fault == "strangers":
-            send({"v": 1, "id": "77", "progress": {"text": "of somebody else"}}, check=False)
-            send({"v": 1, "id": "77", "ok": False, "error": {"code": "failed", "message": "not yours"}})
+            send({"v": 2, "id": "77", "progress": {"text": "of somebody else"}}, check=False)
+            send({"v": 2, "id": "77", "ok": False, "error": {"code": "failed", "message": "not yours"}})
         for p in canned.get("progress", []):
             send(dict(head, progress=p))
         if fault == "silent-after-progress":

@@ -21,7 +21,7 @@ def scenario(t, *events):
 
 
 def codes(st):
-    return {(r["code"], r["object"]) for r in st.status()["reasons"]}
+    return {(r["code"], r["object"]) for r in st.seen()}
 
 
 def events(st, code=None):
@@ -37,12 +37,12 @@ def sees(t, st, code, obj, timeout=20):
     found = []
 
     def shown():
-        found[:] = [r for r in st.status()["reasons"] if r["code"] == code and obj in r["object"]]
+        found[:] = [r for r in st.seen() if r["code"] == code and obj in r["object"]]
         return bool(found)
     try:
         st.wait_for(f"{code} of {obj}", shown, timeout)
     except Exception:
-        t.check(f"status says {code} of {obj}", False, st.status()["reasons"])
+        t.check(f"status says {code} of {obj}", False, st.seen())
         return
     t.check(f"status says {code} of {obj}, and what to do", found[0]["text"] and found[0]["action"], found)
     for asked in re.findall(r"fcmctl ((?:get|link show|link list|ledger show|event list|consumer list|phase history|"

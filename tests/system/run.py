@@ -90,9 +90,9 @@ def line_of(status):
     links = "  ".join(
         f"{l['link']}:{l['state']}" + (f" {l['hits_per_s'] / 1e3:.0f} kHz" if l["state"] == "up" else "")
         for l in status["links"])
-    text = (f"{status['state']:4}  clock {status['clock']['state']} ({status['clock']['source']})  {links}")
-    for r in status["reasons"][:3]:
-        text += f"\n      {r['severity']}: {r['object']}: {r['text']}"
+    text = (f"{status['incidents']['word']:9}  clock {status['clock']['state']} ({status['clock']['source']})  {links}")
+    for i in [i for i in status["incidents"]["list"] if i["state"] == "active"][:3]:
+        text += f"\n      {i['severity']}: {i['object']}: {i['text']}"
     return text
 
 

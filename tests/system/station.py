@@ -62,6 +62,12 @@ def free_port():
             return port
 
 
+def observations(status, cleared=False):
+    """The observations of the incidents of a status, also of cleared ones; each with its incident's number."""
+    return [dict(o, number=i["number"]) for i in status["incidents"]["list"] for o in i["observations"]
+            if cleared or not o["until"]]
+
+
 class StationError(Exception):
     pass
 
@@ -285,12 +291,20 @@ class Station:
     def status(self):
         return self.ask("status")
 
+    def word(self):
+        """WELL, ATTENTION or RED."""
+        return self.status()["incidents"]["word"]
+
+    def seen(self):
+        """What is true now: the observations of all active incidents."""
+        return observations(self.status())
+
     def request(self, op, timeout=60, **args):
         """A control message, without fcmctl between: the whole answer."""
         with socket.socket(socket.AF_UNIX) as s:
             s.settimeout(timeout)
             s.connect(self.path("control.sock"))
-            s.sendall((json.dumps({"v": 1, "id": "t", "op": op, "args": args}) + "\n").encode())
+            s.sendall((json.dumps({"v": 2, "id": "t", "op": op, "args": args}) + "\n").encode())
             f = s.makefile()
             for line in f:
                 answer = json.loads(line)

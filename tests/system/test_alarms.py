@@ -27,7 +27,7 @@ class Watch:
         self.news, self.ended, self.complaints = [], False, []
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(st.path("control.sock"))
-        self.socket.sendall(b'{"v":1,"id":"w","op":"alarm.watch"}\n')
+        self.socket.sendall(b'{"v":2,"id":"w","op":"alarm.watch"}\n')
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
@@ -67,12 +67,12 @@ def stands(st, name, **wanted):
 
 
 def reason(st, name):
-    return next((r for r in st.status()["reasons"] if r.get("name") == name), {})
+    return next((r for r in st.seen() if r.get("name") == name), {})
 
 
 def counts(s):
     """What makes status red, by name; on a slow host there may be other reasons than the test's."""
-    return [r.get("name") for r in s["reasons"] if r["severity"] == "red" and
+    return [r.get("name") for r in harness.observations(s) if r["severity"] == "red" and
             (r.get("paused") or {}).get("covers") != "red"]
 
 
@@ -100,7 +100,7 @@ def acknowledged_and_paused(t):
     r = reason(st, TRIP)
     t.check("it stands as before, and says by whom and from where", r["severity"] == "red" and not r["new"] and
             (r["acknowledged"]["who"], r["acknowledged"]["origin"]) == (me, "local"), r)
-    t.check("the other one is not", reason(st, "tower1.floor3/hv-trip")["new"], st.status()["reasons"])
+    t.check("the other one is not", reason(st, "tower1.floor3/hv-trip")["new"], st.seen())
     code, out, _ = st.ctl("status")
     t.check("status is as red as before, and marks it", code == 1 and ", 1 acknowledged" in out.splitlines()[1] and
             f"acknowledged by {me}: daylight will do" in out, (code, out))
@@ -129,8 +129,8 @@ def acknowledged_and_paused(t):
     st.ask("alarm", "pause", "floor2/hv-trip", "--for", "2h", "--reason", "spare module")
     st.ask("alarm", "pause", "floor3/hv-trip", "--for", "1h", "--reason", "the same")
     s = st.status()
-    t.check("paused it does not count", (s["state"] == "red") == bool(counts(s)) and TRIP not in counts(s) and len([r for r in s["reasons"] if r.get("paused")]) == 2,
-            s["reasons"])
+    t.check("paused it does not count", (s["incidents"]["word"] == "RED") == bool(counts(s)) and TRIP not in counts(s) and len([r for r in harness.observations(s) if r.get("paused")]) == 2,
+            harness.observations(s))
     code, out, _ = st.ctl("status")
     t.check("but it is listed, with its end", code == 0 and re.search(r"0 red, \d+ warnings?, 2 paused", out) and
             "paused until " in out and "spare module" in out, (code, out))
@@ -146,11 +146,11 @@ def acknowledged_and_paused(t):
             a["paused"]["text"] == "spare module" and a["paused"]["origin"] == "local", a)
     t.check("so is what did not stand", alarms(st)["link3/link-dark"]["paused"]["text"] == "fibre is exchanged",
             alarms(st))
-    st.wait_for("well again", lambda: st.status()["state"] == "well", 30)
+    st.wait_for("well again", lambda: st.word() != "RED", 30)
     watch = Watch(st)
     st.wait_for("all there is", lambda: watch.news, 10)
     st.ask("alarm", "resume", "floor2/hv-trip")
-    t.equal("resumed it counts again", st.status()["state"], "red")
+    t.equal("resumed it counts again", st.word(), "RED")
     st.wait_for("that is told", lambda: watch.told("resumed", TRIP), 10)
 
     st.ask("action", "floor2.om2.clear_trip")
@@ -220,7 +220,7 @@ def not_known(t):
                                         e["severity"] == "info"], [])
     s, listed = st.status(), alarms(st)
     t.equal("status and alarm list say the same since", [], [
-        (r["name"], r["since"], listed[r["name"]]["since"]) for r in s["reasons"]
+        (r["name"], r["since"], listed[r["name"]]["since"]) for r in harness.observations(s)
         if r.get("name") in listed and r["since"] != listed[r["name"]]["since"]])
     os.unlink(st.path("board.sock"))
     st.start_emulator()
@@ -244,9 +244,9 @@ def two_levels(t):
     t.check("as an alarm it is new, and its pause does not cover it", a["new"] and "above 40" in a["text"] and
             a["paused"]["covers"] == "warning", a)
     s = st.status()
-    t.check("status is red because of it", s["state"] == "red" and HOT in counts(s), s["reasons"])
+    t.check("status is red because of it", s["incidents"]["word"] == "RED" and HOT in counts(s), harness.observations(s))
     st.wait_for("cooler: a paused warning again", lambda: alarms(st).get(HOT, {}).get("severity") == "warning", 60)
-    t.check("that does not count", HOT not in counts(st.status()), st.status()["reasons"])
+    t.check("that does not count", HOT not in counts(st.status()), st.seen())
     st.wait_for("cool", lambda: alarms(st)[HOT]["standing"] == "over", 60)
     t.equal("it was both, and nothing else of this station was", sorted({
         (e["severity"], e["object"]) for e in events(st, "alarm")}),
@@ -310,7 +310,7 @@ def site_and_latch(t):
     st.wait_for("it is held", lambda: alarms(st).get(name, {}).get("standing") == "latched", 60)
     r = reason(st, name)
     t.check("status says that it is over and waits", r.get("severity") == "red" and
-            "waits to be acknowledged" in r["text"] and st.status()["state"] == "red", r)
+            "waits to be acknowledged" in r["text"] and st.word() == "RED", r)
     hot = st.ask("get", "floor3.fcm.temperature")["parameters"][0]
     t.check("the floor with limits of its own has no alarm", hot["value"] > 50 and
             "tower1.floor3.fcm.temperature/alarm" not in alarms(st), (hot, alarms(st)))
@@ -322,7 +322,7 @@ def site_and_latch(t):
     st.wait_for("a trip latches as well, where a site wants it", lambda: alarms(st)[TRIP]["standing"] == "latched", 30)
     st.ask("alarm", "ack", TRIP)
     st.ask("alarm", "ack", "floor2.fcm.temperature")
-    st.wait_for("gone once it is seen", lambda: name not in alarms(st) and st.status()["state"] == "well", 30)
+    st.wait_for("gone once it is seen", lambda: name not in alarms(st) and st.word() != "RED", 30)
     t.check("and not back after another restart", st.daemon.end(30) == 0)
     st.start_daemon()
     st.wait_ready(60)

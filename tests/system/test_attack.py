@@ -105,7 +105,7 @@ def namer(st, keys, end):
             s.sendall(frame(b"ACK", more=True) + frame(bytes(16)))
         with contextlib.suppress(OSError):
             c = Curve(keys.endpoint, b"DEALER", keys.server, secret, name)
-            c.socket.sendall(c.part(b'{"v":1,"id":1,"op":"info","x":[' + b"[]," * 100000 + b"1]}", False))
+            c.socket.sendall(c.part(b'{"v":2,"id":1,"op":"info","x":[' + b"[]," * 100000 + b"1]}", False))
             c.socket.close()
         time.sleep(0.02)
 
@@ -189,7 +189,7 @@ def noise(st, keys, end):
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
             s.settimeout(0.2)
             s.connect(st.path("control.sock"))
-            s.sendall(b'{"v":1,"id":"x","op":"' + b"a" * (2 << 20))
+            s.sendall(b'{"v":2,"id":"x","op":"' + b"a" * (2 << 20))
 
 
 def watchers(st, _, end):
@@ -201,7 +201,7 @@ def watchers(st, _, end):
             s.settimeout(1)
             crowd.append(s)
             s.connect(st.path("control.sock"))
-            s.sendall(b'{"v":1,"id":"w","op":"alarm.watch","args":{}}\n')
+            s.sendall(b'{"v":2,"id":"w","op":"alarm.watch","args":{}}\n')
         if len(crowd) > 400:
             crowd.pop(0).close()
         time.sleep(0.01)

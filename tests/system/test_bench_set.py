@@ -14,7 +14,7 @@ import harness  # noqa: E402
 from test_schema import Schema  # noqa: E402
 
 NAME = "floor1.om0.threshold"
-HEAD = b'{"v":1,"id":"b",'
+HEAD = b'{"v":2,"id":"b",'
 PROGRESS = HEAD + b'"progress":{"command":17,"state":"SENT","text":"\\"ok\\":true"}}\n'
 END = HEAD + b'"ok":true,"result":{"command":17,"detail":"progress"}}\n'
 PAUSE_S = 0.03
@@ -99,7 +99,7 @@ def errors(t):
     """what is no good end is an error with its text: exit 1, no figure"""
     refused = HEAD + b'"ok":false,"error":{"code":"refused","message":"above the limit","hint":""}}\n'
     for what, answer, text in (
-            ("refused", [PROGRESS, refused], "above the limit"), ("no JSON", [b"{\"v\":1,\n"], 'what was asked: {"v":1,'),
+            ("refused", [PROGRESS, refused], "above the limit"), ("no JSON", [b"{\"v\":2,\n"], 'what was asked: {"v":2,'),
             ("neither progress nor end", [HEAD + b'"ok":1}\n'], '"ok":1'), ("no object", [b"[]\n"], "[]"),
             ("an empty line", [b"\n"], "what was asked"), ("closed", [None], "closed the connection"),
             ("closed within a line", [END[:-1], None], "closed the connection"),

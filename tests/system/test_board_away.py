@@ -20,7 +20,7 @@ from station import Process, free_port  # noqa: E402
 
 
 def codes(st):
-    return {r["code"] for r in st.status()["reasons"]}
+    return {r["code"] for r in st.seen()}
 
 
 def started(t, **kwargs):
@@ -94,14 +94,14 @@ def board_off_the_bus(t):
     st = started(t, truth=False, scenario=t.scenario("from data\nat 9 board-gone 3\n"))
     st.wait_for("board-gone", lambda: "board-gone" in codes(st), 20)
     actions = []
-    while "board-gone" in (now := {r["code"]: r["action"] for r in st.status()["reasons"]}):
+    while "board-gone" in (now := {r["code"]: r["action"] for r in st.seen()}):
         actions += [a for c, a in now.items() if c.startswith("clock-")]
         time.sleep(0.1)
     t.check("meanwhile nobody is sent to the PPS cable", all("board-gone" in a for a in actions), set(actions))
     st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
     st.wait_for("all links up", lambda: all(l["state"] == "up" for l in st.status()["links"]), 30)
     flows(t, st, "after the board's return")
-    told = {r["code"]: r["text"] for r in st.status()["reasons"]}
+    told = {r["code"]: r["text"] for r in st.seen()}
     t.check("what it cost stays in sight", re.search(r"about \d\.\d s of all links", told.get("board-back", "")), told)
     events = [(e["code"], e["text"]) for e in st.request("event.list", limit=100)["result"]["events"]]
     t.equal("an event tells it, once", sum(c == "board-back" for c, _ in events), 1)
@@ -131,7 +131,7 @@ def board_stopped(t):
                 any(1 < s < 4 for s in waited) and all(s < 1 for s in late), (late, waited))
         st.emu.signal(signal.SIGSTOP)
         time.sleep(4)
-        t.check("status answers meanwhile: board-gone", "board-gone" in codes(st), st.status()["reasons"])
+        t.check("status answers meanwhile: board-gone", "board-gone" in codes(st), st.seen())
         time.sleep(4)
         st.emu.signal(signal.SIGCONT)
         st.wait_for("the board back", lambda: "board-gone" not in codes(st), 20)
@@ -155,7 +155,7 @@ def daemon_stopped_within_the_ring(t):
         if "machine-late" in codes(st):
             break
     t.check("machine-late says so", "machine-late" in codes(st) and
-            any(0.5 < s < 2 for s in said_seconds(st, "did not get to run")), st.status()["reasons"])
+            any(0.5 < s < 2 for s in said_seconds(st, "did not get to run")), st.seen())
     t.account(st)
 
 
@@ -252,14 +252,14 @@ def database_held(t):
         a["ok"] or (st.path("station.db") in a["error"]["message"] and "holds it" in a["error"]["message"] and
                     "fuser" in a["error"]["hint"]) for a in answers), answers)
     flows(t, st, "while the database is held")
-    t.check("status is not well", st.status()["state"] == "red" or st.status()["store"]["state"] != "ok",
+    t.check("status is not well", st.word() == "RED" or st.status()["store"]["state"] != "ok",
             st.status()["store"])
     time.sleep(max(0, begin + 8 - time.monotonic()))
     db.execute("ROLLBACK")
     db.close()
     st.wait_for("a set after it", lambda: st.request("param.set", name="floor3.om0.threshold", value=43)["ok"], 20, 1)
     st.wait_for("the store recovered", lambda: st.status()["store"]["state"] == "ok" or
-                st.status()["state"] == "well", 15)
+                st.word() != "RED", 15)
     ledger = t.account(st)
     seconds = sorted(r["second"] for r in ledger["links"] if r["link"] == 0)
     t.equal("no second is missing in the ledger", seconds, list(range(seconds[0], seconds[-1] + 1)))
@@ -365,7 +365,7 @@ def first_status(t):
                 first = st.request("status")["result"]
             except OSError:
                 time.sleep(0.001)
-        said = {r["code"] for r in first["reasons"]}
+        said = {r["code"] for r in harness.observations(first)}
         t.check(f"{n}: board there, its links not dark", "board-gone" not in said and
                 "dark" not in {l["state"] for l in first["links"]}, (said, [l["state"] for l in first["links"]]))
     t.equal("the daemon ends with 0", st.stop(), 0)

@@ -27,7 +27,7 @@ def connect(st, timeout=20):
 
 
 def line(op, ident="t", **args):
-    return (json.dumps({"v": 1, "id": ident, "op": op, "args": args}) + "\n").encode()
+    return (json.dumps({"v": 2, "id": ident, "op": op, "args": args}) + "\n").encode()
 
 
 def talk(st, data, timeout=20):
@@ -73,26 +73,26 @@ def alive(t, st, what):
 
 GARBAGE = {
     "random bytes": random.Random(1).randbytes(5000) + b"\n",
-    "a NUL": b'{"v":1,"id":"\0","op":"info"}\n',
-    "an escaped NUL": b'{"v":1,"id":"\\u0000","op":"info"}\n',
+    "a NUL": b'{"v":2,"id":"\0","op":"info"}\n',
+    "an escaped NUL": b'{"v":2,"id":"\\u0000","op":"info"}\n',
     "not an object": b'[1,2,3]\n',
     "a number": b'42\n',
-    "half an object": b'{"v":1,\n',
-    "bad UTF-8": b'{"v":1,"id":"\xff\xfe","op":"info"}\n',
+    "half an object": b'{"v":2,\n',
+    "bad UTF-8": b'{"v":2,"id":"\xff\xfe","op":"info"}\n',
     "deep nesting": b"[" * 500000 + b"\n",
-    "a deep id": b'{"v":1,"op":"info","id":' + b"[" * 2000 + b"]" * 2000 + b"}\n",
-    "a huge integer": b'{"v":1,"id":123456789012345678901234567890,"op":"info"}\n',
-    "a huge real": b'{"v":1,"id":1,"op":"info","args":{"x":1e999}}\n',
-    "NaN": b'{"v":1,"id":1,"op":"info","args":{"x":NaN}}\n',
-    "twice the same key": b'{"v":1,"v":1,"op":"info"}\n',
+    "a deep id": b'{"v":2,"op":"info","id":' + b"[" * 2000 + b"]" * 2000 + b"}\n",
+    "a huge integer": b'{"v":2,"id":123456789012345678901234567890,"op":"info"}\n',
+    "a huge real": b'{"v":2,"id":1,"op":"info","args":{"x":1e999}}\n',
+    "NaN": b'{"v":2,"id":1,"op":"info","args":{"x":NaN}}\n',
+    "twice the same key": b'{"v":2,"v":2,"op":"info"}\n',
     "2 MiB without a newline": b"x" * (2 << 20),
-    "900 KB of empty lists": b'{"v":1,"id":1,"op":"info","x":[' + b"[]," * 300000 + b"1]}\n",
-    "2 MiB in one line": b'{"v":1,"id":"' + b"x" * (2 << 20) + b'","op":"info"}\n',
-    "another version": b'{"v":2,"id":1,"op":"info"}\n',
-    "no op": b'{"v":1,"id":1}\n',
-    "op of another type": b'{"v":1,"id":1,"op":{"a":1}}\n',
-    "args of another type": b'{"v":1,"id":1,"op":"info","args":[]}\n',
-    "an unknown op": b'{"v":1,"id":1,"op":"' + b"x" * 100000 + b'"}\n',
+    "900 KB of empty lists": b'{"v":2,"id":1,"op":"info","x":[' + b"[]," * 300000 + b"1]}\n",
+    "2 MiB in one line": b'{"v":2,"id":"' + b"x" * (2 << 20) + b'","op":"info"}\n',
+    "another version": b'{"v":3,"id":1,"op":"info"}\n',
+    "no op": b'{"v":2,"id":1}\n',
+    "op of another type": b'{"v":2,"id":1,"op":{"a":1}}\n',
+    "args of another type": b'{"v":2,"id":1,"op":"info","args":[]}\n',
+    "an unknown op": b'{"v":2,"id":1,"op":"' + b"x" * 100000 + b'"}\n',
 }
 
 OPS = ["info", "status", "link.list", "link.show", "phase.show", "phase.history", "phase.accept", "phase.soak",
@@ -368,12 +368,12 @@ def too_long_and_half(t):
     st.wait_for("the first count", lambda: bad() is not None, 10)
     before, memory, wanted = bad(), resident_mb(st.daemon.pid), 0
     for what, first, piece in (("zeros", b"", bytes(mega)), ("text", b"x", b"x" * mega),
-                               ("one string", b'{"v":1,"op":"info","id":"', b"y" * mega),
-                               ("one array", b'{"v":1,"op":"info","args":{"names":[', b'"*",' * (mega // 4))):
+                               ("one string", b'{"v":2,"op":"info","id":"', b"y" * mega),
+                               ("one array", b'{"v":2,"op":"info","args":{"names":[', b'"*",' * (mega // 4))):
         sent = pour(st, first, piece, gigabyte)
         wanted += 1
         t.check(f"1 GB of {what} is cut off", sent < 64 * mega, sent)
-    for data in (b'{"v":1,"id":1,"op":"sta', b"{", b"\0", b'{"v":1,"id":1,"op":"info"}\n{"v":1'):
+    for data in (b'{"v":2,"id":1,"op":"sta', b"{", b"\0", b'{"v":2,"id":1,"op":"info"}\n{"v":2'):
         talk_half(st, data)
         wanted += 1
     st.wait_for("each is counted", lambda: bad() - before >= wanted, 10)

@@ -146,8 +146,8 @@ def all_consumers_killed(t):
     st.wait_ready()
     time.sleep(1)
     st.consumers["trigger-1"].kill9()
-    st.wait_for("the group has no consumer", lambda: any(r["code"] == "consumer-none" for r in st.status()["reasons"]))
-    t.equal("status is red", st.status()["state"], "red")
+    st.wait_for("the group has no consumer", lambda: any(r["code"] == "consumer-none" for r in st.seen()))
+    t.equal("status is red", st.word(), "RED")
     def dropped():
         group = next(g for g in st.ask("consumer", "list")["groups"] if g["group"] == "trigger")
         return group["dropped"]["no-member"]["frames"]

@@ -55,7 +55,7 @@ def with_every_door(t):
 
 
 def reasons(st, code):
-    return [r for r in st.status()["reasons"] if r["code"] == code]
+    return [r for r in st.seen() if r["code"] == code]
 
 
 def kept(t):
@@ -132,7 +132,7 @@ def squatter(t):
     st.start_consumer("trigger-1", "trigger")
     st.start_consumer("acoustic-1", "acoustic")
     found = st.status()
-    why = [r for r in found["reasons"] if r["code"] == "door-not-open"]
+    why = [r for r in harness.observations(found) if r["code"] == "door-not-open"]
     t.check("status says which, why, what to do", len(why) == 1 and why[0]["severity"] == "red" and all(
         str(ports[n]) in why[0]["text"] for n in ("reserved", "monitor", "control", "feed2")) and
         str(ports["feed1"]) not in why[0]["text"] and "in use" in why[0]["text"] and "ss -ltnp" in why[0]["action"], why)

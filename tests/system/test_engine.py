@@ -49,7 +49,7 @@ def fill(st, wanted):
         s.connect(st.path("control.sock"))
         with s.makefile() as f:
             for begin in range(0, wanted, 200):
-                lines = [json.dumps({"v": 1, "id": str(n), "op": "param.set", "args": {
+                lines = [json.dumps({"v": 2, "id": str(n), "op": "param.set", "args": {
                     "name": f"floor1.om{n % 6}.threshold", "value": 10 + n % 50, "wait": False}})
                     for n in range(begin, min(begin + 200, wanted))]
                 s.sendall(("\n".join(lines) + "\n").encode())
@@ -100,7 +100,7 @@ def safe_while_full(t):
 def client_leaves(st):
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(st.path("control.sock"))
-        s.sendall(b'{"v":1,"id":"1","op":"safe","args":{"pattern":"floor3.om0","yes":true,"reason":"gone"}}\n')
+        s.sendall(b'{"v":2,"id":"1","op":"safe","args":{"pattern":"floor3.om0","yes":true,"reason":"gone"}}\n')
         s.recv(1)  # it is under way
 
 
@@ -136,7 +136,7 @@ def waits_behind(t):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)
         s.connect(st.path("control.sock"))
-        s.sendall(b'{"v":1,"id":"1","op":"param.set","args":{"name":"floor2.om0.hv","value":1460,"client_id":"behind"}}\n')
+        s.sendall(b'{"v":2,"id":"1","op":"param.set","args":{"name":"floor2.om0.hv","value":1460,"client_id":"behind"}}\n')
         with s.makefile() as f:
             words = [json.loads(f.readline())["progress"] for _ in range(2)]
     t.check("two words of it", {(w["command"], w["state"], w["text"]) for w in words} == {
@@ -151,13 +151,13 @@ def end_unwritten(t, st):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)
         s.connect(st.path("control.sock"))
-        s.sendall(b'{"v":1,"id":"set","op":"param.set","args":{"name":"floor2.om0.hv","value":1470}}\n')
+        s.sendall(b'{"v":2,"id":"set","op":"param.set","args":{"name":"floor2.om0.hv","value":1470}}\n')
         with s.makefile() as f:
             words = [json.loads(f.readline())["progress"]]
             time.sleep(4)
             other = sqlite3.connect(st.database, isolation_level=None)
             other.execute("BEGIN IMMEDIATE")
-            s.sendall(json.dumps({"v": 1, "id": "cancel", "op": "command.cancel",
+            s.sendall(json.dumps({"v": 2, "id": "cancel", "op": "command.cancel",
                                   "args": {"command": words[0]["command"]}}).encode() + b"\n")
             end = None
             while not end:
@@ -208,12 +208,12 @@ def safe_cut(t):
     t.check("no module was switched off late", all(p["value"] for p in power), power)
     t.equal("the power offs were not sent", {c["state"] for c in st.ask("command", "list")["commands"]
                                             if c["parameter"].endswith("power")}, {"FAILED"})
-    r = [r for r in st.status()["reasons"] if r["code"] == "safe-cut"]
+    r = [r for r in st.seen() if r["code"] == "safe-cut"]
     t.check("it says what is left", len(r) == 1 and r[0]["severity"] == "red" and "6 of its commands" in r[0]["text"], r)
     st.daemon.kill9()
     st.start_daemon()
     st.wait_for("the reason after another restart", lambda: ("safe-cut", "safe") in codes(st), 30)
-    again = [r for r in st.status()["reasons"] if r["code"] == "safe-cut"]
+    again = [r for r in st.seen() if r["code"] == "safe-cut"]
     t.check("it still says what is left", "6 of its commands" in again[0]["text"], again)
     st.wait_ready()
     t.equal("and nobody can read that it was over", events(st, "safe-cut")[-1]["severity"], "alarm")

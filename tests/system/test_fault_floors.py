@@ -21,7 +21,7 @@ def board_stalled(t):
     st.wait_for("the stall's end", lambda: ("board-stalled", "board") not in codes(st), 20)
     st.wait_for("all links up again", lambda: all(l["state"] == "up" for l in st.status()["links"]), 20)
     st.wait_for("the ends in the events", lambda: sum(e["severity"] == "info" for e in events(st, "link-loss")) == 4, 15)
-    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    r = [r for r in st.seen() if r["code"] == "link-loss"]
     t.check("all links name the one cause", len(r) == 4 and all("the board did it" in x["text"] and
                                                                 "one cause" in x["action"] for x in r), r)
     t.equal("no link is called silent for it", events(st, "link-silent"), [])
@@ -50,7 +50,7 @@ def bioluminescence(t):
     st.start()
     st.wait_ready()
     sees(t, st, "hits-lost", "tower1.floor3", 40)
-    r = [r for r in st.status()["reasons"] if r["code"] == "hits-lost"]
+    r = [r for r in st.seen() if r["code"] == "hits-lost"]
     t.check("one line, a warning, which names the modules", len(r) == 1 and r[0]["severity"] == "warning" and
             re.search(r": \d+ hits lost .* om\d \d+", r[0]["text"]), r)
     told = int(re.search(r": (\d+) hits lost", r[0]["text"]).group(1))
@@ -105,7 +105,7 @@ def slow_control_faults(t):
     states = {c["parameter"].split(".")[1]: c["state"] for c in st.ask("command", "list")["commands"]}
     t.equal("mute floor: settled after it spoke again", states["floor4"], "DONE")
     sees(t, st, "hv-trip", "tower1.floor2", 40)
-    st.wait_for("both trips in one line", lambda: [r["text"][-8:] for r in st.status()["reasons"] if
+    st.wait_for("both trips in one line", lambda: [r["text"][-8:] for r in st.seen() if
                                                    r["code"] == "hv-trip"] == ["om2, om4"], 20)
     trip_answered(t, st, "floor2.om2")
     sees(t, st, "fcm-booted", "tower1.floor1", 40)
@@ -146,7 +146,7 @@ def consumers_lag(t):
         r = {}
 
         def seen():
-            r.update({x["object"]: x["action"] for x in st.status()["reasons"] if x["code"] == "consumer-lag"})
+            r.update({x["object"]: x["action"] for x in st.seen() if x["code"] == "consumer-lag"})
             return len(r) == len(names)
         st.wait_for("the lag", seen, 10)
         time.sleep(0.3)
@@ -178,7 +178,7 @@ def consumer_stopped(t):
     st.wait_ready()
     st.consumers["trigger-1"].signal(signal.SIGSTOP)
     sees(t, st, "consumer-none", "group trigger")
-    r = [r for r in st.status()["reasons"] if r["code"] == "consumer-none"]
+    r = [r for r in st.seen() if r["code"] == "consumer-none"]
     st.consumers["trigger-1"].signal(signal.SIGCONT)
     t.check("the stopped one is named", len(r) == 1 and r[0]["text"].startswith("trigger-1 has been silent since 2") and
             "start it again only where it has ended" in r[0]["action"], r)

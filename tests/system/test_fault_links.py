@@ -27,7 +27,7 @@ def damage_on_the_fibre(t):
     st.wait_for("link 3's losses to be over", lambda: any(e["object"] == "link3" and e["severity"] == "info"
                                                           for e in events(st, "link-loss")), 20)
     t.check("link 2's frames stay at another byte: it stands on", ("byte-slip", "link2") in codes(st) and
-            st.status()["links"][2]["offset_bytes"] > 0, st.status()["reasons"])
+            st.status()["links"][2]["offset_bytes"] > 0, st.seen())
     out = st.ctl("link", "show", "2")[1]
     t.check("and link show says it", "aligned at byte" in out, out)
     slips = [e for e in st.ask("event", "list")["events"] if e["code"] == "byte-slip"]
@@ -76,9 +76,9 @@ def reasons_in_order(t):
     st.wait_ready()
 
     def dark():
-        return [r["object"] for r in st.status()["reasons"] if r["code"] == "link-dark"]
+        return [r["object"] for r in st.seen() if r["code"] == "link-dark"]
     st.wait_for("three dark links", lambda: len(dark()) == 3, 30)
-    reasons = st.status()["reasons"]
+    reasons = st.seen()
     t.equal("the first that went dark comes first", dark(), ["link3", "link0", "link1"])
     t.check("red ones, then the oldest first", all(
         (a["severity"], b["severity"]) == ("red", "warning") or
@@ -97,11 +97,11 @@ def fibre_unplugged(t):
     sees(t, st, "link-dark", "link1")
     st.wait_for("link 1 up again", lambda: st.status()["links"][1]["state"] == "up", 20)
     st.wait_for("the verdict PASS", lambda: st.status()["phases"][1]["last"]["verdict"] == "PASS", 10)
-    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    r = [r for r in st.seen() if r["code"] == "link-loss"]
     t.check("lost in the last minute, of link 1 alone", [x["object"] for x in r] == ["link1"], r)
     st.wait_for("its end in the events", lambda: len(events(st, "link-loss")) > 1 and
                 events(st, "link-loss")[-1]["severity"] == "info", 15)
-    r = [r for r in st.status()["reasons"] if r["code"] == "link-loss"]
+    r = [r for r in st.seen() if r["code"] == "link-loss"]
     t.check("then it has ended, and is a warning", len(r) == 1 and "ended" in r[0]["text"] and
             r[0]["severity"] == "warning", r)
     said = events(st, "link-loss")

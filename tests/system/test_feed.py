@@ -73,7 +73,7 @@ def readers_and_one_that_stalls(t):
     t.equal("a port a floor", [(f["link"], f["floor"], f["port"]) for f in feed()["floors"]],
             [(n, n + 1, base + n) for n in range(4)])
     st.wait_for("each floor without a reader is red", lambda: sorted(
-        r["object"] for r in st.status()["reasons"] if r["code"] == "consumer-none") ==
+        r["object"] for r in st.seen() if r["code"] == "consumer-none") ==
         [f"feed tower1.floor{n}" for n in (1, 2, 3, 4)])
     quick = [Reader(st, "first", 1, base), Reader(st, "second", 1, base), Reader(st, "other", 2, base)]
     lines = example(base + 2)
@@ -93,7 +93,7 @@ def readers_and_one_that_stalls(t):
             sorted((r.name, True) for r in quick))
     st.wait_for("status names it", lambda: any(
         r["code"] == "feed-reader-dropped" and r["object"] == "feed tower1.floor2" and still.name in r["text"]
-        for r in st.status()["reasons"]))
+        for r in st.seen()))
     def told():
         return [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
     st.wait_for("its event", told)

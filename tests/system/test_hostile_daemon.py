@@ -100,30 +100,30 @@ class Hostile:
 
 def answer(make):
     """An answer whose result is made from the canned one."""
-    return lambda s, id, result: s.sendall(line({"v": 1, "id": id, "ok": True, "result": make(result)}))
+    return lambda s, id, result: s.sendall(line({"v": 2, "id": id, "ok": True, "result": make(result)}))
 
 
 def error(s, id, _):
-    s.sendall(line({"v": 1, "id": id, "ok": False, "error": {"code": HOSTILE, "message": HOSTILE * 3, "hint": HOSTILE,
+    s.sendall(line({"v": 2, "id": id, "ok": False, "error": {"code": HOSTILE, "message": HOSTILE * 3, "hint": HOSTILE,
                                                             "detail": HOSTILE}}))
 
 
 def long_progress(s, id, _):
     for n in range(20000):
-        s.sendall(line({"v": 1, "id": id, "progress": {"state": HOSTILE, "text": HOSTILE, "id": n, "text2": "y" * 1000}}))
+        s.sendall(line({"v": 2, "id": id, "progress": {"state": HOSTILE, "text": HOSTILE, "id": n, "text2": "y" * 1000}}))
     s.shutdown(socket.SHUT_RDWR)
 
 
 WAYS = {
     "garbage": lambda s, id, r: s.sendall(b"\xff\xfe\0garbage\n"),
     "no JSON without end": lambda s, id, r: endless(s, b"x"),
-    "a string without end": lambda s, id, r: (s.sendall(b'{"v":1,"id":"%s","ok":true,"result":"' % id.encode()), endless(s, b"x")),
-    "a list without end": lambda s, id, r: (s.sendall(b'{"v":1,"id":"%s","ok":true,"result":[' % id.encode()), endless(s, b"7,")),
+    "a string without end": lambda s, id, r: (s.sendall(b'{"v":2,"id":"%s","ok":true,"result":"' % id.encode()), endless(s, b"x")),
+    "a list without end": lambda s, id, r: (s.sendall(b'{"v":2,"id":"%s","ok":true,"result":[' % id.encode()), endless(s, b"7,")),
     "empty lines": lambda s, id, r: s.sendall(b"\n" * 1000),
-    "deep": lambda s, id, r: s.sendall(b'{"v":1,"id":"%s","ok":true,"result":' % id.encode() + nested(100000) + b"}\n"),
-    "another's id": lambda s, id, r: s.sendall(line({"v": 1, "id": "9" * 400, "ok": True, "result": r}) * 50),
-    "numbers for ids": lambda s, id, r: s.sendall(line({"v": 1, "id": 7, "ok": True, "result": r})),
-    "neither well nor not": lambda s, id, r: s.sendall(line({"v": 1, "id": id, "ok": "perhaps", "result": r})),
+    "deep": lambda s, id, r: s.sendall(b'{"v":2,"id":"%s","ok":true,"result":' % id.encode() + nested(100000) + b"}\n"),
+    "another's id": lambda s, id, r: s.sendall(line({"v": 2, "id": "9" * 400, "ok": True, "result": r}) * 50),
+    "numbers for ids": lambda s, id, r: s.sendall(line({"v": 2, "id": 7, "ok": True, "result": r})),
+    "neither well nor not": lambda s, id, r: s.sendall(line({"v": 2, "id": id, "ok": "perhaps", "result": r})),
     "an answer of nothing": answer(lambda r: {}),
     "a list for an object": answer(lambda r: [r]),
     "a text": answer(lambda r: HOSTILE),

@@ -318,7 +318,7 @@ def beyond_this_machine(t):
         if code:
             continue
         st.start_daemon()
-        found = [r for r in st.status()["reasons"] if r["code"] == "data-open"]
+        found = [r for r in st.seen() if r["code"] == "data-open"]
         t.check(f"{name}: status {'warns' if reason else 'is silent'}", bool(found) == reason and
                 all(r["severity"] == "warning" and st.reserved in r["text"] for r in found), found)
         t.equal(f"{name}: the daemon ends with 0", st.stop(), 0)

@@ -84,7 +84,7 @@ class Net(Keys):
 def ask(s, op, timeout=20, raw=None, **args):
     """The last answer; None: there is none."""
     try:
-        s.send(raw if raw is not None else json.dumps({"v": 1, "id": "7", "op": op, "args": args}).encode())
+        s.send(raw if raw is not None else json.dumps({"v": 2, "id": "7", "op": op, "args": args}).encode())
     except zmq.Again:  # it has been refused, and libzmq does not try again
         return None
     return last(s, timeout)
@@ -264,16 +264,16 @@ def hostile(t):
     s, other = n.client("datamanager"), n.client("grafana")
     t.check("somebody else is there", ask(other, "info")["ok"])
     garbage = [b"", b"{", b"[]", b"7", os.urandom(1000), b"\0" * 100, b'{"v":1,"v":1}', b"[" * 100000,
-               b'{"v":1,"id":"7","op":"info","x":[' + b"[]," * 300000 + b"1]}"]
+               b'{"v":2,"id":"7","op":"info","x":[' + b"[]," * 300000 + b"1]}"]
     for g in garbage:
         answer = ask(s, "", raw=g)
         t.check(f"{g[:20]!r}: usage", answer and not answer["ok"] and answer["error"]["code"] == "usage", answer)
-    s.send_multipart([b'{"v":1,"id":"1","op":"info"}', b"more", b"frames"])
+    s.send_multipart([b'{"v":2,"id":"1","op":"info"}', b"more", b"frames"])
     answer = last(s)
     t.check("three frames: usage", answer and answer["error"]["code"] == "usage" and "one frame" in answer["error"]["message"],
             answer)
     t.equal("all are counted", n.counts()["network"]["bad_messages"], len(garbage) + 1)
-    answer = ask(s, "", raw=json.dumps({"v": 1, "id": "7", "op": "info", "x": "y" * ((1 << 20) - 60)}).encode())
+    answer = ask(s, "", raw=json.dumps({"v": 2, "id": "7", "op": "info", "x": "y" * ((1 << 20) - 60)}).encode())
     t.check("just below 1 MiB is served", answer and answer["ok"], str(answer)[:300])
     size = resident_mb(n.st.daemon.pid)
     with n.client("datamanager") as big:
@@ -289,7 +289,7 @@ def hostile(t):
     time.sleep(3)
     before = n.counts()["network"]["refused_rate"]
     for i in range(300):
-        s.send(json.dumps({"v": 1, "id": i, "op": "info"}).encode())
+        s.send(json.dumps({"v": 2, "id": i, "op": "info"}).encode())
     answers = {}
     while len(answers) < 300 and s.poll(20000):
         a = json.loads(s.recv())
@@ -306,7 +306,7 @@ def hostile(t):
         deaf.rcvhwm = 1
         watch = deaf.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         for _ in range(40):
-            deaf.send(json.dumps({"v": 1, "id": 1, "op": "param.list"}).encode())
+            deaf.send(json.dumps({"v": 2, "id": 1, "op": "param.list"}).encode())
         time.sleep(2)
         t.check("somebody who reads nothing costs no memory to speak of",
                 t.sanitized or resident_mb(n.st.daemon.pid) - size < 64, (size, resident_mb(n.st.daemon.pid)))
@@ -346,7 +346,7 @@ def crowd_of_one_key(t, n):
         with contextlib.suppress(OSError):
             c = Curve(n.endpoint, b"DEALER", n.server, secret, source=f"127.0.0.{2 + i % 6}")
             held.append(c)
-            c.socket.sendall(c.part(b'{"v":1,"id":1,"op":"info"}', False))
+            c.socket.sendall(c.part(b'{"v":2,"id":1,"op":"info"}', False))
         time.sleep(0.02)  # below the rate of a key
     t.check("those that are too many of a key are counted",
             (why := n.wait_count("crowded", lambda c: c["network"]["crowded"] >= before + 98)) == "", why)
@@ -396,7 +396,7 @@ def reload(t):
         listed = n.st.ask("key", "list")["keys"]
         t.equal("fcmctl key list has them", [(k["name"], k["role"]) for k in listed],
                 [("grafana", "operator"), ("anna", "expert")])
-        silent.socket.sendall(silent.part(b'{"v":1,"id":1,"op":"info"}', False))
+        silent.socket.sendall(silent.part(b'{"v":2,"id":1,"op":"info"}', False))
         t.check("one that had said nothing is cut off with its first word", ends(silent.socket))
         n.lines["datamanager"] = gone
         n.write_list()
@@ -541,7 +541,7 @@ def names(t):
         c = Curve(n.endpoint, b"DEALER", n.server, secret, identity)
         c.socket.settimeout(5)
         return c
-    request = b'{"v":1,"id":1,"op":"info"}'
+    request = b'{"v":2,"id":1,"op":"info"}'
     c = named(b"z" * 255)
     c.socket.sendall(c.part(request, False))
     t.check("255 bytes are a name", len(c.socket.recv(4000)) > 100)

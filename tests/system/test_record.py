@@ -70,13 +70,13 @@ def broken_killed_and_full(t):
     # No room any more in the middle of a record.
     st.ask("record", "start", "--links", "2", "--name", "full")
     resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (24 << 20, resource.RLIM_INFINITY))
-    st.wait_for("the alarm", lambda: any(r["code"] == "record-stopped" for r in st.status()["reasons"]))
+    st.wait_for("the alarm", lambda: any(r["code"] == "record-stopped" for r in st.seen()))
     resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     s = st.status()
-    t.check("status is red, says why and what to do", s["state"] == "red" and not s["recording"]["active"] and
-            all(w in json.dumps(s["reasons"]) for w in ("File too large", "fcmctl record start")), s["reasons"])
+    t.check("status is red, says why and what to do", s["incidents"]["word"] == "RED" and not s["recording"]["active"] and
+            all(w in json.dumps(harness.observations(s)) for w in ("File too large", "fcmctl record start")), harness.observations(s))
     st.ask("record", "stop")
-    t.equal("seen: it is no reason any more", [r for r in st.status()["reasons"] if r["code"] == "record-stopped"], [])
+    t.equal("seen: it is no reason any more", [r for r in st.seen() if r["code"] == "record-stopped"], [])
     events = []
 
     def told(code, *words):

@@ -132,7 +132,7 @@ def reloaded(t):
         reload()
         st.wait_for("without roles the socket is for its group", lambda:
                     os.stat(st.path("control.sock")).st_mode & 0o777 == 0o660)
-        s.sendall(b'{"v":1,"id":1,"op":"info"}\n')
+        s.sendall(b'{"v":2,"id":1,"op":"info"}\n')
         t.check("root's connection is still there", b'"role":"expert"' in s.recv(4096))
     st.stop()
     st.config[1:] = ["expert_group = no-such-group"]

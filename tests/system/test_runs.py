@@ -31,7 +31,7 @@ def judged(t, st, book):
 
 
 def codes(st):
-    return {r["code"] for r in st.status()["reasons"]}
+    return {r["code"] for r in st.seen()}
 
 
 def states(st):

@@ -73,7 +73,7 @@ def brought(t, st, what, least=48):
     """All commands sent without the database are in it, DONE, executed once, and their text says how they were sent."""
     st.wait_for("the database is well", lambda: st.status()["store"]["state"] == "well", 60, 0.5)
     st.wait_for("the emergency journal is in the database", lambda: not any(
-        r["code"] == "emergency-rows" for r in st.status()["reasons"]), 60, 0.5)
+        r["code"] == "emergency-rows" for r in st.seen()), 60, 0.5)
     found = rows(st, "SELECT id, parameter, state, detail FROM command WHERE detail LIKE '%sent before it was journaled%'")
     t.check(f"{what}: their rows are in the database, all DONE", len(found) >= least and
             all(r[2] == "DONE" for r in found), found)
@@ -110,7 +110,7 @@ def hung(t):
             t.equal("hung: no call of the thread that sends is on that disk", [l for l in seen if st.path("disk") in l], [])
             t.check("what it did is in the trace", sum("control.sock" in l or "socket:" in l for l in seen) > 10, len(seen))
             st.wait_for("it says that the disk hangs", lambda: "disk-hangs" in [
-                r["code"] for r in st.status()["reasons"]], 20)
+                r["code"] for r in st.seen()], 20)
             code, _, err = st.ctl("command", "list")
             t.check("a database query is refused at once", code != 0 and "does not answer" in err,
                     (code, err))
@@ -234,7 +234,7 @@ def hung_at_the_start(t):
             st.start_daemon()
             st.wait_ready()
             st.wait_for("it says that the disk does not answer", lambda: "disk-hangs" in [
-                r["code"] for r in st.status()["reasons"]], 20)
+                r["code"] for r in st.seen()], 20)
             code, _, err = st.ctl("set", "floor1.om0.threshold", "34")
             t.check("a threshold is refused, and why", code == 1 and "the disk does not answer" in err, (code, err))
             down_and_off(t, st, "hung at the start")
@@ -254,7 +254,7 @@ def full(t):
     st.wait_ready()
     fast_ramps(t, st)
     resource.prlimit(st.daemon.pid, resource.RLIMIT_FSIZE, (4096, NO_LIMIT))
-    st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.status()["reasons"]], 30)
+    st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.seen()], 30)
     code, _, err = st.ctl("set", "floor1.om0.threshold", "41")
     t.check("full: a threshold is refused, without a number", code == 1 and "nothing was sent" in err and
             "command " not in err.replace("command journal", ""), (code, err))
@@ -292,7 +292,7 @@ def damaged(t):
             os.unlink(st.path("emergency.journal"))
             os.unlink(st.database + ".emergency")
         st.start_daemon()
-        st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.status()["reasons"]], 30)
+        st.wait_for("store-failing", lambda: "store-failing" in [r["code"] for r in st.seen()], 30)
         st.wait_for("floors are read", lambda: st.request("param.get", names=["floor1.om0.hv"])["result"]["parameters"][0][
             "value"] is not None, 30)
         down_and_off(t, st, what)
@@ -332,7 +332,7 @@ def own_copy(t):
     st.daemon.kill9()
     st.start_daemon()
     st.wait_for("after kill -9 its rows are there", lambda: "emergency-rows" in [
-        r["code"] for r in st.status()["reasons"]], 20)
+        r["code"] for r in st.seen()], 20)
     st.daemon.kill9()
     shutil.copy(st.path("good.db"), st.database)
     _, _, err = st.ctl("command", "show", str(FIRST_OWN_ID))

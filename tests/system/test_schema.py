@@ -30,7 +30,7 @@ class Schema:
         self.ops = list(self.whole["$defs"]["args"])
 
     def reason_codes(self):
-        return set(self.whole["$defs"]["reason"]["properties"]["code"]["enum"])
+        return set(self.whole["$defs"]["code"]["enum"])
 
     def _errors(self, where, value):
         schema = {"$schema": self.whole["$schema"], "$ref": "#/$defs/" + where, "$defs": self.whole["$defs"]}
@@ -136,19 +136,19 @@ def check_itself(schema):
         if not good:
             print(f"{op}: only in {'control.md' if op in documented else 'control.schema.json'}")
     cases = [  # message, whether it is one
-        ({"v": 1, "id": "1", "op": "info", "args": {}}, True),
-        ({"v": 1, "id": "1", "op": "info"}, True),
-        ({"v": 2, "id": "1", "op": "info", "args": {}}, False),
-        ({"v": 1, "id": "1", "op": "format.disk", "args": {}}, False),
-        ({"v": 1, "id": "1", "op": "link.show", "args": {}}, False),
-        ({"v": 1, "id": "1", "op": "link.show", "args": {"link": 4}}, False),
-        ({"v": 1, "id": "1", "op": "link.show"}, False),
-        ({"v": 1, "id": "1", "op": "phase.show", "args": {"link": None}}, True),
-        ({"v": 1, "id": "1", "op": "serial.write", "args": {"session": "a", "data": "0aff"}}, True),
-        ({"v": 1, "id": "1", "op": "serial.write", "args": {"session": "a", "data": "0af"}}, False),
-        ({"v": 1, "id": "1", "op": "ledger.show", "args": {"by_s": 61}}, False),
-        ({"v": 1, "id": "1", "op": "phase.accept", "args": {"link": 1, "reason": ""}}, False),
-        ({"v": 1, "id": "1", "op": "param.set", "args": {"name": "x", "value": "1", "vaule": 2}}, False),
+        ({"v": 2, "id": "1", "op": "info", "args": {}}, True),
+        ({"v": 2, "id": "1", "op": "info"}, True),
+        ({"v": 1, "id": "1", "op": "info", "args": {}}, False),
+        ({"v": 2, "id": "1", "op": "format.disk", "args": {}}, False),
+        ({"v": 2, "id": "1", "op": "link.show", "args": {}}, False),
+        ({"v": 2, "id": "1", "op": "link.show", "args": {"link": 4}}, False),
+        ({"v": 2, "id": "1", "op": "link.show"}, False),
+        ({"v": 2, "id": "1", "op": "phase.show", "args": {"link": None}}, True),
+        ({"v": 2, "id": "1", "op": "serial.write", "args": {"session": "a", "data": "0aff"}}, True),
+        ({"v": 2, "id": "1", "op": "serial.write", "args": {"session": "a", "data": "0af"}}, False),
+        ({"v": 2, "id": "1", "op": "ledger.show", "args": {"by_s": 61}}, False),
+        ({"v": 2, "id": "1", "op": "phase.accept", "args": {"link": 1, "reason": ""}}, False),
+        ({"v": 2, "id": "1", "op": "param.set", "args": {"name": "x", "value": "1", "vaule": 2}}, False),
     ]
     for message, good in cases:
         right = (not schema.request(message)) == good
@@ -156,14 +156,14 @@ def check_itself(schema):
         if not right:
             print(f"{'refused' if good else 'taken'}: {json.dumps(message)}")
     for message, good in [
-            ({"v": 1, "id": "1", "ok": True, "result": {"run": 3, "from_slice": 4}}, True),
-            ({"v": 1, "id": "1", "ok": True, "result": {"run": "3", "from_slice": 4}}, False),
-            ({"v": 1, "id": "1", "ok": True}, False),
-            ({"v": 1, "id": "1", "ok": False, "error": {"code": "refused", "message": "no"}}, True),
-            ({"v": 1, "id": "1", "ok": False, "error": {"code": "maybe", "message": "no"}}, False),
-            ({"v": 1, "id": "1", "ok": False, "error": {"code": "refused", "message": "no", "detail": "role"}}, True),
-            ({"v": 1, "id": "1", "ok": False, "error": {"code": "refused", "message": "no", "detail": "roll"}}, False),
-            ({"v": 1, "id": "1", "progress": {"text": "waiting"}}, True)]:
+            ({"v": 2, "id": "1", "ok": True, "result": {"run": 3, "from_slice": 4}}, True),
+            ({"v": 2, "id": "1", "ok": True, "result": {"run": "3", "from_slice": 4}}, False),
+            ({"v": 2, "id": "1", "ok": True}, False),
+            ({"v": 2, "id": "1", "ok": False, "error": {"code": "refused", "message": "no"}}, True),
+            ({"v": 2, "id": "1", "ok": False, "error": {"code": "maybe", "message": "no"}}, False),
+            ({"v": 2, "id": "1", "ok": False, "error": {"code": "refused", "message": "no", "detail": "role"}}, True),
+            ({"v": 2, "id": "1", "ok": False, "error": {"code": "refused", "message": "no", "detail": "roll"}}, False),
+            ({"v": 2, "id": "1", "progress": {"text": "waiting"}}, True)]:
         right = (not schema.answer("run.start", message)) == good
         passed, failed = passed + right, failed + (not right)
         if not right:
@@ -218,9 +218,9 @@ ASKED = [  # operation, args; in this order, on a station that is up
     ("link.align", {"link": 3, "reason": "schema"}), ("link.reset", {"link": 2}), ("phase.accept", {"link": 3}),
     ("phase.accept", {"link": 3, "reason": "schema"}), ("phase.show", {}), ("phase.history", {"link": 3}),
     ("phase.soak", {"link": 1, "trials": 2, "interval_s": 1.0, "command": "align"}), ("event.list", {}),
-    ("alarm.list", {}), ("alarm.ack", {"names": ["no.such"]}), ("alarm.resume", {"names": ["link2"]}),
-    ("alarm.pause", {"name": "link2/link-dark", "seconds": 60, "reason": "schema"}), ("alarm.list", {}),
-    ("alarm.pause", {"name": "link2/link-dark", "seconds": 0}), ("status", {}), ("alarm.resume", {"names": ["link2"]}),
+    ("incident.list", {}), ("incident.ack", {"names": ["no.such"]}), ("incident.resume", {"names": ["link2"]}),
+    ("incident.pause", {"name": "link2/link-dark", "seconds": 60, "reason": "schema"}), ("incident.list", {}),
+    ("incident.pause", {"name": "link2/link-dark", "seconds": 0}), ("status", {}), ("incident.resume", {"names": ["link2"]}),
     ("ledger.show", {"since": 1.0}), ("ledger.show", {"link": 1, "limit": 2}), ("status", {}),
     ("link.show", {"link": 0}), ("link.show", {"link": 7}), ("link.show", {}), ("no.such", {}),
 ]
@@ -232,7 +232,7 @@ def conversation(path, op, args):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(60)
         s.connect(path)
-        s.sendall((json.dumps({"v": 1, "id": "s", "op": op, "args": args}) + "\n").encode())
+        s.sendall((json.dumps({"v": 2, "id": "s", "op": op, "args": args}) + "\n").encode())
         with s.makefile() as f:
             for line in f:
                 yield json.loads(line)

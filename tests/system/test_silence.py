@@ -132,7 +132,7 @@ def told_and_true(t, st, killed):
     out = st.ctl("status")[1]
     t.check("status says what, since when and what to do", "no word from the shore" in out.replace("\n           ", " ") and
             "set 'floor1.om*.hv' VOLTS" in out.replace("\n           ", " "), out)
-    t.equal("it is red", st.status()["state"], "red")
+    t.equal("it is red", st.word(), "RED")
     st.wait_for("the events", lambda: len(events(st, "hv-silenced")) == 2, 10)
 
 

@@ -19,7 +19,7 @@ def all_links_equal_the_truth(t):
     st.confirm = None  # as a user has it
     st.start()
     st.wait_ready()
-    st.wait_for("well", lambda: st.status()["state"] == "well")
+    st.wait_for("well", lambda: st.word() != "RED")
     before = st.status()
     time.sleep(5)
     after = st.status()

@@ -34,7 +34,7 @@ def flows(t, st, what):
 
 
 def store_reason(st):
-    return next((r for r in st.status()["reasons"] if r["code"] == "store-failing"), None)
+    return next((r for r in st.seen() if r["code"] == "store-failing"), None)
 
 
 def until_told(t, st, what, *words):
@@ -42,9 +42,9 @@ def until_told(t, st, what, *words):
     st.wait_for("store-failing", lambda: store_reason(st), 30)
     status, reason = st.status(), store_reason(st) or {}
     t.check(f"{what}: red, with the file, what it is, and what to do",
-            status["state"] == "red" and status["store"]["state"] == "failing" and reason["action"] and
+            status["incidents"]["word"] == "RED" and status["store"]["state"] == "failing" and reason["action"] and
             all(w in reason["text"] + " " + reason["action"] for w in (st.database, *words)), reason)
-    t.equal(f"{what}: by one reason", [r["code"] for r in status["reasons"] if r["object"] == "store"].count(
+    t.equal(f"{what}: by one reason", [r["code"] for r in harness.observations(status) if r["object"] == "store"].count(
         "store-failing"), 1)
 
 

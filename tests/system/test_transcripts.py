@@ -55,7 +55,7 @@ MASKS = (
     (r"(?m)^TIME  (?:began|over)  disk/disk-hangs.*\n(?: {9,}.*\n)?", ""),
     (r"(?m)^TIME  holdover  gpsd .*; the board sees no PPS\nTIME  locked  gpsd .*\n", ""),
     (r"(?m)^-- the newest 60: .*\n?", ""),
-    (r'(?m)^\{"v": 1, "change": "...", "time": "..."(, "alarm": "...")?\}\n?', ""),  # signs of life; what comes meanwhile
+    (r'(?m)^\{"v": 2, "change": "...", "time": "..."(, "incident": "...")?\}\n?', ""),  # signs of life; what comes meanwhile
     (r"(?m)^blackbox-.*\n?", ""),
     (r"(?m)(?<= )[!-~]{40}$|^[!-~]{40}$", "KEY"),
     (r"\b\d+ +(\d+ link-down, )?\d+ alignment", "LOST"),
@@ -141,7 +141,7 @@ class Stage:
         conditions = {"read": read, "reason": lambda code: code in {c for c, _ in faults.codes(self.st)},
                       "gone": lambda code: not any(a["name"].endswith("/" + code) for a in self.st.ask("alarm", "list")["alarms"]),
                       "event": lambda text: any(text in e["text"] for e in self.st.ask("event", "list", "-n", "1")["events"]),
-                      "well": lambda: self.st.status()["state"] == "well",
+                      "well": lambda: self.st.word() != "RED",
                       "stale": lambda name: self.st.ask("get", name)["parameters"][0]["quality"] != "good",
                       "settled": lambda: not self.st.ask("command", "list", "--state", "open")["commands"]}
         self.st.wait_for(" ".join((what, *args)), lambda: conditions[what](*args), 60)
@@ -263,11 +263,11 @@ def every_command(t):
                 elif line.startswith("{"):
                     objects.append(line)
                 elif re.fullmatch(r"\[exit -?\d+\]", line.rstrip()) and line[6] in "013" and "--help" not in words:
-                    t.check(f"{words}: its JSON has a version", all(x.startswith('{"v": 1, ') for x in objects), objects)
+                    t.check(f"{words}: its JSON has a version", all(x.startswith('{"v": 2, ') for x in objects), objects)
                     verbs = [w for w in words if not w.startswith("-")]
                     ran = {c for c in commands if verbs[:len(c.split())] == c.split()}
                     shown |= set() if "--json" in words else ran
-                    for_programs |= ran if objects and not objects[0].startswith('{"v": 1, "error"') else set()
+                    for_programs |= ran if objects and not objects[0].startswith('{"v": 2, "error"') else set()
     t.equal("each command has a transcript", sorted(set(commands) - shown), [])
     t.equal("and one of its JSON", sorted(set(commands) - for_programs), ["serial"])
 

@@ -76,6 +76,7 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_CSV] = {"csv", 0, NULL, "as CSV, all of it"},
 	[CTL_KEY] = {"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
 	[CTL_RAW] = {"raw", 0, NULL, "every byte unchanged, also terminal control sequences"},
+	[CTL_VERBOSE] = {"verbose", 'v', NULL, "all of it, however long"},
 	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 

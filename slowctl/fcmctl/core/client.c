@@ -162,7 +162,7 @@ int client_ask(struct client *c, const char *op, json_t *args, double timeout_s,
 
 	*ret_id = ++c->last_id;
 	snprintf(id, sizeof(id), "%u", c->last_id);
-	request = json_pack("{s:i,s:s,s:s,s:o}", "v", 1, "id", id, "op", op, "args",
+	request = json_pack("{s:i,s:s,s:s,s:o}", "v", 2, "id", id, "op", op, "args",
 			    args != NULL ? args : json_object());
 	line = request != NULL ? json_dumps(request, JSON_COMPACT) : NULL;
 	if (line != NULL) {

@@ -23,8 +23,8 @@
 
 /* Exit codes. */
 enum {
-	CTL_DONE = 0,	 /* done; for status: well */
-	CTL_NOT = 1,	 /* refused, failed; for status: red */
+	CTL_DONE = 0,	 /* done; for status: WELL or ATTENTION */
+	CTL_NOT = 1,	 /* refused, failed; for status: RED */
 	CTL_USAGE = 2,	 /* not understood */
 	CTL_UNKNOWN = 3, /* outcome unknown, or the daemon is not running */
 };
@@ -82,6 +82,7 @@ enum ctl_option {
 	CTL_CSV,
 	CTL_KEY,
 	CTL_RAW,
+	CTL_VERBOSE,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))
@@ -160,7 +161,7 @@ struct ctl {
 
 /*
  * Reports a failure: on stderr ("fcmctl: ...", then what to do) and, with --json, on stdout
- * as {"v":1,"error":{code, message, hint}}. `hint` may be NULL. Returns `exit_code`.
+ * as {"v":2,"error":{code, message, hint}}. `hint` may be NULL. Returns `exit_code`.
  */
 int ctl_fail(struct ctl *ctl, int exit_code, const char *code, const char *hint, const char *format,
 	     ...) __attribute__((format(printf, 5, 6)));

@@ -83,9 +83,9 @@ static void size_cell(struct writer *w, const json_t *r)
 
 static void note_cell(struct writer *w, const json_t *r)
 {
-	const char *alarm = value_string(r, "alarm_text", "");
+	const char *cause = value_string(r, "cause_text", "");
 
-	writer_cell(w, WRITER_PLAIN, "%s", *alarm != '\0' ? alarm : value_string(r, "note", ""));
+	writer_cell(w, WRITER_PLAIN, "%s", *cause != '\0' ? cause : value_string(r, "note", ""));
 }
 
 /* Cells that are missing as the recorder did not keep up. */
@@ -225,9 +225,9 @@ const struct ctl_command ctl_record_commands[] = {
 		 "disk has ended, it acknowledges that.",
 	 .options = CTL_BIT(CTL_DRY_RUN), .op = "record.stop", .look = "record list",
 	 .timeout_s = DISK_S, .render = render_stop},
-	{"record", "list", "", "recordings, and black boxes of alarms",
-	 .help = "A black box is the raw data of a link and its registers from when an\n"
-		 "alarm of the link was raised. let go: cells that are missing because\n"
+	{"record", "list", "", "recordings, and black boxes of incidents",
+	 .help = "A black box is the raw data of a link and its registers from when\n"
+		 "it became red. let go: cells that are missing because\n"
 		 "the recorder was too slow; >= when the daemon was killed before it had\n"
 		 "counted them, - while the recording is active (then: fcmctl status).\n"
 		 "Reads the files, so you need the right to read them. Also works while\n"

@@ -207,10 +207,10 @@ enum writer_style value_style(const char *word)
 		enum writer_style style;
 		const char *words;
 	} styles[] = {
-		{WRITER_GOOD, "well up locked PASS first DONE good yes alive"},
-		{WRITER_WARN, "warning aligning acquiring holdover DRIFT CANCELLED stale never"},
+		{WRITER_GOOD, "WELL well up locked PASS first DONE good yes alive"},
+		{WRITER_WARN, "ATTENTION warning aligning acquiring holdover DRIFT CANCELLED stale never"},
 		{WRITER_BAD,
-		 "red alarm dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN"},
+		 "RED red dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN"},
 		{WRITER_BAD, "bad no left too-slow"},
 		{WRITER_DIM, "off"},
 	};

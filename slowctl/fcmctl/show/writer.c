@@ -150,7 +150,7 @@ static void result_json(struct writer *w, const json_t *result)
 {
 	/* 16 digits: microseconds of today's UTC survive, 0.1 stays 0.1. */
 	size_t flags = JSON_REAL_PRECISION(16) | (w->indent ? JSON_INDENT(2) : 0);
-	json_t *whole = json_pack("{s:i}", "v", 1);
+	json_t *whole = json_pack("{s:i}", "v", 2);
 	char *text = NULL;
 
 	if (whole != NULL && json_object_update_missing(whole, (json_t *)(uintptr_t)result) == 0) {

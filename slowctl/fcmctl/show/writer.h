@@ -30,7 +30,7 @@ void writer_destroy(struct writer *w);
 /* -EIO when something could not be written (disk full, reader gone). */
 int writer_flush(struct writer *w);
 
-/* The whole answer of a command. JSON: `result` with "v":1 in front; text: render(w, result). */
+/* The whole answer of a command. JSON: `result` with "v":2 in front; text: render(w, result). */
 typedef void (*writer_render_fn)(struct writer *w, const json_t *result);
 void writer_result(struct writer *w, const json_t *result, writer_render_fn render);
 

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* fcmctl incident: list, show; one cause, what it explains, what it has cost. */
+/* fcmctl incident: list, show, acknowledge, pause, resume, watch; and the lines about incidents in `status`. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
-/* "840 frames, 12 k hits, 36 s dark"; "-": nothing. Returns buf. */
-static const char *cost_text(const json_t *cost, char *buf, size_t size)
+#define SILENT_S 20.0 /* the daemon gives a sign of life every 5 s */
+
+/* --- words --- */
+
+/* "840 frames, 12 k hits, 36 module-s dark"; "-": nothing. `brief`: rounded. Returns buf. */
+static const char *cost_words(const json_t *cost, bool brief, char *buf, size_t size)
 {
 	static const struct {
-		const char *name, *text;
+		const char *name, *text, *brief;
 	} costs[] = {
-		{"frames", "{frames:count} frames"},
-		{"dropped", "{dropped:count} frames of a group"},
-		{"hits", "{hits:rate} hits"},
-		{"dark_s", "{dark_s:age} of dark modules"},
+		{"frames", "{frames:count} frames", "{frames:rate} frames"},
+		{"dropped", "{dropped:count} frames dropped", "{dropped:rate} dropped"},
+		{"hits", "{hits:rate} hits", "{hits:rate} hits"},
+		{"dark_s", "{dark_s:rate} module-s dark", "{dark_s:rate} s dark"},
 	};
 	char part[80];
 
@@ -23,7 +30,8 @@ static const char *cost_text(const json_t *cost, char *buf, size_t size)
 	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
 		if (value_number(cost, costs[i].name) > 0) {
 			value_append(buf, size, "%s%s", *buf != '\0' ? ", " : "",
-				     value_fill(cost, costs[i].text, part, sizeof(part)));
+				     value_fill(cost, brief ? costs[i].brief : costs[i].text, part,
+						sizeof(part)));
 		}
 	}
 	if (*buf == '\0') {
@@ -31,6 +39,121 @@ static const char *cost_text(const json_t *cost, char *buf, size_t size)
 	}
 	return buf;
 }
+
+static const char *cost_text(const json_t *cost, char *buf, size_t size)
+{
+	return cost_words(cost, false, buf, size);
+}
+
+/* "acknowledged by anna: ...; paused until ... by ...: ...", "" without either. Returns buf. */
+static const char *dealt_text(const json_t *incident, char *buf, size_t size)
+{
+	char seen[240] = "", paused[320] = "";
+
+	if (json_is_object(value_at(incident, "acknowledged"))) {
+		value_fill(incident,
+			   *value_string(incident, "acknowledged.text", "") != '\0'
+				   ? "acknowledged by {acknowledged.who|?}: {acknowledged.text}"
+				   : "acknowledged by {acknowledged.who|?}",
+			   seen, sizeof(seen));
+	}
+	if (json_is_object(value_at(incident, "paused"))) {
+		value_fill(incident,
+			   strcmp(value_string(incident, "paused.covers", ""), "red") == 0
+				   ? "paused until {paused.until:time} UTC by {paused.who|?}: "
+				     "{paused.text|}"
+				   : "paused as a warning until {paused.until:time} UTC by "
+				     "{paused.who|?}: {paused.text|}",
+			   paused, sizeof(paused));
+	}
+	snprintf(buf, size, "%s%s%s", seen, *seen != '\0' && *paused != '\0' ? "; " : "", paused);
+	return buf;
+}
+
+/* Red, warning; of what does not count (now): its state. */
+static const char *state_word(const json_t *incident)
+{
+	const char *state = value_string(incident, "state", "active");
+
+	return strcmp(state, "active") == 0 ? value_string(incident, "severity", "red")
+	       : strcmp(state, "acknowledged") == 0 ? "seen"
+						    : state;
+}
+
+static enum writer_style state_style(const json_t *incident)
+{
+	const char *state = value_string(incident, "state", "active");
+	bool counts = strcmp(state, "active") == 0 || strcmp(state, "acknowledged") == 0;
+
+	return counts ? value_style(value_string(incident, "severity", "red")) : WRITER_DIM;
+}
+
+/* --- in status --- */
+
+bool ctl_incident_has_cleared(const json_t *incident)
+{
+	return strcmp(value_string(incident, "state", ""), "cleared") == 0;
+}
+
+/* What is typed is never cut: "fcmctl incident show 7" in its place. */
+static void advise_line(struct writer *w, const json_t *incident)
+{
+	const char *action = value_string(incident, "typed", "");
+	const char *show = value_string(incident, "show", "");
+
+	if (*action != '\0' && strlen(action) + 9 <= writer_room(w)) {
+		writer_line(w, WRITER_PLAIN, "      -> %s", action);
+	} else if (*show != '\0') {
+		writer_line(w, WRITER_PLAIN, "      -> %s", show);
+	}
+}
+
+void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
+{
+	char cost[200], when[64], text[600];
+	size_t room, used;
+
+	value_say(w, WRITER_PLAIN, incident, "{number:4} ");
+	writer_text(w, state_style(incident), "%-8s", state_word(incident));
+	value_text(value_at(incident, "since"), VALUE_TIME, when, sizeof(when));
+	writer_text(w, WRITER_DIM, "%s ", strlen(when) > 11 ? when + 11 : when);
+	cost_words(value_at(incident, "cost"), true, cost, sizeof(cost));
+	used = strcmp(cost, "-") == 0 ? 0 : strlen(cost) + 2;
+	room = writer_room(w) > used ? writer_room(w) - used : 0;
+	value_fill(incident, "{object}/{code}: {text}", text, sizeof(text));
+	if (used == 0) {
+		ctl_cut_line(w, "%s", text);
+	} else {
+		writer_text(w, WRITER_PLAIN, "%.*s%s", (int)ctl_cut(text, room), text,
+			    ctl_cut(text, room) < strlen(text) ? "..." : "");
+		ctl_cut_line(w, "; %s", cost);
+	}
+	if (advice) {
+		advise_line(w, incident);
+	}
+}
+
+void ctl_incident_type(const struct ctl *ctl, json_t *incidents)
+{
+	char typed[PATH_MAX], show[64];
+	size_t i, n;
+	json_t *incident, *part;
+
+	json_array_foreach (value_at(incidents, "list"), i, incident) {
+		ctl_typed(ctl, value_string(incident, "action", ""), typed, sizeof(typed));
+		json_object_set_new(incident, "typed", json_string(typed));
+		snprintf(show, sizeof(show), "fcmctl incident show %lld",
+			 value_integer(incident, "number", 0));
+		json_object_set_new(incident, "show",
+				    json_string(ctl_typed(ctl, show, typed, sizeof(typed))));
+		json_array_foreach (value_at(incident, "observations"), n, part) {
+			ctl_typed(ctl, value_string(part, "action", ""), typed, sizeof(typed));
+			json_object_set_new(part, "typed", json_string(typed));
+		}
+	}
+}
+
+/* --- list --- */
 
 static void cost_cell(struct writer *w, const json_t *row)
 {
@@ -41,60 +164,102 @@ static void cost_cell(struct writer *w, const json_t *row)
 		    cost_text(cost != NULL ? cost : row, text, sizeof(text)));
 }
 
-static void render_list(struct writer *w, const json_t *result)
+static void state_cell(struct writer *w, const json_t *row)
+{
+	writer_cell(w, state_style(row), "%s%s", state_word(row),
+		    value_true(row, "held") ? " (over)" : "");
+}
+
+static void cause_cell(struct writer *w, const json_t *row)
+{
+	char dealt[600];
+
+	dealt_text(row, dealt, sizeof(dealt));
+	writer_cell(w, WRITER_PLAIN, "%s/%s: %s%s%s%s", value_string(row, "object", "?"),
+		    value_string(row, "code", "?"), value_string(row, "text", ""),
+		    *dealt != '\0' ? " (" : "", dealt, *dealt != '\0' ? ")" : "");
+}
+
+static void render_pauses(struct writer *w, const json_t *pauses)
+{
+	size_t i;
+	const json_t *pause;
+	char dealt[600];
+
+	json_array_foreach (pauses, i, pause) {
+		writer_paragraph(w, 9, WRITER_DIM, "%s, not active: %s",
+				 value_string(pause, "name", "?"),
+				 dealt_text(pause, dealt, sizeof(dealt)));
+	}
+}
+
+static void render_list(struct writer *w, const json_t *incidents)
 {
 	static const struct value_column columns[] = {{">no.", "{number:count}"},
-						      {"state", "{state}"},
-						      {"severity", "{severity}", VALUE_BY_WORD},
+						      {"state", NULL, .cell = state_cell},
 						      {"since (UTC)", "{since:time}"},
 						      {"?cost", NULL, .cell = cost_cell},
-						      {"cause", "{object}/{code}: {text}"},
+						      {"cause", NULL, .cell = cause_cell},
 						      {0}};
-	const json_t *incidents = value_at(result, "incidents");
 
-	value_line(w, value_style(value_string(incidents, "word", "")), incidents,
-		   "{word}  {headline}");
+	value_say(w, value_style(value_string(incidents, "word", "")), incidents, "{word}  ");
+	writer_paragraph(w, 2, WRITER_PLAIN, "%s", value_string(incidents, "headline", ""));
 	value_table(w, value_at(incidents, "list"), columns,
 		    "no incident now, or in the last 10 minutes");
 	if (value_integer(incidents, "left_out", 0) > 0) {
 		value_line(w, WRITER_WARN, incidents, "{left_out} more observations had no room");
 	}
+	render_pauses(w, value_at(incidents, "pauses"));
 }
 
-static void render_show(struct writer *w, const json_t *incident)
+/* --- show --- */
+
+static void text_cell(struct writer *w, const json_t *row)
+{
+	const char *action = value_string(row, "typed", "");
+	char dealt[600];
+
+	dealt_text(row, dealt, sizeof(dealt));
+	writer_cell(w, WRITER_PLAIN, "%s/%s: %s%s%s%s%s%s", value_string(row, "object", "?"),
+		    value_string(row, "code", "?"), value_string(row, "text", ""),
+		    *action != '\0' ? " -> " : "", action, *dealt != '\0' ? " (" : "", dealt,
+		    *dealt != '\0' ? ")" : "");
+}
+
+void ctl_incident_render(struct writer *w, const json_t *incident)
 {
 	static const struct value_column columns[] = {{"since (UTC)", "{since:time}"},
 						      {"until (UTC)", "{until:time}"},
-						      {"object/code", "{object}/{code}"},
-						      {"cost", NULL, .cell = cost_cell},
+						      {"?cost", NULL, .cell = cost_cell},
+						      {"what it explains", NULL, .cell = text_cell},
 						      {0}};
-	char text[200];
+	char text[600];
 
 	value_say(w, WRITER_BOLD, incident, "Incident {number}  ");
 	writer_text(w, value_style(value_string(incident, "severity", "")), "%s",
 		    value_string(incident, "severity", "?"));
-	value_line(w, WRITER_PLAIN, incident, ", {state}");
+	value_line(w, WRITER_PLAIN, incident,
+		   value_true(incident, "held") ? ", over, waits to be acknowledged" : ", {state}");
 	writer_paragraph(w, 2, WRITER_PLAIN, "%s/%s: %s", value_string(incident, "object", "?"),
 			 value_string(incident, "code", "?"), value_string(incident, "text", ""));
-	if (*value_string(incident, "action", "") != '\0') {
-		writer_paragraph(w, 2, WRITER_PLAIN, "-> %s", value_string(incident, "action", ""));
+	if (*value_string(incident, "typed", "") != '\0') {
+		writer_paragraph(w, 2, WRITER_PLAIN, "-> %s", value_string(incident, "typed", ""));
 	}
 	value_pair(w, "since", WRITER_PLAIN, incident, "{since:time} UTC");
 	value_pair(w, "until", WRITER_PLAIN, incident, "{until:time}");
 	writer_pair(w, "cost", WRITER_PLAIN, "%s",
 		    cost_text(value_at(incident, "cost"), text, sizeof(text)));
 	value_pair(w, "by our command", WRITER_PLAIN, incident, "{own}");
-	value_pair(w, "acknowledged", WRITER_PLAIN, incident, "{acknowledged}");
-	writer_newline(w);
-	writer_heading(w, "What it explains");
-	value_table(w, value_at(incident, "observations"), columns, "nothing else");
+	dealt_text(incident, text, sizeof(text));
+	writer_pair(w, "operators", WRITER_PLAIN, "%s", *text != '\0' ? text : "-");
+	value_table(w, value_at(incident, "observations"), columns, "nothing");
 }
 
 /* By its number, or by the name of its cause: then the first on the list. NULL: there is none. */
-static const json_t *find(const json_t *incidents, const char *word)
+static json_t *find(const json_t *incidents, const char *word)
 {
 	size_t i;
-	const json_t *incident;
+	json_t *incident;
 
 	json_array_foreach (incidents, i, incident) {
 		char number[32], name[200];
@@ -111,19 +276,139 @@ static const json_t *find(const json_t *incidents, const char *word)
 
 static int show_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	json_t *status = NULL;
-	int code = ctl_ask(ctl, "status", NULL, &status);
-	const json_t *incident = find(value_at(status, "incidents.list"), args->word[0]);
+	json_t *incidents = NULL;
+	int code = ctl_ask(ctl, "incident.list", NULL, &incidents);
+	json_t *incident;
 
+	if (!ctl->json) {
+		ctl_incident_type(ctl, incidents);
+	}
+	incident = find(value_at(incidents, "list"), args->word[0]);
 	if (incident != NULL) {
-		writer_result(ctl->out, incident, render_show);
+		writer_result(ctl->out, incident, ctl_incident_render);
 	} else if (code == CTL_DONE) {
 		code = ctl_fail(ctl, CTL_NOT, "not-found",
 				"fcmctl incident list; older ones: fcmctl event list",
 				"no incident `%s' is active, or was in the last 10 minutes",
 				args->word[0]);
 	}
-	json_decref(status);
+	json_decref(incidents);
+	return code;
+}
+
+/* --- to change --- */
+
+static void render_done(struct writer *w, const json_t *result)
+{
+	size_t i;
+	const json_t *part;
+
+	json_array_foreach (value_at(result, "observations"), i, part) {
+		char dealt[600];
+
+		dealt_text(part, dealt, sizeof(dealt));
+		writer_line(w, WRITER_PLAIN, "%s: %s%s", value_string(part, "name", "?"),
+			    *dealt != '\0' ? dealt : "it counts again",
+			    value_true(part, "active") ? "" : "; it is not active");
+	}
+}
+
+static int pause_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	if (!ctl_given(args, CTL_FOR) || !ctl_given(args, CTL_REASON)) {
+		return ctl_usage(ctl, "fcmctl incident pause INCIDENT --for 2h --reason TEXT",
+				 "a pause needs its end and a reason");
+	}
+	return ctl_run_row(
+		ctl, args,
+		json_pack("{s:s,s:f}", "name", args->word[0], "seconds", args->number[CTL_FOR]));
+}
+
+/* --- to watch --- */
+
+static void render_change(struct writer *w, const json_t *news)
+{
+	const json_t *incident = value_at(news, "incident");
+	const char *change = value_string(news, "change", "?");
+	char text[600];
+
+	if (strcmp(change, "snapshot") == 0) {
+		render_list(w, value_at(news, "incidents"));
+		return;
+	}
+	value_say(w, WRITER_DIM, news, "{time:time}  ");
+	writer_text(w,
+		    incident != NULL ? value_style(value_string(incident, "severity", "?"))
+				     : WRITER_PLAIN,
+		    "%-13s", change);
+	if (incident == NULL) { /* joined */
+		value_line(w, WRITER_PLAIN, news, "{number}: it is part of another incident");
+		return;
+	}
+	value_say(w, WRITER_BOLD, incident, "{number} {object}/{code}");
+	dealt_text(incident, text, sizeof(text));
+	writer_paragraph(w, 11, WRITER_PLAIN, "  %s%s%s%s", value_string(incident, "text", ""),
+			 *text != '\0' ? " (" : "", text, *text != '\0' ? ")" : "");
+	if (strcmp(change, "over") == 0) {
+		writer_paragraph(w, 11, WRITER_PLAIN, "it has cost: %s",
+				 cost_text(value_at(incident, "cost"), text, sizeof(text)));
+	} else if (strcmp(value_string(incident, "state", ""), "active") == 0 &&
+		   *value_string(incident, "action", "") != '\0') {
+		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s",
+				 value_string(incident, "action", ""));
+	}
+}
+
+/* Signs of life are for programs only. */
+static void on_news(void *context, const json_t *news)
+{
+	struct ctl *ctl = context;
+
+	if (ctl->json || strcmp(value_string(news, "change", ""), "alive") != 0) {
+		writer_result(ctl->out, (json_t *)(uintptr_t)news, render_change);
+		writer_flush(ctl->out);
+	}
+}
+
+static int watch_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	double silent_s = ctl->timeout_s > 0.0 ? ctl->timeout_s : SILENT_S;
+	json_t *answer = NULL;
+	bool reported = false;
+	int err = ctl_connect(ctl);
+	int code = CTL_DONE;
+
+	if (err != 0) {
+		return ctl_away_fail(ctl, err, false);
+	}
+	ctl_catch_interrupt();
+	while (!ctl_interrupted() && writer_flush(ctl->out) == 0) {
+		err = ctl_connect(ctl);
+		if (err == 0) {
+			err = client_call(ctl->client, "incident.watch", NULL, silent_s, on_news,
+					  ctl, ctl_interrupted, &answer);
+			ctl_disconnect(ctl);
+		}
+		/* The daemon ended the watch: it stops, or it has too many watchers. */
+		if (err == 0 && strcmp(value_string(answer, "error.code", ""), "unknown") != 0) {
+			code = ctl_fail(ctl, CTL_NOT, value_string(answer, "error.code", "?"),
+					value_string(answer, "error.hint", ""),
+					"incident watch: %s",
+					value_string(answer, "error.message", "?"));
+			break;
+		}
+		json_decref(answer);
+		answer = NULL;
+		reported = reported && ctl_is_away(err);
+		if (!reported && !ctl_interrupted()) {
+			ctl_remark("the daemon is not running; waiting for it");
+			reported = true;
+		}
+		nanosleep(&pause, NULL);
+	}
+	json_decref(answer);
+	ctl_release_interrupt();
 	return code;
 }
 
@@ -132,14 +417,45 @@ const struct ctl_command ctl_incident_commands[] = {
 	 .help = "An incident is one cause with all that it explains: a fibre without light, and\n"
 		 "the lost frames, the mute floor and the old values that come with it. Listed "
 		 "are\n"
-		 "those that are active, and those of the last 10 minutes.",
-	 .op = "status", .render = render_list},
+		 "those that are active, and those of the last 10 minutes. Seen: acknowledged.\n"
+		 "(over): it has ended, and waits to be acknowledged.",
+	 .op = "incident.list", .render = render_list},
 	{"incident", "show", "INCIDENT", "all about one: what to do, cost, what it explains",
 	 .help = "Its cause, what to do, since when, what it has cost, the command of ours that\n"
-		 "caused it, who has acknowledged it, and each observation that it explains.\n"
-		 "INCIDENT is its number, or the name of its cause.\n\n"
+		 "caused it, what operators have done about it, and each observation that it\n"
+		 "explains. INCIDENT is its number, or the name of its cause.\n\n"
 		 "  fcmctl incident show 3\n"
 		 "  fcmctl incident show link2/link-dark",
 	 .run = show_run},
+	{"incident", "ack", "INCIDENT...", "acknowledge it: show that you have seen it",
+	 .help = "The incident stays active, and status stays red; it is no longer new, and\n"
+		 "shows who has acknowledged it. It becomes new again when its cause gets\n"
+		 "worse, turns out to be another one, or returns. One that is over and waits\n"
+		 "for this is removed. INCIDENT is a number, or OBJECT/CODE, or OBJECT for all\n"
+		 "of it and below it; * does not cross a dot.\n"
+		 "\n"
+		 "  fcmctl incident ack 3 --reason 'clearing it at daylight'\n"
+		 "  fcmctl incident ack floor3/hv-trip",
+	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .op = "incident.ack",
+	 .member = "names", .look = "incident list", .render = render_done},
+	{"incident", "pause", "INCIDENT", "pause it for a while: --for SPAN --reason TEXT",
+	 .help = "Until then it is listed, but does not count in status; nor does what it\n"
+		 "explains. At most 24 h; the reason tells the others why. OBJECT/CODE may be\n"
+		 "paused before it is active; then its name must be complete. A pause of a\n"
+		 "warning does not cover it when it becomes red.\n"
+		 "\n"
+		 "  fcmctl incident pause link2/link-dark --for 2h --reason 'fibre is exchanged'",
+	 .options = CTL_BIT(CTL_FOR) | CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = pause_run,
+	 .op = "incident.pause", .look = "incident list", .render = render_done},
+	{"incident", "resume", "INCIDENT...", "end a pause before its time",
+	 .help = "The incident counts in status again.", .options = CTL_BIT(CTL_DRY_RUN),
+	 .op = "incident.resume", .member = "names", .look = "incident list",
+	 .render = render_done},
+	{"incident", "watch", "", "each change as it comes, until Ctrl-C",
+	 .help = "Shows all incidents, then a line for each that began, became worse, turned\n"
+		 "out to have another cause, cleared, was acknowledged or paused. Continues\n"
+		 "after a restart of the daemon, with all incidents. With --json an object for\n"
+		 "each line, and a sign of life every 5 s.",
+	 .run = watch_run},
 	{0},
 };

@@ -4,18 +4,33 @@
 
 #include "slowctl/fcmctl/core/ctl.h"
 
-/* The status screen, for status and top; `result` as of op status. top adds "shown": only so many reasons, and how many
- * more there are; and "brief": neither what is inside the daemon, nor addresses, nor silence timers. */
+#define CTL_SCREEN_LINES   24u /* of status, however much is wrong */
+#define CTL_SCREEN_COLUMNS 80u
+
+/* The status screen, for status and top; `result` as of op status, prepared by ctl_status_prepare(). */
 void ctl_status_render(struct writer *w, const json_t *result);
+/* Hints as they can be typed; `lines`: of the screen, at most CTL_SCREEN_LINES. */
+void ctl_status_prepare(const struct ctl *ctl, json_t *status, size_t lines);
+/* All about it, however long. */
+void ctl_status_render_all(struct writer *w, const json_t *result);
 /* The status while the daemon is not running: `err` of ctl_connect(). */
 json_t *ctl_status_away(struct ctl *ctl, int err);
 void ctl_status_render_away(struct writer *w, const json_t *result);
-/* Whether the pause of an alarm, or of a reason of status, covers its present severity. */
-bool ctl_alarm_paused(const json_t *alarm);
-/* "acknowledged by anna: ...; paused until ... by ...: ...", "" without either. Returns buf. */
-const char *ctl_alarm_dealt(const json_t *alarm, char *buf, size_t size);
-/* How it was dealt with, what is the matter and what to do, a paragraph each behind `indent` blanks. */
-void ctl_alarm_advise(struct writer *w, const json_t *alarm, size_t indent);
+/* 1 when the station is red. */
+int ctl_status_exit(const json_t *status);
+/* Bytes of the text that fit into so many cells; if it is cut, with room for "..." behind. */
+size_t ctl_cut(const char *text, size_t cells);
+/* Text to the end of the line; what does not fit the screen is cut, and ends with "...". */
+void ctl_cut_line(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* An incident in one line, and with `advice` one more: what to do, or the command that says it. */
+void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice);
+/* All about one. */
+void ctl_incident_render(struct writer *w, const json_t *incident);
+bool ctl_incident_has_cleared(const json_t *incident);
+/* Adds `typed` to incidents and observations: what to do, with the options that name this station; `show`: the command. */
+void ctl_incident_type(const struct ctl *ctl, json_t *incidents);
+
 /* Recent events, for top and event list. */
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */

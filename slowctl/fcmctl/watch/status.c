@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl status: is everything well, and if not, what to do. The same screen is what `top` refreshes.
- * What is red comes first; every value has its age, and what is not known is shown as "-", never as
- * a good value.
+ * fcmctl status: is everything well, and if not, what to do. The same screen is what `top` refreshes. However much is wrong,
+ * it has CTL_SCREEN_LINES lines of CTL_SCREEN_COLUMNS: the worst incidents come first, and what is left out is counted.
+ * Every value has its age; what is not known is shown as "-", never as a good value.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,17 +14,61 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
+#define GROUPS_SHOWN 3u
+
+/* Bytes of the text that fill so many cells at most. */
+static size_t bytes_of(const char *text, size_t cells)
+{
+	size_t n = 0;
+
+	for (; text[n] != '\0'; n++) {
+		if (((unsigned char)text[n] & 0xc0) != 0x80 && cells-- == 0) {
+			break;
+		}
+	}
+	return n;
+}
+
+size_t ctl_cut(const char *text, size_t cells)
+{
+	size_t all = strlen(text);
+
+	return bytes_of(text, cells) == all ? all : bytes_of(text, cells > 3 ? cells - 3 : 0);
+}
+
+void ctl_cut_line(struct writer *w, const char *format, ...)
+{
+	size_t room = writer_room(w);
+	char text[1600];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	writer_line(w, WRITER_PLAIN, "%.*s%s", (int)ctl_cut(text, room), text,
+		    ctl_cut(text, room) < strlen(text) ? "..." : "");
+}
+
+static void render_word(struct writer *w, const json_t *incidents)
+{
+	const char *word = value_string(incidents, "word", "?");
+
+	writer_text(w, value_style(word), "%s  ", word);
+	ctl_cut_line(w, "%s", value_string(incidents, "headline", ""));
+}
+
 static void render_head(struct writer *w, const json_t *s)
 {
-	char text[160];
+	char text[240];
 
-	value_say(w, WRITER_BOLD, s, "FCM-Server, board {board}");
-	if (*value_string(s, "name", "") != '\0') {
-		value_say(w, WRITER_BOLD, s, " ({name})");
-	}
-	writer_paragraph(w, 2, WRITER_PLAIN, "%s",
-			 value_fill(s, ", version {version|?}, up {uptime_s:age}, {time:time} UTC",
-				    text, sizeof(text)));
+	ctl_cut_line(w, "%s",
+		     value_fill(s,
+				*value_string(s, "name", "") != '\0'
+					? "board {board} ({name}), version {version|?}, up "
+					  "{uptime_s:age}, {time:time} UTC"
+					: "board {board}, version {version|?}, up {uptime_s:age}, "
+					  "{time:time} UTC",
+				text, sizeof(text)));
 }
 
 /* The name of a line of the screen, and its text. */
@@ -32,7 +77,16 @@ static void begin_line(struct writer *w, const char *name)
 	writer_text(w, WRITER_DIM, "%-10s", name);
 }
 
-/* A line that is broken where the screen ends. */
+/* A line that is cut where the screen ends. */
+static void put_cut(struct writer *w, const char *name, const json_t *object, const char *text)
+{
+	char buf[512];
+
+	begin_line(w, name);
+	ctl_cut_line(w, "%s", value_fill(object, text, buf, sizeof(buf)));
+}
+
+/* A line that is broken there. */
 static void put_line(struct writer *w, const char *name, const json_t *object, const char *text)
 {
 	char buf[512];
@@ -41,77 +95,7 @@ static void put_line(struct writer *w, const char *name, const json_t *object, c
 	writer_paragraph(w, 10, WRITER_PLAIN, "%s", value_fill(object, text, buf, sizeof(buf)));
 }
 
-static void render_reason(struct writer *w, const json_t *reason, double now)
-{
-	const char *severity = value_string(reason, "severity", "red");
-	double since = value_number(reason, "since");
-	char when[32];
-	char span[32];
-
-	writer_text(w, ctl_alarm_paused(reason) ? WRITER_DIM : value_style(severity), "  %-9s",
-		    severity);
-	writer_text(w, WRITER_BOLD, "%s", value_string(reason, "object", ""));
-	writer_text(w, WRITER_PLAIN, "  %s", value_string(reason, "code", ""));
-	if (isfinite(since)) {
-		writer_paragraph(w, 11, WRITER_DIM, "  since %s UTC (%s)",
-				 ctl_time_text(since, 0, when, sizeof(when)),
-				 ctl_span_text(now - since, span, sizeof(span)));
-	} else {
-		writer_newline(w);
-	}
-	ctl_alarm_advise(w, reason, 11);
-}
-
-/* ", 1 acknowledged" */
-static void render_count(struct writer *w, size_t count, const char *word)
-{
-	if (count > 0) {
-		writer_text(w, WRITER_PLAIN, ", %zu %s", count, word);
-	}
-}
-
-static void render_reasons(struct writer *w, const json_t *s)
-{
-	const json_t *reasons = value_at(s, "reasons");
-	const char *state = value_string(s, "state", "unknown");
-	json_int_t shown = value_integer(s, "shown", -1);
-	size_t red = 0, warnings = 0, paused = 0, seen = 0;
-	size_t i;
-	const json_t *reason;
-
-	json_array_foreach (reasons, i, reason) {
-		if (ctl_alarm_paused(reason)) {
-			paused++;
-			continue;
-		}
-		seen += json_is_object(value_at(reason, "acknowledged"));
-		if (strcmp(value_string(reason, "severity", "red"), "red") == 0) {
-			red++;
-		} else {
-			warnings++;
-		}
-	}
-	if (strcmp(state, "well") == 0) {
-		writer_text(w, WRITER_GOOD, "WELL");
-	} else {
-		writer_text(w, WRITER_BAD, "%s", strcmp(state, "red") == 0 ? "RED" : state);
-	}
-	if (json_array_size(reasons) > 0) {
-		writer_text(w, WRITER_PLAIN, "  %zu red, %zu warning%s", red, warnings,
-			    warnings == 1 ? "" : "s");
-		render_count(w, seen, "acknowledged");
-		render_count(w, paused, "paused");
-	}
-	writer_newline(w);
-	json_array_foreach (reasons, i, reason) {
-		if ((json_int_t)i == shown) {
-			writer_line(w, WRITER_BOLD, "  %zu more: fcmctl status",
-				    json_array_size(reasons) - i);
-			break;
-		}
-		render_reason(w, reason, value_number(s, "time"));
-	}
-}
+/* --- what is the same on the screen and in full --- */
 
 static void render_clock(struct writer *w, const json_t *clock)
 {
@@ -157,6 +141,176 @@ static void render_recording(struct writer *w, const json_t *recording)
 			   text, sizeof(text)),
 		value_number(recording, "bytes") / 1e9, let_go);
 }
+
+/* "tripped: tower1.floor3.om2, ...", of a list that is not empty. */
+static void append_modules(const json_t *modules, const char *state, char *text, size_t size)
+{
+	const json_t *names = value_at(modules, state);
+	size_t i;
+	const json_t *name;
+
+	json_array_foreach (names, i, name) {
+		value_append(text, size, "%s%s", i > 0 ? ", " : "; ", i > 0 ? "" : state);
+		value_append(text, size, "%s%s", i > 0 ? "" : ": ", json_string_value(name));
+	}
+}
+
+/* Those that see nothing are in sight, also where somebody meant it. */
+static void render_modules(struct writer *w, const json_t *modules)
+{
+	static const char *const states[] = {"tripped", "off", "low", "unknown"};
+	long long count = value_integer(modules, "count", 0), on = value_integer(modules, "on", 0);
+	char text[1200];
+
+	value_fill(modules, "{on}/{count} on", text, sizeof(text));
+	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++) {
+		append_modules(modules, states[n], text, sizeof(text));
+	}
+	begin_line(w, "modules");
+	if (on < count) {
+		writer_text(w, WRITER_WARN, "! ");
+	}
+	ctl_cut_line(w, "%s", text);
+}
+
+/* Commands under way are worth a line, and those about which nobody knows. */
+static void render_commands(struct writer *w, const json_t *s)
+{
+	if (value_integer(s, "commands.open", 0) > 0 || value_integer(s, "commands.unknown", 0) > 0) {
+		put_cut(w, "commands",
+			s, "{commands.open} open, {commands.unknown} unknown: fcmctl command list");
+	}
+}
+
+/* The links, each with its phase in it. A new reference. */
+static json_t *links_with_phase(const json_t *s)
+{
+	json_t *links = json_deep_copy(value_at(s, "links"));
+	json_t *link;
+	const json_t *phase;
+	size_t i, n;
+
+	json_array_foreach (links, i, link) {
+		json_array_foreach (value_at(s, "phases"), n, phase) {
+			if (value_integer(phase, "link", -1) == value_integer(link, "link", -1)) {
+				json_object_set(link, "phase", (json_t *)(uintptr_t)phase);
+			}
+		}
+	}
+	return links;
+}
+
+static void render_links(struct writer *w, const json_t *s)
+{
+	static const struct value_column columns[] = {
+		{">link", "{link}"},
+		{"state", "{state}", VALUE_BY_WORD},
+		{"floor", "{:floor}"},
+		{">frames/s", "{frames_per_s:rate}"},
+		{"?>bytes/s", "{bytes_per_s:rate}"},
+		{">hits/s", "{hits_per_s:rate}"},
+		{">lost/min", "{lost_last_minute:count}", VALUE_WARN},
+		{"?>ring", "{ring.used}/{ring.depth}"},
+		{">last", "{age_s:age}"},
+		{"?>phase ps", "{phase.phase_ps:ps}"},
+		{">moved ps", "{phase.difference_ps:+ps}"},
+		{"re-lock", "{phase.last.verdict}", VALUE_BY_WORD},
+		{0}};
+	json_t *links = links_with_phase(s);
+
+	value_table(w, links, columns, "no links");
+	json_decref(links);
+}
+
+static void render_groups(struct writer *w, const json_t *s)
+{
+	static const struct value_column columns[] = {{"group", "{group}"},
+						      {">members", "{members}"},
+						      {">offered", "{offered}"},
+						      {">acknowledged", "{acknowledged}"},
+						      {">in flight", "{in_flight}"},
+						      {"?>waiting", "{waiting}"},
+						      {">dropped", "{dropped:lost}", VALUE_WARN},
+						      {">oldest", "{oldest_s:age}"},
+						      {0}};
+
+	value_table(w, value_at(s, "groups"), columns,
+		    "no groups of reserved consumers are configured");
+}
+
+static void render_some_groups(struct writer *w, const json_t *s)
+{
+	json_t *all = json_deep_copy(value_at(s, "groups")), *some = json_object();
+	size_t count = json_array_size(all);
+
+	while (json_array_size(all) > GROUPS_SHOWN) {
+		json_array_remove(all, GROUPS_SHOWN);
+	}
+	json_object_set_new(some, "groups", all);
+	render_groups(w, some);
+	if (count > GROUPS_SHOWN) {
+		writer_line(w, WRITER_PLAIN, "%zu more: fcmctl consumer list",
+			    count - GROUPS_SHOWN);
+	}
+	json_decref(some);
+}
+
+/* --- the screen --- */
+
+static void render_body(struct writer *w, const json_t *s)
+{
+	writer_newline(w);
+	render_clock(w, value_at(s, "clock"));
+	render_modules(w, value_at(s, "modules"));
+	render_run(w, value_at(s, "run"));
+	render_commands(w, s);
+	render_recording(w, value_at(s, "recording"));
+	writer_newline(w);
+	render_links(w, s);
+	writer_newline(w);
+	render_some_groups(w, s);
+}
+
+/* In so many lines: the worst with what to do, the others as room is left; the last line counts those without room. */
+static void render_incidents(struct writer *w, const json_t *list, size_t lines)
+{
+	size_t count = json_array_size(list), advised, shown;
+
+	if (count > lines) {
+		shown = lines > 0 ? lines - 1 : 0;
+		advised = 0;
+	} else {
+		shown = count;
+		advised = lines - count;
+	}
+	for (size_t i = 0; i < shown; i++) {
+		const json_t *incident = json_array_get(list, i);
+		bool advice = i < advised && !ctl_incident_has_cleared(incident);
+
+		ctl_incident_lines(w, incident, advice);
+	}
+	if (shown < count && lines > 0) {
+		writer_line(w, WRITER_BOLD, "     %zu more: %s", count - shown,
+			    "fcmctl incident list");
+	}
+}
+
+void ctl_status_render(struct writer *w, const json_t *s)
+{
+	const json_t *incidents = value_at(s, "incidents");
+	size_t lines = (size_t)value_integer(s, "lines", CTL_SCREEN_LINES), body;
+
+	if (writer_room(w) > CTL_SCREEN_COLUMNS) {
+		writer_set_width(w, CTL_SCREEN_COLUMNS);
+	}
+	render_word(w, incidents);
+	render_head(w, s);
+	body = 2 + writer_count_lines(w, s, render_body);
+	render_incidents(w, value_at(incidents, "list"), lines > body ? lines - body : 0);
+	render_body(w, s);
+}
+
+/* --- in full --- */
 
 static void render_store(struct writer *w, const json_t *s)
 {
@@ -261,80 +415,32 @@ static void render_silence(struct writer *w, const json_t *floors)
 			       : "");
 }
 
-/* The links, each with its phase in it. A new reference. */
-static json_t *links_with_phase(const json_t *s)
+void ctl_status_render_all(struct writer *w, const json_t *s)
 {
-	json_t *links = json_deep_copy(value_at(s, "links"));
-	json_t *link;
-	const json_t *phase;
-	size_t i, n;
+	const json_t *list = value_at(s, "incidents.list"), *incident;
+	size_t i;
 
-	json_array_foreach (links, i, link) {
-		json_array_foreach (value_at(s, "phases"), n, phase) {
-			if (value_integer(phase, "link", -1) == value_integer(link, "link", -1)) {
-				json_object_set(link, "phase", (json_t *)(uintptr_t)phase);
-			}
-		}
-	}
-	return links;
-}
-
-static void render_links(struct writer *w, const json_t *s)
-{
-	static const struct value_column columns[] = {
-		{">link", "{link}"},
-		{"state", "{state}", VALUE_BY_WORD},
-		{"floor", "{:floor}"},
-		{">frames/s", "{frames_per_s:rate}"},
-		{"?>bytes/s", "{bytes_per_s:rate}"},
-		{">hits/s", "{hits_per_s:rate}"},
-		{">lost", "{cells:lost}", VALUE_WARN},
-		{"?>ring", "{ring.used}/{ring.depth}"},
-		{">last", "{age_s:age}"},
-		{"?>phase ps", "{phase.phase_ps:ps}"},
-		{">moved ps", "{phase.difference_ps:+ps}"},
-		{"re-lock", "{phase.last.verdict}", VALUE_BY_WORD},
-		{0}};
-	json_t *links = links_with_phase(s);
-
-	value_table(w, links, columns, "no links");
-	json_decref(links);
-}
-
-static void render_groups(struct writer *w, const json_t *s)
-{
-	static const struct value_column columns[] = {{"group", "{group}"},
-						      {">members", "{members}"},
-						      {">offered", "{offered}"},
-						      {">acknowledged", "{acknowledged}"},
-						      {">in flight", "{in_flight}"},
-						      {"?>waiting", "{waiting}"},
-						      {">dropped", "{dropped:lost}", VALUE_WARN},
-						      {">oldest", "{oldest_s:age}"},
-						      {0}};
-
-	value_table(w, value_at(s, "groups"), columns,
-		    "no groups of reserved consumers are configured");
-}
-
-void ctl_status_render(struct writer *w, const json_t *s)
-{
+	render_word(w, value_at(s, "incidents"));
 	render_head(w, s);
-	render_reasons(w, s);
+	json_array_foreach (list, i, incident) {
+		writer_newline(w);
+		ctl_incident_render(w, incident);
+	}
 	writer_newline(w);
 	render_clock(w, value_at(s, "clock"));
+	render_modules(w, value_at(s, "modules"));
 	render_run(w, value_at(s, "run"));
 	render_recording(w, value_at(s, "recording"));
-	if (!value_true(s, "brief")) {
-		render_store(w, s);
-		render_access(w, s);
-		render_silence(w, value_at(s, "silence"));
-	}
+	render_store(w, s);
+	render_access(w, s);
+	render_silence(w, value_at(s, "silence"));
 	writer_newline(w);
 	render_links(w, s);
 	writer_newline(w);
 	render_groups(w, s);
 }
+
+/* --- without the daemon --- */
 
 #define HOPS_SHOWN 8u
 
@@ -398,22 +504,25 @@ static void render_known(struct writer *w, const json_t *known)
 
 void ctl_status_render_away(struct writer *w, const json_t *s)
 {
-	const json_t *reason = json_array_get(value_at(s, "reasons"), 0);
+	const json_t *incident = json_array_get(value_at(s, "incidents.list"), 0);
 
-	writer_text(w, WRITER_BAD, "RED");
-	writer_line(w, WRITER_PLAIN, "  1 red, 0 warnings");
-	render_reason(w, reason, value_number(s, "time"));
+	render_word(w, value_at(s, "incidents"));
+	if (json_is_number(value_at(incident, "since"))) {
+		value_line(w, WRITER_DIM, incident, "  since {since:time} UTC");
+	}
+	writer_paragraph(w, 2, WRITER_PLAIN, "%s", value_string(incident, "text", ""));
+	writer_paragraph(w, 2, WRITER_PLAIN, "-> %s", value_string(incident, "action", ""));
 	writer_paragraph(
-		w, 11, WRITER_PLAIN,
+		w, 2, WRITER_PLAIN,
 		"The data are not read now. While the board runs, its ring holds about 2 s; if "
 		"the daemon is back by then, nothing is lost. Later data are lost. The board "
 		"counts them for its linger time (10 s by default); after that they are not "
 		"counted, and ledger show shows that time as missing.");
-	writer_paragraph(w, 11, WRITER_PLAIN,
+	writer_paragraph(w, 2, WRITER_PLAIN,
 			 "The high voltage of the floors stays as it is, unless a floor's "
 			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");
 	if (json_is_object(value_at(s, "known"))) {
-		writer_paragraph(w, 11, WRITER_PLAIN,
+		writer_paragraph(w, 2, WRITER_PLAIN,
 				 "The database still answers: event list, command list, history, "
 				 "ledger show, run show.");
 		render_known(w, value_at(s, "known"));
@@ -426,16 +535,34 @@ json_t *ctl_status_away(struct ctl *ctl, int err)
 	char action[PATH_MAX];
 	json_t *known = ctl_away_known(ctl);
 	json_t *since = json_object_get(known, "time");
+	json_t *incident = json_pack(
+		"{s:s,s:s,s:s,s:s,s:s,s:s,s:o}", "state", "active", "severity", "red", "code",
+		"daemon-away", "object", "daemon", "text",
+		ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
+		ctl_away_action(ctl, err, action, sizeof(action)), "since",
+		since != NULL ? json_incref(since) : json_null());
 
-	return ctl_memory(ctl,
-			  json_pack("{s:i,s:s,s:f,s:[{s:s,s:s,s:s,s:s,s:s,s:o}],s:o}", "board",
-				    (int)ctl->station.board, "state", "away", "time", ctl_now(),
-				    "reasons", "severity", "red", "code", "daemon-away", "object",
-				    "daemon", "text",
-				    ctl_away_reason(ctl, err, false, reason, sizeof(reason)),
-				    "action", ctl_away_action(ctl, err, action, sizeof(action)),
-				    "since", since != NULL ? json_incref(since) : json_null(),
-				    "known", known != NULL ? known : json_null()));
+	return ctl_memory(ctl, json_pack("{s:i,s:f,s:{s:s,s:s,s:[o]},s:o}", "board",
+					 (int)ctl->station.board, "time", ctl_now(), "incidents",
+					 "word", "RED", "headline", "the daemon does not answer",
+					 "list", incident, "known",
+					 known != NULL ? known : json_null()));
+}
+
+/* --- the command --- */
+
+void ctl_status_prepare(const struct ctl *ctl, json_t *status, size_t lines)
+{
+	ctl_incident_type(ctl, json_object_get(status, "incidents"));
+	json_object_set_new(status, "lines",
+			    json_integer(lines < CTL_SCREEN_LINES ? (json_int_t)lines
+								   : CTL_SCREEN_LINES));
+}
+
+int ctl_status_exit(const json_t *status)
+{
+	return strcmp(value_string(status, "incidents.word", "RED"), "RED") == 0 ? CTL_NOT
+										   : CTL_DONE;
 }
 
 static int status_run(struct ctl *ctl, const struct ctl_args *args)
@@ -452,8 +579,13 @@ static int status_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	code = ctl_ask(ctl, "status", NULL, &result);
 	if (code == CTL_DONE) {
-		writer_result(ctl->out, result, ctl_status_render);
-		code = strcmp(value_string(result, "state", ""), "well") == 0 ? CTL_DONE : CTL_NOT;
+		if (!ctl->json) {
+			ctl_status_prepare(ctl, result, CTL_SCREEN_LINES);
+		}
+		writer_result(ctl->out, result,
+			      ctl_given(args, CTL_VERBOSE) ? ctl_status_render_all
+							   : ctl_status_render);
+		code = ctl_status_exit(result);
 	}
 	json_decref(result);
 	return code;
@@ -464,11 +596,15 @@ const struct ctl_command ctl_status_commands[] = {
 		.verb = "status",
 		.arguments = "",
 		.summary = "is everything well, and what to do if not",
-		.help = "Prints what is red (or a warning), each with what to do, then clock, run, "
-			"links and\nconsumers. Counts of frames run since the daemon started; "
-			"'moved' is the phase against\nthe link's reference.\n\nExit 0 well "
-			"(warnings are well), 1 red, 3 the daemon does not answer: then it shows "
-			"since\nwhen, and the last known state from the database.",
+		.help = "Three words: WELL; ATTENTION: something is wrong that can wait for the "
+			"day; RED: data\nare being lost, or will be. Then the incidents, the worst "
+			"first, each in a line with what\nit has cost and what to do; the clock, "
+			"the optical modules, the run, links and consumers.\nAt most 24 lines of "
+			"80 columns; -v: all of it. lost/min: frames lost in the last minute; "
+			"\nmoved: the phase against the link's reference.\n\nExit 0 WELL or "
+			"ATTENTION, 1 RED, 3 the daemon does not answer: then it shows since\n"
+			"when, and the last known state from the database.",
+		.options = CTL_BIT(CTL_VERBOSE),
 		.run = status_run,
 	},
 	{0},

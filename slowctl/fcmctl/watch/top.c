@@ -57,24 +57,13 @@ static void render_page(struct writer *w, const json_t *page)
 	}
 }
 
-/* Leaves out what can be spared until the page fits `rows`: details of the daemon, the oldest events, then reasons
- * from the last, which are the least severe. */
+/* Leaves out the oldest events until the page fits `rows`. */
 static void fit(const struct writer *w, json_t *page, size_t rows)
 {
 	json_t *events = json_object_get(page, "events");
-	json_int_t shown = (json_int_t)json_array_size(json_object_get(page, "reasons"));
 
-	if (writer_count_lines(w, page, render_page) > rows) {
-		json_object_set_new(page, "brief", json_true());
-	}
-	while (writer_count_lines(w, page, render_page) > rows) {
-		if (json_array_size(events) > 0) {
-			json_array_remove(events, json_array_size(events) - 1);
-		} else if (shown > 1) {
-			json_object_set_new(page, "shown", json_integer(--shown));
-		} else {
-			break;
-		}
+	while (json_array_size(events) > 0 && writer_count_lines(w, page, render_page) > rows) {
+		json_array_remove(events, json_array_size(events) - 1);
 	}
 }
 
@@ -108,6 +97,7 @@ static void round_render(struct ctl *ctl, struct writer *w, const struct round *
 	}
 	page = json_copy(r->status);
 	json_object_update(page, r->events);
+	ctl_status_prepare(ctl, page, rows > 0 ? rows : CTL_SCREEN_LINES);
 	if (rows > 0) {
 		fit(w, page, rows);
 	}
@@ -120,7 +110,7 @@ static int exit_of_round(const struct round *r)
 	if (r->err != 0) {
 		return r->err == -EACCES ? CTL_NOT : CTL_UNKNOWN;
 	}
-	return strcmp(value_string(r->status, "state", ""), "well") == 0 ? CTL_DONE : CTL_NOT;
+	return ctl_status_exit(r->status);
 }
 
 /* --- full screen --- */
@@ -383,11 +373,9 @@ const struct ctl_command ctl_top_commands[] = {
 		.help = "The screen of fcmctl status and the last events, again every second, full "
 			"screen on a\nterminal: q quits, space pauses, arrows move. Elsewhere one "
 			"screen after the other. It waits\nfor a daemon that is not running.\nWhat "
-			"does not fit the terminal is left out: details of the daemon, the oldest "
-			"events, then the\nleast severe reasons; it shows how many more reasons "
-			"there are. fcmctl status shows all of\nthem, fcmctl event list the "
-			"events.\nWith "
-			"--once or --count, exits as status does.",
+			"does not fit the terminal is left out: the oldest events, then the least "
+			"severe\nincidents, which are counted.\nWith --once or --count, exits as "
+			"status does.",
 		.options = CTL_BIT(CTL_ONCE) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_INTERVAL),
 		.run = top_run,
 	},

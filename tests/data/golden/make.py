@@ -90,12 +90,12 @@ def block(version=1, grown=False):
 
 HELLO = {"protocol": 1, "name": "trigger-1", "group": "trigger", "credit": 64}
 WELCOME = {"protocol": 1, "board": 3, "group": "trigger", "streams": ["pmt"], "policy": "drop-oldest"}
-REQUEST = {"v": 1, "id": "1", "op": "info", "args": {}}
+REQUEST = {"v": 2, "id": "1", "op": "info", "args": {}}
 MORE = {"capabilities": ["a-new-one"], "x": {"y": [None, 1.5]}}
 
 
 def words(name, today, number, grown):
-    for suffix, text in (("", today), ("-grown", {**today, **grown}), ("-next", {**today, number: 2})):
+    for suffix, text in (("", today), ("-grown", {**today, **grown}), ("-next", {**today, number: today[number] + 1})):
         write(f"{name}{suffix}.json", json.dumps(text, separators=(",", ":")).encode())
 
 

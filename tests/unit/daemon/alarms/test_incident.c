@@ -233,8 +233,8 @@ static void no_cause_is_its_own_effect(void **state)
 static void modules_are_told_apart(void **state)
 {
 	see("hv-trip", object_of("hv-trip", 0), now);
-	see("alarm", object_value(get("floor1.om2.current")), now);
-	see("alarm", object_value(get("floor1.om3.current")), now); /* another module */
+	see("limit", object_value(get("floor1.om2.current")), now);
+	see("limit", object_value(get("floor1.om3.current")), now); /* another module */
 	look();
 	assert_int_equal(count(), 2);
 	assert_string_equal(at(0)->cause->kind->code, "hv-trip");
@@ -297,6 +297,116 @@ static void what_waits_for_its_acknowledgement_stands(void **state)
 	assert_int_equal(count(), 2);
 }
 
+/* What is held waits for people: it explains nothing that begins later. */
+static void what_is_held_explains_nothing_new(void **state)
+{
+	struct observation o = seen("hv-trip", object_of("hv-trip", 0), now);
+
+	incidents_see(all, &o, now);
+	look();
+	for (unsigned n = 0; n < 50; n++) {
+		incidents_hold(all, &o, now);
+		if (n > 40) {
+			see("limit", object_value(get("floor1.om2.current")), 0);
+		}
+		look();
+	}
+	assert_int_equal(count(), 2);
+	assert_true(at(0)->held != at(1)->held);
+}
+
+/* A restart: the same cause takes up its number and its cost; another one gets a new number; what is not seen again ends. */
+static void a_restart_goes_on_with_what_it_finds(void **state)
+{
+	const struct incident_before before[] = {
+		{.number = 7,
+		 .code = "link-dark",
+		 .object = "link2",
+		 .own = "reset by ann",
+		 .since_ns = 5,
+		 .red = true,
+		 .cost = {.frames = 100, .dark_ns = 3 * S}},
+		{.number = 9, .code = "disk-low", .object = "disk"},
+	};
+
+	see("data-open", object_thing("data"), now); /* before the database was read */
+	look();
+	assert_int_equal(at(0)->number, 1);
+	incidents_recover(all, 9, before, 2);
+	assert_int_equal(at(0)->number, 10);
+	see("data-open", object_thing("data"), 0);
+	see("link-dark", object_link(2), now);
+	see("link-dark", object_link(1), now - 5 * S);
+	look();
+	assert_int_equal(count(), 3);
+	for (unsigned n = 0; n < 3; n++) {
+		bool known = strcmp(at(n)->cause->object, "link2") == 0;
+
+		assert_int_equal(at(n)->cost.frames, known ? 100 : 0);
+		assert_int_equal(at(n)->begun_ns, known ? 5 : 0);
+		assert_int_equal(at(n)->number == 7, known);
+		assert_true(at(n)->number == 7 || at(n)->number > 9);
+		if (known) {
+			assert_true(at(n)->cost.dark_ns == 3 * S);
+			assert_string_equal(at(n)->own, "reset by ann");
+		}
+	}
+	assert_int_equal(incidents_take_ended(all), 9);
+	assert_int_equal(incidents_take_ended(all), 0);
+}
+
+/* By link and incident, without a rest: two modules for a second, then one more, and hits. */
+static void darkness_is_accounted_for(void **state)
+{
+	struct observation trip = seen("hv-trip", object_of("hv-trip", 1), now),
+			   hits = seen("hits-lost", object_floor(1, 1, 0), now);
+	struct incident_dark d;
+	uint64_t dark_ms = 0, lost = 0;
+
+	trip.much.dark[1] = 0x03;
+	for (unsigned n = 0; n <= 20; n++) {
+		trip.much.dark[1] = n <= 10 ? 0x03 : 0x07;
+		hits.much.hits = n;
+		incidents_see(all, &trip, now);
+		incidents_see(all, &hits, now);
+		look();
+		while (n % 7 == 0 && incidents_take_dark(all, &d)) {
+			dark_ms += d.dark_ms;
+			lost += d.hits;
+			assert_int_equal(d.link, d.dark_ms ? 1 : 0);
+			assert_true(!d.dark_ms || d.modules == 0x03 || d.modules == 0x07);
+		}
+	}
+	while (incidents_take_dark(all, &d)) {
+		dark_ms += d.dark_ms;
+		lost += d.hits;
+	}
+	assert_int_equal(dark_ms, 2 * 1000 + 3 * 1000);
+	assert_int_equal(lost, 20);
+}
+
+/* What the daemon's start brings is shown briefly; what is found to be wrong at the start stays. */
+static void a_start_is_soon_forgotten(void **state)
+{
+	for (unsigned lasts = 0; lasts < 2; lasts++, anew()) {
+		uint64_t then = now, end = then + (lasts ? INCIDENT_START_NS : 9 * S);
+
+		incidents_start(all, now + S);
+		for (; now < end; now += S) {
+			see("link-dark", object_link(0), then);
+			look();
+			assert_int_equal(at(0)->of_start, 1);
+		}
+		for (unsigned n = 0; n < 15; n++, now += S) {
+			look();
+		}
+		assert_int_equal(count(), lasts);
+		if (lasts) {
+			assert_false(at(0)->of_start);
+		}
+	}
+}
+
 /* An effect that comes and goes is one observation, and adds up. */
 static void what_comes_again_adds_up(void **state)
 {
@@ -324,7 +434,7 @@ static void see_values(unsigned first, unsigned number, uint64_t apart_ns)
 {
 	for (unsigned n = first; n < first + number; n++) {
 		struct observation o =
-			seen("alarm", object_value(params_at(params, n)), 1000 * S + n * apart_ns);
+			seen("limit", object_value(params_at(params, n)), 1000 * S + n * apart_ns);
 
 		o.red = true;
 		incidents_see(all, &o, now);
@@ -368,7 +478,7 @@ static void a_full_house_says_so(void **state)
 			char name[32];
 
 			snprintf(name, sizeof(name), "value%u", m);
-			see("alarm", object_thing(name), 1000 * S);
+			see("limit", object_thing(name), 1000 * S);
 		}
 		look();
 	}
@@ -395,6 +505,7 @@ static void what_has_no_room_is_red_still(void **state)
 
 static void red_ones_come_first(void **state)
 {
+	static const struct alarm_hand ann = {.who = "ann"};
 	struct observation o = seen("disk-low", object_thing("disk"), now);
 
 	see("data-open", object_thing("data"), now - 9 * S);
@@ -408,7 +519,7 @@ static void red_ones_come_first(void **state)
 	incidents_see(all, &o, now);
 	look();
 	assert_string_equal(at(0)->cause->kind->code, "disk-low");
-	o.acknowledged = "ann";
+	o.acknowledged = &ann;
 	incidents_see(all, &o, now);
 	see("link-dark", object_link(0), 0);
 	look();
@@ -459,6 +570,10 @@ int main(void)
 		CASE(what_began_together_is_parted_again),
 		CASE(what_waits_for_its_acknowledgement_stands),
 		CASE(what_comes_again_adds_up),
+		CASE(what_is_held_explains_nothing_new),
+		CASE(a_restart_goes_on_with_what_it_finds),
+		CASE(darkness_is_accounted_for),
+		CASE(a_start_is_soon_forgotten),
 		CASE(a_full_house_says_so),
 		CASE(what_has_no_room_is_red_still),
 		CASE(red_ones_come_first),

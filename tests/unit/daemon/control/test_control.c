@@ -304,8 +304,8 @@ static void test_removed(void **state)
  * and in the end everybody is served. */
 static void test_crowd(void **state)
 {
-	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"slow\"}\n"
-				  "{\"v\":1,\"id\":2,\"op\":\"slow\"}\n";
+	static const char ask[] = "{\"v\":2,\"id\":1,\"op\":\"slow\"}\n"
+				  "{\"v\":2,\"id\":2,\"op\":\"slow\"}\n";
 	enum { CROWD = 30 }; /* as many as one user may have */
 	struct control *c = NULL;
 	struct control_stats stats;
@@ -363,8 +363,8 @@ static unsigned answers_at(int fd)
  * once, is served every line as well; and who still listens gets every answer, and the end. */
 static void test_ended(void **state)
 {
-	static const char slowly[] = "{\"v\":1,\"id\":1,\"op\":\"slow\"}\n";
-	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	static const char slowly[] = "{\"v\":2,\"id\":1,\"op\":\"slow\"}\n";
+	static const char ask[] = "{\"v\":2,\"id\":1,\"op\":\"mark\"}\n";
 	enum { CROWD = 12, LINES = 40 }; /* more than a turn's */
 	struct control *c = NULL;
 	struct control_stats stats;
@@ -404,7 +404,7 @@ static void test_ended(void **state)
 /* Who a client is goes with its requests: it is served when that is known, but does not wait long for it. */
 static void test_name_service(void **state)
 {
-	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"who\"}\n";
+	static const char ask[] = "{\"v\":2,\"id\":1,\"op\":\"who\"}\n";
 	struct control *c = NULL;
 	char number[32];
 	int fd;
@@ -430,8 +430,8 @@ static void test_name_service(void **state)
 static void test_hold(void **state)
 {
 	static const char lines[] =
-		"{\"v\":1,\"id\":1,\"op\":\"wait\"}\n{\"v\":1,\"id\":2,\"op\":\"mark\"}\n";
-	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+		"{\"v\":2,\"id\":1,\"op\":\"wait\"}\n{\"v\":2,\"id\":2,\"op\":\"mark\"}\n";
+	static const char ask[] = "{\"v\":2,\"id\":1,\"op\":\"mark\"}\n";
 	struct control *c = NULL;
 	char text[512] = "";
 	int fd, other;
@@ -477,7 +477,7 @@ static void loop(void)
 static int ask_at(int fd, const char *op)
 {
 	char text[80];
-	int length = snprintf(text, sizeof(text), "{\"v\":1,\"id\":1,\"op\":\"%s\"}\n", op);
+	int length = snprintf(text, sizeof(text), "{\"v\":2,\"id\":1,\"op\":\"%s\"}\n", op);
 
 	return write(fd, text, (size_t)length) == length ? 0 : -errno;
 }
@@ -727,7 +727,7 @@ static uint64_t now_ns(void)
 /* Half a message is a bad one when its client goes, or says nothing more for long. */
 static void test_half(void **state)
 {
-	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	static const char ask[] = "{\"v\":2,\"id\":1,\"op\":\"mark\"}\n";
 	struct control *c = NULL;
 	struct control_stats stats;
 	int whole, half, slow;
@@ -766,7 +766,7 @@ static void test_half(void **state)
 /* What was answered last is sent before the server goes. */
 static void test_last_word(void **state)
 {
-	static const char ask[] = "{\"v\":1,\"id\":1,\"op\":\"mark\"}\n";
+	static const char ask[] = "{\"v\":2,\"id\":1,\"op\":\"mark\"}\n";
 	struct control *c = NULL;
 	int fd;
 

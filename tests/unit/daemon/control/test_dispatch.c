@@ -153,13 +153,13 @@ static void test_subscribed(void **state)
 	struct control_request *first;
 
 	client.peer.role = ACCESS_READER;
-	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"keep\"}");
 	assert_true(control_client_waits(&client));
 	control_subscribe(kept);
 	control_subscribe(kept);
 	assert_false(control_client_waits(&client));
 	first = kept;
-	take("{\"v\":1,\"id\":2,\"op\":\"keep\"}");
+	take("{\"v\":2,\"id\":2,\"op\":\"keep\"}");
 	assert_true(control_client_waits(&client));
 	assert_true(control_same_peer(first, kept));
 	control_answer(first, NULL);
@@ -174,10 +174,10 @@ static void test_unheard(void **state)
 {
 	client.peer.role = ACCESS_OPERATOR;
 	client.gone = true;
-	take("{\"v\":1,\"id\":1,\"op\":\"ask\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"ask\"}");
 	assert_int_equal(ran, 0);
 	assert_int_equal(client.open, 0);
-	take("{\"v\":1,\"id\":1,\"op\":\"set\",\"args\":{}}");
+	take("{\"v\":2,\"id\":1,\"op\":\"set\",\"args\":{}}");
 	assert_int_equal(ran, 1);
 }
 
@@ -186,10 +186,10 @@ static void test_urgent_only(void **state)
 {
 	client.peer.role = ACCESS_READER;
 	client.urgent_only = true;
-	take("{\"v\":1,\"id\":1,\"op\":\"ask\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"ask\"}");
 	assert_string_equal(error_text("detail"), "crowded");
 	assert_int_equal(ran, 0);
-	take("{\"v\":1,\"id\":1,\"op\":\"safe\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"safe\"}");
 	assert_true(json_is_true(json_object_get(said, "ok")));
 	assert_int_equal(ran, 1);
 }
@@ -202,7 +202,7 @@ static void test_user(void **state)
 	client.dispatch = dispatch;
 	client.peer = (struct control_peer){
 		.uid = 1000, .pid = 1, .who = "anna", .origin = "local", .role = ACCESS_READER};
-	take("{\"v\":1,\"id\":1,\"op\":\"set\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"set\"}");
 	assert_string_equal(error_text("detail"), "role");
 	assert_string_equal(error_text("message"), "set: that is for operators; anna is a reader");
 	assert_non_null(strstr(error_text("hint"), "[control]"));
@@ -210,12 +210,12 @@ static void test_user(void **state)
 
 static void test_roles(void **state)
 {
-	static const char set[] = "{\"v\":1,\"id\":\"a\",\"op\":\"set\",\"args\":{}}";
+	static const char set[] = "{\"v\":2,\"id\":\"a\",\"op\":\"set\",\"args\":{}}";
 	static const char danger[] =
-		"{\"v\":1,\"id\":\"b\",\"op\":\"set\",\"args\":{\"dangerous\":true}}";
+		"{\"v\":2,\"id\":\"b\",\"op\":\"set\",\"args\":{\"dangerous\":true}}";
 
 	client.peer.role = ACCESS_READER;
-	take("{\"v\":1,\"id\":\"q\",\"op\":\"ask\"}");
+	take("{\"v\":2,\"id\":\"q\",\"op\":\"ask\"}");
 	assert_true(json_is_true(json_object_get(said, "ok")));
 	take(set);
 	assert_string_equal(error_text("code"), "refused");
@@ -244,11 +244,11 @@ static void test_envelope(void **state)
 {
 	static const char *const wrong[] = {
 		"{}",
-		"{\"v\":2,\"op\":\"ask\"}",
-		"{\"v\":1}",
-		"{\"v\":1,\"op\":7}",
-		"{\"v\":1,\"op\":\"ask\",\"args\":[]}",
-		"{\"v\":1,\"op\":\"none\"}",
+		"{\"v\":3,\"op\":\"ask\"}",
+		"{\"v\":2}",
+		"{\"v\":2,\"op\":7}",
+		"{\"v\":2,\"op\":\"ask\",\"args\":[]}",
+		"{\"v\":2,\"op\":\"none\"}",
 	};
 
 	for (size_t n = 0; n < sizeof(wrong) / sizeof(wrong[0]); n++) {
@@ -270,19 +270,19 @@ static void test_ids(void **state)
 	char text[400], much[200];
 
 	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
-		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%s,\"op\":\"ask\"}", good[n]);
+		snprintf(text, sizeof(text), "{\"v\":2,\"id\":%s,\"op\":\"ask\"}", good[n]);
 		take(text);
 		assert_true(json_is_true(json_object_get(said, "ok")));
 	}
 	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
-		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%s,\"op\":\"ask\"}", bad[n]);
+		snprintf(text, sizeof(text), "{\"v\":2,\"id\":%s,\"op\":\"ask\"}", bad[n]);
 		take(text);
 		assert_string_equal(error_text("code"), "usage");
 		assert_true(json_is_null(json_object_get(said, "id")));
 	}
 	for (int bytes = 128; bytes <= 129; bytes++) {
 		memset(much, 'x', sizeof(much));
-		snprintf(text, sizeof(text), "{\"v\":1,\"id\":\"%.*s\",\"op\":\"ask\"}", bytes,
+		snprintf(text, sizeof(text), "{\"v\":2,\"id\":\"%.*s\",\"op\":\"ask\"}", bytes,
 			 much);
 		take(text);
 		assert_int_equal(json_is_true(json_object_get(said, "ok")), bytes == 128);
@@ -297,7 +297,7 @@ static void test_cut_names(void **state)
 	char text[200];
 
 	for (unsigned ascii = 56; ascii <= 61; ascii++) {
-		snprintf(text, sizeof(text), "{\"v\":1,\"id\":%u,\"op\":\"%.*s\xe2\x82\xac\"}",
+		snprintf(text, sizeof(text), "{\"v\":2,\"id\":%u,\"op\":\"%.*s\xe2\x82\xac\"}",
 			 ascii, (int)ascii,
 			 "------------------------------------------------------------------");
 		take(text);
@@ -314,7 +314,7 @@ static void take_args(const char *args)
 {
 	char text[256];
 
-	snprintf(text, sizeof(text), "{\"v\":1,\"op\":\"all\",\"args\":{%s}}", args);
+	snprintf(text, sizeof(text), "{\"v\":2,\"op\":\"all\",\"args\":{%s}}", args);
 	take(text);
 }
 
@@ -363,7 +363,7 @@ static void test_arguments(void **state)
 		assert_string_equal(error_text("code"), "usage");
 		assert_non_null(strstr(error_text("message"), bad[n].says));
 	}
-	take("{\"v\":1,\"op\":\"ask\",\"args\":{\"name\":\"a\"}}");
+	take("{\"v\":2,\"op\":\"ask\",\"args\":{\"name\":\"a\"}}");
 	assert_string_equal(error_text("code"), "usage");
 	assert_int_equal(ran, sizeof(good) / sizeof(good[0]));
 }
@@ -399,32 +399,32 @@ static void test_ranges(void **state)
 	client.peer.role = ACCESS_OPERATOR;
 	for (size_t n = 0; n < sizeof(good) / sizeof(good[0]); n++) {
 		snprintf(text, sizeof(text),
-			 "{\"v\":1,\"op\":\"must\",\"args\":{\"name\":\"a\",%s}}", good[n]);
+			 "{\"v\":2,\"op\":\"must\",\"args\":{\"name\":\"a\",%s}}", good[n]);
 		take(text);
 		assert_true(json_is_true(json_object_get(said, "ok")));
 	}
 	assert_int_equal(ran, sizeof(good) / sizeof(good[0]));
 	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
 		snprintf(text, sizeof(text),
-			 "{\"v\":1,\"op\":\"must\",\"args\":{\"name\":\"a\",%s}}", bad[n].args);
+			 "{\"v\":2,\"op\":\"must\",\"args\":{\"name\":\"a\",%s}}", bad[n].args);
 		take(text);
 		assert_string_equal(error_text("code"), "usage");
 		assert_non_null(strstr(error_text("message"), bad[n].says));
 	}
-	take("{\"v\":1,\"op\":\"must\",\"args\":{\"name\":\"abcdef\"}}");
+	take("{\"v\":2,\"op\":\"must\",\"args\":{\"name\":\"abcdef\"}}");
 	assert_string_equal(error_text("detail"), "too-long");
 	assert_string_equal(error_text("message"),
 			    "must: \"name\" has 6 bytes (UTF-8), at most 5; nothing was done");
 	for (unsigned n = 0; n < 3; n++) {
 		static const char *const missing[] = {"{}", "{\"name\":null}", "{\"name\":\"\"}"};
 
-		snprintf(text, sizeof(text), "{\"v\":1,\"op\":\"must\",\"args\":%s}", missing[n]);
+		snprintf(text, sizeof(text), "{\"v\":2,\"op\":\"must\",\"args\":%s}", missing[n]);
 		take(text);
 		assert_string_equal(error_text("code"), "usage");
 		assert_string_equal(error_text("message"), "must: \"name\" is missing");
 		assert_string_equal(error_text("hint"), "a name");
 	}
-	take("{\"v\":1,\"op\":\"must\"}");
+	take("{\"v\":2,\"op\":\"must\"}");
 	assert_string_equal(error_text("message"), "must: \"name\" is missing");
 	assert_int_equal(ran, sizeof(good) / sizeof(good[0]));
 }
@@ -481,20 +481,20 @@ static void test_details(void **state)
 		assert_true(*error_details[n].meaning);
 	}
 	assert_int_equal(error_detail_of("no-such-detail"), DETAIL_NONE);
-	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"keep\"}");
 	control_fail_error(kept, "refused", &error, json_pack("{s:i}", "command", 3));
 	assert_string_equal(error_text("detail"), "interlock");
 	assert_string_equal(error_text("message"), "no");
 	assert_string_equal(error_text("hint"), "wait");
 	error.code = "out-of-tune"; /* what programs do not know is not said to them */
-	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"keep\"}");
 	control_fail_error(kept, "refused", &error, NULL);
 	assert_null(error_text("detail"));
 }
 
 static void test_gone(void **state)
 {
-	take("{\"v\":1,\"id\":1,\"op\":\"keep\"}");
+	take("{\"v\":2,\"id\":1,\"op\":\"keep\"}");
 	assert_int_equal(client.open, 1);
 	assert_true(control_alive(kept));
 	control_progress(kept, json_pack("{s:s}", "text", "half"));
@@ -504,7 +504,7 @@ static void test_gone(void **state)
 	control_progress(kept, json_object());
 	control_answer(kept, NULL); /* into the void */
 	assert_int_equal(answered, 0);
-	take("{\"v\":1,\"id\":2,\"op\":\"keep\"}"); /* the dispatch's end frees it */
+	take("{\"v\":2,\"id\":2,\"op\":\"keep\"}"); /* the dispatch's end frees it */
 }
 
 static void test_words(void **state)
@@ -578,7 +578,7 @@ static void test_golden(void **state)
 		assert_int_equal(ran, n < 2 ? n + 1 : 2);
 	}
 	assert_string_equal(error_text("code"), "usage");
-	assert_string_equal(error_text("message"), "this daemon speaks version 1");
+	assert_string_equal(error_text("message"), "this daemon speaks version 2");
 }
 
 int main(void)

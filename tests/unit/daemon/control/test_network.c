@@ -172,7 +172,7 @@ static void serve(void)
 static void ask(void *s, const char *op)
 {
 	char text[128];
-	int length = snprintf(text, sizeof(text), "{\"v\":1,\"id\":7,\"op\":\"%s\"}", op);
+	int length = snprintf(text, sizeof(text), "{\"v\":2,\"id\":7,\"op\":\"%s\"}", op);
 
 	assert_int_equal(zmq_send(s, text, (size_t)length, 0), length);
 }

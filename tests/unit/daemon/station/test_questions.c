@@ -235,7 +235,7 @@ static const struct control_op *const tables[] = {ops, NULL};
 
 static void client_asks(const char *args)
 {
-	json_t *message = json_pack("{s:i,s:i,s:s,s:o?}", "v", 1, "id", 7, "op", "ask", "args",
+	json_t *message = json_pack("{s:i,s:i,s:s,s:o?}", "v", 2, "id", 7, "op", "ask", "args",
 				    json_loads(args, 0, NULL));
 
 	dispatch_take(&client, message);

@@ -359,7 +359,7 @@ static void test_other_rows(void **state)
 	store_put_phase_event(r.s, 1, &j, NULL, NULL, RIG_UTC);
 	store_put_phase_reference(r.s, 1, &ref, "expert", "new fibre");
 	store_put_clock_event(r.s, &label, "gpsd is back", RIG_UTC);
-	store_put_event(r.s, "alarm", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
+	store_put_event(r.s, "red", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
 	store_put_station(r.s, "board", "nanet3-0");
 	store_put_station(r.s, "board", "nanet3-1");
 	store_put_station(r.s, "relabelled", "1 2 3 4");
@@ -497,14 +497,14 @@ static void test_read_events(void **state)
 	static const struct {
 		const char *severity, *code, *object;
 	} told[] = {{"info", "daemon-start", "daemon"},
-		    {"alarm", "link-dark", "link0"},
-		    {"alarm", "link-dark", "link1"},
+		    {"red", "link-dark", "link0"},
+		    {"red", "link-dark", "link1"},
 		    {"info", "link-dark", "link0"},
 		    {"warning", "fcm-booted", "link2"},
 		    {"warning", "stale", "tower1.floor1"},
 		    {"info", "stale", "tower1.floor1"},
 		    {"warning", "clock-holdover", "clock"},
-		    {"alarm", "clock-holdover", "clock"},
+		    {"red", "clock-holdover", "clock"},
 		    {"info", "run", "run 5"},
 		    {"warning", "consumer-disconnected", "group trigger"},
 		    {"warning", "feed-reader-dropped", "feed tower1.floor2"},

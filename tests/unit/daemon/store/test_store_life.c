@@ -267,20 +267,20 @@ static void test_alarms(void **state)
 
 	store_rig_create(&r);
 	store_rig_open(&r);
-	store_put_alarm(r.s, &paused);
-	store_put_alarm(r.s, &seen);
+	store_put_observation(r.s, &paused);
+	store_put_observation(r.s, &seen);
 	seen.acknowledged = true;
 	seen.ack = (struct alarm_hand){"bert", "local", "", RIG_UTC + 1};
-	store_put_alarm(r.s, &seen);
+	store_put_observation(r.s, &seen);
 	snprintf(seen.code, sizeof(seen.code), "other");
-	store_put_alarm(r.s, &seen);
-	store_put_alarm_forget(r.s, &seen);
+	store_put_observation(r.s, &seen);
+	store_put_observation_forget(r.s, &seen);
 	store_rig_close(&r);
 
 	assert_int_equal(store_open(&r.config, &r.s, NULL), 0);
 	past = store_take_past(r.s);
-	for (size_t n = 0; n < past->alarm_count; n++) {
-		alarms_recover(a, &past->alarms[n], now);
+	for (size_t n = 0; n < past->observation_count; n++) {
+		alarms_recover(a, &past->observations[n], now);
 	}
 	store_past_free(past);
 	assert_null(alarms_find(a, "tower1.floor3", "other"));

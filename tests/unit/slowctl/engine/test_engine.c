@@ -490,7 +490,7 @@ static void test_alarm_unknown(void **state)
 	param_put(p, 90, r->now.utc_ns, r->now.mono_ns);
 	rig_run(r, 10000);
 	param_put(p, 90, r->now.utc_ns, r->now.mono_ns);
-	w = reasons_of(r, "alarm");
+	w = reasons_of(r, "limit");
 	assert_int_equal(w.count, 1);
 	assert_true(w.found.red && w.found.unknown_s == 0);
 	assert_null(strstr(w.found.text, "not known"));
@@ -499,15 +499,15 @@ static void test_alarm_unknown(void **state)
 	assert_non_null(strstr(stale.found.text, "1 value is stale; "));
 	param_put_bad(p);
 	assert_string_equal(reasons_of(r, "stale").found.text, stale.found.text);
-	w = reasons_of(r, "alarm");
+	w = reasons_of(r, "limit");
 	assert_int_equal(w.count, 1);
 	assert_true(w.found.red && w.found.latch);
 	assert_non_null(strstr(w.found.text, "was 90"));
 	assert_non_null(strstr(w.found.text, "(unknown for 12 s: it cannot be measured)"));
 	param_put(p, 59, r->now.utc_ns, r->now.mono_ns); /* not yet inside by the hysteresis */
-	assert_int_equal(reasons_of(r, "alarm").count, 1);
+	assert_int_equal(reasons_of(r, "limit").count, 1);
 	param_put(p, 30, r->now.utc_ns, r->now.mono_ns);
-	assert_int_equal(reasons_of(r, "alarm").count, 0);
+	assert_int_equal(reasons_of(r, "limit").count, 0);
 	rig_destroy(r);
 }
 

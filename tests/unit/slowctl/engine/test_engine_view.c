@@ -517,18 +517,18 @@ static void a_value_beyond_a_limit_is_a_reason_that_names_it(void **state)
 		put(r, TEMPERATURE, steps[n].value, 1);
 		put(r, TEMPERATURE, steps[n].value, 2000); /* the dictionary's delay */
 		if (!steps[n].text) {
-			assert_int_equal(reasons_of(r, "alarm").count, 0);
+			assert_int_equal(reasons_of(r, "limit").count, 0);
 			continue;
 		}
 		snprintf(text, sizeof(text), TEMPERATURE " %s", steps[n].text);
-		assert_reason(r, "alarm", steps[n].red, TEMPERATURE, text);
-		assert_false(reasons_of(r, "alarm").found.latch);
-		assert_true(reasons_of(r, "alarm").found.unknown_s == 0);
+		assert_reason(r, "limit", steps[n].red, TEMPERATURE, text);
+		assert_false(reasons_of(r, "limit").found.latch);
+		assert_true(reasons_of(r, "limit").found.unknown_s == 0);
 	}
 	rig_run(r, 6000);
-	assert_reason(r, "alarm", true, TEMPERATURE,
+	assert_reason(r, "limit", true, TEMPERATURE,
 		      TEMPERATURE " was -6.000 degC, below -5.000 (not read for 6 s)");
-	assert_true(reasons_of(r, "alarm").found.unknown_s == 6);
+	assert_true(reasons_of(r, "limit").found.unknown_s == 6);
 	rig_destroy(r);
 }
 
@@ -541,7 +541,7 @@ static void a_state_beyond_its_limit_is_told_by_what_it_means(void **state)
 	put(r, "floor1.om1.trip", 1, 0);
 	snprintf(text, sizeof(text), "tower1.floor1.om1.trip is on: %s",
 		 get(r, "floor1.om1.trip")->kind->description);
-	w = reasons_of(r, "alarm");
+	w = reasons_of(r, "limit");
 	assert_int_equal(w.count, 1);
 	assert_string_equal(w.found.text, text);
 	assert_string_equal(w.found.action, get(r, "floor1.om1.trip")->kind->on_alarm);

@@ -107,7 +107,7 @@ static void put_station(struct store_rig *r)
 	store_put_clock_event(r->s, &label, "gpsd is back", RIG_UTC);
 	store_put_event(r->s, "info", "odd", NULL, "bytes \xff\xfe", NULL, RIG_UTC + 5);
 	/* Written later, yet it was before. */
-	store_put_event(r->s, "alarm", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
+	store_put_event(r->s, "red", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
 	store_put_station(r->s, "last_alive", "1795000000");
 	store_put_run_begin(r->s, 5, "physics", "shift", RIG_UTC);
 	assert_int_equal(store_rig_wait(r).result, 0);

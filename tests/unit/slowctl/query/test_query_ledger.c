@@ -342,7 +342,7 @@ static void check_answers(const struct store_rig *r)
 /* The file answers the same, unchanged, with a daemon and without; one of another schema or program does not. */
 static void test_file_of_today(void **state)
 {
-	static const char *const others[] = {"PRAGMA user_version = 0", "PRAGMA user_version = 2",
+	static const char *const others[] = {"PRAGMA user_version = 0", "PRAGMA user_version = 3",
 					     "PRAGMA application_id = 0",
 					     "PRAGMA application_id = 0x46434d00"};
 	struct store_rig *r = *state;
@@ -365,7 +365,7 @@ static void test_file_of_today(void **state)
 		assert_true(error.hint[0]);
 		assert_null(q);
 		store_rig_run(r->path,
-			      "PRAGMA user_version = 1; PRAGMA application_id = 0x46434d01");
+			      "PRAGMA user_version = 2; PRAGMA application_id = 0x46434d01");
 	}
 	store_rig_open(r);
 }

@@ -203,7 +203,7 @@ static void test_json(void **state)
 	writer_table_end(w, "silent");
 	writer_pair(w, "silent", WRITER_PLAIN, "silent");
 	writer_result(w, result, never);
-	paper_check(&p, w, "{\"v\": 1, \"time\": 1795187523.123456, \"x\": 0.1, \"none\": null}\n");
+	paper_check(&p, w, "{\"v\": 2, \"time\": 1795187523.123456, \"x\": 0.1, \"none\": null}\n");
 	assert_int_equal(json_object_size(result), 3); /* the caller's object is as it was */
 	json_decref(result);
 }
@@ -225,7 +225,7 @@ static void test_json_controls(void **state)
 	assert_string_equal(json_string_value(json_object_get(back, text)), text);
 #define ESCAPED                                                                                    \
 	"\"a\\u007F\\u0080\\u009B\\u009F\u00a0\\u061C\\u200E\\u202E\\u2066\\u2069\u00e9\\u001B\""
-	paper_check(&p, w, "{\"v\": 1, " ESCAPED ": " ESCAPED "}\n");
+	paper_check(&p, w, "{\"v\": 2, " ESCAPED ": " ESCAPED "}\n");
 	json_decref(back);
 	json_decref(result);
 }

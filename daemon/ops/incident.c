@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The operations on alarms, by name: OBJECT/CODE, or OBJECT alone for all its alarms. A name that matches no alarm is an
- * error, so that a typing mistake is noticed. Only a pause may name an alarm that is not active yet, and then in full.
+ * The operations on incidents: by number, for all observations of one; or by name, OBJECT/CODE, or OBJECT alone for all
+ * of it. A name that matches nothing active is an error, so that a typing mistake is noticed. Only a pause may name what is
+ * not active yet, and then in full.
  */
 #include "daemon/ops/private.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/alarms/judge.h"
 #include "daemon/alarms/reason_kinds.h"
 #include "daemon/core/text.h"
-#include "daemon/station/alarm_actions.h"
+#include "daemon/station/incident_actions.h"
 #include "daemon/station/view.h"
 
 #define REASON_MAX (sizeof(((struct alarm_hand *)NULL)->text) - 1)
@@ -31,14 +33,14 @@ static void op_list(struct control_request *rq, json_t *args, void *context)
 {
 	struct ops *ops = context;
 
-	control_answer(rq, json_pack("{s:o}", "alarms", alarm_actions_list(ops->station)));
+	control_answer(rq, incident_actions_list(ops->station));
 }
 
 static void op_watch(struct control_request *rq, json_t *args, void *context)
 {
 	struct ops *ops = context;
 
-	alarm_actions_watch(ops->station, rq);
+	incident_actions_watch(ops->station, rq);
 }
 
 /* --- which ones --- */
@@ -72,14 +74,45 @@ static bool is_chosen(const struct chosen *c, const struct alarm *alarm)
 	return false;
 }
 
-/* How many the name means. */
+/* The incident of that number, as typed; NULL: it is no number, or there is none. */
+static const struct incident *numbered(struct ops *ops, const char *name)
+{
+	size_t count;
+	const struct incident *const *list = incidents_list(judge_incidents(ops->judge), &count);
+	char *end;
+	unsigned long number = strtoul(name, &end, 10);
+
+	for (size_t n = 0; *name && !*end && n < count; n++) {
+		if (list[n]->number == number) {
+			return list[n];
+		}
+	}
+	return NULL;
+}
+
+/* It is one of its observations. */
+static bool is_of(struct ops *ops, const struct incident *i, const struct alarm *alarm)
+{
+	const struct incident_part *p = NULL;
+
+	while ((p = incidents_part(judge_incidents(ops->judge), i, p))) {
+		if (!p->over_ns && strcmp(p->kind->code, alarm->code) == 0 &&
+		    strcmp(p->object, alarm->object) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many the number or name means. */
 static unsigned choose(struct ops *ops, const char *name, enum wanted wanted, struct chosen *c)
 {
+	const struct incident *i = numbered(ops, name);
 	const struct alarm *e = NULL;
 	unsigned found = 0;
 
 	while ((e = alarms_next(judge_alarms(ops->judge), e))) {
-		if (!is_wanted(e, wanted) || !alarm_name_means(name, e)) {
+		if (!is_wanted(e, wanted) || !(i ? is_of(ops, i, e) : alarm_name_means(name, e))) {
 			continue;
 		}
 		found++;
@@ -90,23 +123,21 @@ static unsigned choose(struct ops *ops, const char *name, enum wanted wanted, st
 	return found;
 }
 
-/* Say why no alarm was found. */
+/* Say why nothing was found. */
 static void refuse_name(struct ops *ops, struct control_request *rq, const char *name,
 			enum wanted wanted)
 {
-	const struct alarm *e = NULL;
-	static const char list[] = "fcmctl alarm list shows the names; a name is OBJECT/CODE, or "
-				   "OBJECT for all of it";
+	static const char list[] = "fcmctl incident list shows numbers and names; a name is "
+				   "OBJECT/CODE, or OBJECT for all of it";
+	struct chosen c = {.count = 0};
 
-	while (wanted == NEW_ONES && (e = alarms_next(judge_alarms(ops->judge), e))) {
-		if (alarm_is_active(e) && alarm_name_means(name, e)) {
-			control_fail(rq, "refused", "nothing more to do", NULL,
-				     "%s/%s was acknowledged by %s", e->object, e->code,
-				     e->ack.who);
-			return;
-		}
+	if (wanted == NEW_ONES && choose(ops, name, STANDING_ONES, &c) > 0) {
+		control_fail(rq, "refused", "nothing more to do", NULL,
+			     "%s/%s was acknowledged by %s", c.alarm[0]->object, c.alarm[0]->code,
+			     c.alarm[0]->ack.who);
+		return;
 	}
-	control_fail(rq, "usage", list, NULL, "no alarm \"%.80s\" %s", name,
+	control_fail(rq, "usage", list, NULL, "no incident \"%.80s\" %s", name,
 		     wanted == PAUSED_ONES ? "is paused" : "is active");
 }
 
@@ -133,10 +164,10 @@ static void answer(struct ops *ops, struct control_request *rq, const struct cho
 	json_t *list = json_array();
 
 	for (unsigned n = 0; n < c->count; n++) {
-		json_array_append_new(list, alarm_actions_json(c->alarm[n]));
+		json_array_append_new(list, incident_actions_name(c->alarm[n]));
 	}
 	view_judge(ops->station); /* status shows what was done */
-	control_answer(rq, json_pack("{s:o}", "alarms", list));
+	control_answer(rq, json_pack("{s:o}", "observations", list));
 }
 
 /* Answered if it is only asked: "would acknowledge link2/link-dark, floor3/hv-trip". */
@@ -151,7 +182,7 @@ static bool dry(struct control_request *rq, const json_t *args, const char *doin
 	return control_dry(rq, args, "would %s %s", doing, names);
 }
 
-/* What is done to alarms by their names. */
+/* What is done to observations by their names. */
 struct deed {
 	enum wanted wanted;
 	const char *doing;
@@ -251,7 +282,7 @@ static bool complete_object(struct ops *ops, char object[ALARM_OBJECT_BYTES],
 	return complete_part(ops, object, ALARM_OBJECT_BYTES, ret_of);
 }
 
-/* An alarm that this object can never have. */
+/* What this object can never have. */
 static void refuse_code(struct control_request *rq, const char *object, enum reason_of of,
 			const char *code)
 {
@@ -262,13 +293,13 @@ static void refuse_code(struct control_request *rq, const char *object, enum rea
 		snprintf(hint, sizeof(hint), "%s may have: %s", object, codes);
 	} else {
 		snprintf(hint, sizeof(hint),
-			 "alarms are of floors, links, groups and single values: floor3/hv-trip, "
-			 "link2/link-dark, floor3.fcm.humidity/alarm");
+			 "incidents are of floors, links, groups and single values: floor3/hv-trip, "
+			 "link2/link-dark, floor3.fcm.humidity/limit");
 	}
-	control_fail(rq, "usage", hint, NULL, "%s cannot have an alarm \"%s\"", object, code);
+	control_fail(rq, "usage", hint, NULL, "%s cannot have an incident \"%s\"", object, code);
 }
 
-/* An alarm that is not active yet: its name has to be complete. */
+/* One that is not active yet: its name has to be complete. */
 static void pause_ahead(struct ops *ops, struct control_request *rq, const json_t *args,
 			const char *name, double seconds, const struct alarm_hand *hand)
 {
@@ -280,9 +311,9 @@ static void pause_ahead(struct ops *ops, struct control_request *rq, const json_
 	if (alarm_name_split(name, object, code) < 0) {
 		control_fail(
 			rq, "usage",
-			"fcmctl alarm list shows active alarms; name one that is not active in "
-			"full: link2/link-dark",
-			NULL, "no alarm \"%.80s\" is active", name);
+			"fcmctl incident list shows active incidents; name one that is not active "
+			"in full: link2/link-dark",
+			NULL, "no incident \"%.80s\" is active", name);
 	} else if (!complete_object(ops, object, &of)) {
 		control_fail(rq, "usage",
 			     "objects are like floor3.fcm.humidity, floor3, link2, clock", NULL,
@@ -323,19 +354,21 @@ static void op_pause(struct control_request *rq, json_t *args, void *context)
 }
 
 #define NAMES                                                                                      \
-	CONTROL_ARG("names", ARG_TEXTS, true, 1, 64, .about = "fcmctl alarm list shows the names")
+	CONTROL_ARG("names", ARG_TEXTS, true, 1, 64,                                               \
+		    .about = "fcmctl incident list shows numbers and names")
 
-const struct control_op alarm_ops[] = {
-	{"alarm.list", ACCESS_READER, op_list, "active, latched and paused alarms"},
-	{"alarm.ack", ACCESS_OPERATOR, op_deed, "acknowledge alarms",
+const struct control_op incident_ops[] = {
+	{"incident.list", ACCESS_READER, op_list, "active, paused and just cleared incidents"},
+	{"incident.ack", ACCESS_OPERATOR, op_deed, "acknowledge incidents",
 	 CONTROL_ARGS(NAMES, REASON(false, REASON_MAX), DRY_RUN), .data = &acknowledging},
-	{"alarm.pause", ACCESS_OPERATOR, op_pause, "pause alarms",
-	 CONTROL_ARGS({"name", ARG_TEXT, true, .about = "OBJECT/CODE, or OBJECT for all of it"},
+	{"incident.pause", ACCESS_OPERATOR, op_pause, "pause incidents",
+	 CONTROL_ARGS({"name", ARG_TEXT, true,
+		       .about = "a number, OBJECT/CODE, or OBJECT for all of it"},
 		      {"seconds", ARG_NUMBER, true, 1, ALARM_PAUSE_MAX_S, .unit = "s",
 		       .about = "for 1 s to 24 h, then repeat it"},
 		      REASON(true, REASON_MAX), DRY_RUN)},
-	{"alarm.resume", ACCESS_OPERATOR, op_deed, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN),
+	{"incident.resume", ACCESS_OPERATOR, op_deed, "end pauses", CONTROL_ARGS(NAMES, DRY_RUN),
 	 .data = &resuming},
-	{"alarm.watch", ACCESS_READER, op_watch, "get each change of an alarm"},
+	{"incident.watch", ACCESS_READER, op_watch, "get each change of an incident"},
 	{0},
 };
