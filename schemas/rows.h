@@ -69,7 +69,7 @@ enum row_id {
 	 * dropped, hits, dark_ms, acknowledged|NULL, ack_who, ack_origin, ack_text, joined */
 	ROW_INCIDENT,
 	ROW_INCIDENT_END, /* number, until, joined: unless it has ended before */
-	ROW_DARK,	  /* time, incident, link, tower, floor, modules, dark_ms, hits: of a second; adds up */
+	ROW_DARK, /* time, incident, link, tower, floor, modules, dark_ms, hits: of a second; adds up */
 	/* key, value. recordings: the directory they go to; unit.KIND (unit.om.hv): unit of
 	 * such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ... mean, with
 	 * blanks between; deadband.KIND: a change up to this is none, in its unit; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:

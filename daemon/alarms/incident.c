@@ -312,6 +312,7 @@ static void say(struct incident_part *p, const struct observation *o)
 	}
 	p->red = o->red;
 	p->paused = o->paused;
+	p->acknowledged = o->acknowledged != NULL;
 	if (i->cause != p) {
 		return;
 	}
@@ -424,8 +425,10 @@ static void add_cost(struct incident_cost *sum, const struct incident_cost *cost
 static void join_dark(struct incidents *s, const struct incident *from, const struct incident *to)
 {
 	for (unsigned link = 0; link < PARAM_LINKS; link++) {
-		s->dark[to - s->incident][link].modules |= s->dark[from - s->incident][link].modules;
-		s->dark[to - s->incident][link].dark_ns += s->dark[from - s->incident][link].dark_ns;
+		s->dark[to - s->incident][link].modules |=
+			s->dark[from - s->incident][link].modules;
+		s->dark[to - s->incident][link].dark_ns +=
+			s->dark[from - s->incident][link].dark_ns;
 		s->dark[to - s->incident][link].hits += s->dark[from - s->incident][link].hits;
 	}
 	memset(s->dark[from - s->incident], 0, sizeof(s->dark[0]));
@@ -551,7 +554,7 @@ static bool is_covered(const struct incident_part *p)
 	return p->paused || (cause->paused && (cause->red || !p->red));
 }
 
-static enum incident_state state_of(const struct incident *i, bool active, bool counts)
+static enum incident_state state_of(bool acknowledged, bool active, bool counts)
 {
 	if (!active) {
 		return INCIDENT_CLEARED;
@@ -559,14 +562,14 @@ static enum incident_state state_of(const struct incident *i, bool active, bool 
 	if (!counts) {
 		return INCIDENT_PAUSED;
 	}
-	return *i->acknowledged.who ? INCIDENT_ACKNOWLEDGED : INCIDENT_ACTIVE;
+	return acknowledged ? INCIDENT_ACKNOWLEDGED : INCIDENT_ACTIVE;
 }
 
 /* Its new state. True: it is to be forgotten. */
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
 	const struct incident_part *p = NULL;
-	bool active = false, counts = false, red = false;
+	bool active = false, counts = false, red = false, acknowledged = true;
 
 	i->before.dark_ns = i->cost.dark_ns;
 	i->cost = i->before;
@@ -576,6 +579,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 		i->parts++;
 		active |= !p->over_ns;
 		counts |= !p->over_ns && !is_covered(p);
+		acknowledged &= p->over_ns || p->kind != i->cause->kind || p->acknowledged;
 		red |= !p->over_ns && p->red;
 		i->was_red |= p->red;
 		i->held &= p->over_ns || p->held;
@@ -588,7 +592,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 		i->number = ++s->numbers;
 	}
 	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : now_ns;
-	i->state = state_of(i, active, counts);
+	i->state = state_of(acknowledged && *i->acknowledged.who, active, counts);
 	i->of_start = !i->begun_ns && i->since_ns < s->start_until_ns &&
 		      (active ? now_ns : i->over_ns) - i->since_ns < INCIDENT_START_NS;
 	return i->over_ns &&
@@ -620,7 +624,8 @@ static void add_darkness(struct incidents *s, struct incident *i, uint8_t taken[
 	while ((p = next_part(s, i, p))) {
 		for (unsigned link = 0; !p->over_ns && link < PARAM_LINKS; link++) {
 			unsigned dark = p->much.dark[link] & ~taken[link] & 0xffu;
-			uint64_t ns = (unsigned)__builtin_popcount(dark) * (now_ns - p->dark_from_ns);
+			uint64_t ns =
+				(unsigned)__builtin_popcount(dark) * (now_ns - p->dark_from_ns);
 
 			i->cost.dark_ns += ns;
 			s->dark[i - s->incident][link].dark_ns += ns;

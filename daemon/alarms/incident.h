@@ -5,7 +5,7 @@
  *
  *   a new observation    starts an incident, or becomes part of the one whose cause explains it
  *   ACTIVE               at least one of its observations is true
- *   ACKNOWLEDGED         active, and an operator has acknowledged the cause
+ *   ACKNOWLEDGED         active, and operators have acknowledged the cause: each observation of its code
  *   PAUSED               active, but all that is true of it is paused: it does not count. A pause of the cause covers
  *                        what the cause explains, up to the cause's severity
  *   CLEARED              none is true; kept for INCIDENT_KEPT_NS, then forgotten
@@ -68,8 +68,8 @@ struct incident_part {
 	const char *loss; /* name of a loss; NULL: all losses */
 	char object[ALARM_OBJECT_BYTES];
 	char text[ALARM_TEXT_BYTES + 80], action[ALARM_TEXT_BYTES];
-	bool red;		    /* as last seen */
-	bool held;		    /* it has ended, and is shown until it is acknowledged, or for its time */
+	bool red;  /* as last seen */
+	bool held; /* it has ended, and is shown until it is acknowledged, or for its time */
 	uint64_t first_ns, over_ns; /* CLOCK_MONOTONIC; over_ns 0: it is still true, or held */
 	struct incident_cost cost;  /* without dark_ns */
 
@@ -77,7 +77,7 @@ struct incident_part {
 	struct incident *of;
 	struct alarm_object is;
 	struct observed much; /* since since_ns, when it last became true */
-	bool paused, placed;
+	bool paused, acknowledged, placed;
 	uint64_t since_ns, seen_ns, dark_from_ns;
 	uint64_t ended_ns; /* of one that is held; 0: it is true */
 };
@@ -89,11 +89,11 @@ struct incident {
 	bool held; /* what is left of it has ended: held */
 	bool of_start; /* it began with the daemon, less than INCIDENT_START_NS ago or long: no more than its start */
 	const struct incident_part *cause;
-	char own[80];		       /* our command that caused it: "reset by ann"; "": none */
+	char own[80];			/* our command that caused it: "reset by ann"; "": none */
 	struct alarm_hand acknowledged; /* who "": nobody has */
-	uint64_t since_ns, over_ns;    /* CLOCK_MONOTONIC; over_ns 0: not cleared */
-	int64_t begun_ns;	       /* UTC, under a previous daemon; 0: under this one, at since_ns */
-	struct incident_cost cost;     /* also under previous daemons */
+	uint64_t since_ns, over_ns;	/* CLOCK_MONOTONIC; over_ns 0: not cleared */
+	int64_t begun_ns; /* UTC, under a previous daemon; 0: under this one, at since_ns */
+	struct incident_cost cost; /* also under previous daemons */
 	unsigned parts;
 	/* Private to incident.c. */
 	bool used, was_red;

@@ -69,18 +69,22 @@ static void add_dark(const struct judge *j, const struct reason_kind *kind, stru
 	}
 }
 
+/* Our command that did it; NULL: none did. */
+static const char *own_command(const struct judge_link *l, uint64_t since_ns)
+{
+	bool near = l->own_ns <= since_ns + OWN_NS && since_ns <= l->own_ns + OWN_NS;
+
+	return l->own_ns && near ? l->own : NULL;
+}
+
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm)
 {
 	const struct reason_kind *kind = reason_kind(o.code);
-	const struct judge_link *own = o.object.link >= 0 ? &j->v->link[o.object.link] : NULL;
 
 	if (kind) {
 		add_dark(j, kind, &o);
 	}
-	o.own = own && own->own_ns && own->own_ns <= o.since_ns + OWN_NS &&
-				o.since_ns <= own->own_ns + OWN_NS
-			? own->own
-			: NULL;
+	o.own = o.object.link >= 0 ? own_command(&j->v->link[o.object.link], o.since_ns) : NULL;
 	if (alarm) {
 		o.red = alarm->level == LEVEL_ALARM;
 		o.paused = alarm_is_paused(alarm);

@@ -59,7 +59,7 @@ struct observation {
 	const char *text, *action;
 	bool paused;
 	const struct alarm_hand *acknowledged; /* NULL: not yet */
-	const char *own;	  /* our command that caused it, and by whom; NULL: none */
+	const char *own; /* our command that caused it, and by whom; NULL: none */
 };
 
 /* Fills in its advice. */

@@ -232,8 +232,9 @@ static void off_reason(struct judge *j, unsigned link)
 	struct observation o = {
 		.code = "hv-off",
 		.object = floor_on(j, link),
-		.advice = "if nobody has switched it off: fcmctl command list; to switch it on: "
-			  "fcmctl set 'floorN.omM.power' on, then fcmctl set 'floorN.omM.hv' VOLTS"};
+		.advice =
+			"if nobody has switched it off: fcmctl command list; to switch it on: "
+			"fcmctl set 'floorN.omM.power' on, then fcmctl set 'floorN.omM.hv' VOLTS"};
 	char names[200] = "";
 
 	for (unsigned m = 0; m < PARAM_OM_COUNT && !j->v->link[link].silence.fired; m++) {

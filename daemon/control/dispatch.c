@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VERSION 2 /* of the control messages */
+#define VERSION	     2	  /* of the control messages */
 #define ID_BYTES_MAX 128u /* it is kept, and comes back with every answer */
 
 struct control_request {
@@ -167,8 +167,8 @@ bool control_alive(const struct control_request *rq)
 
 void control_answer(struct control_request *rq, json_t *result)
 {
-	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", VERSION, "id", rq->id, "ok", 1, "result",
-				  result ? result : json_object()));
+	request_end(rq, json_pack("{s:i,s:O,s:b,s:o}", "v", VERSION, "id", rq->id, "ok", 1,
+				  "result", result ? result : json_object()));
 }
 
 /* A character may have been cut in two by a limit: then all that is not ASCII becomes "?". */
@@ -234,8 +234,8 @@ void control_progress(struct control_request *rq, json_t *progress)
 		json_decref(progress);
 		return;
 	}
-	rq->client->transport->say(
-		rq->client, json_pack("{s:i,s:O,s:o}", "v", VERSION, "id", rq->id, "progress", progress));
+	rq->client->transport->say(rq->client, json_pack("{s:i,s:O,s:o}", "v", VERSION, "id",
+							 rq->id, "progress", progress));
 }
 
 void dispatch_refuse(struct control_client *client, json_t *id, const char *code, const char *hint,
@@ -423,8 +423,9 @@ void dispatch_take(struct control_client *client, json_t *message)
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "an id is a number, or a string of at most %u bytes", ID_BYTES_MAX);
 	} else if (json_integer_value(json_object_get(message, "v")) != VERSION) {
-		control_fail(rq, "usage", "send \"v\":2, and read what has changed: schemas/control.md",
-			     NULL, "this daemon speaks version 2");
+		control_fail(rq, "usage",
+			     "send \"v\":2, and read what has changed: schemas/control.md", NULL,
+			     "this daemon speaks version 2");
 	} else if (!op || (args && !json_is_object(args))) {
 		control_fail(rq, "usage", "see schemas/control.md", NULL,
 			     "a request is {\"v\":2,\"id\":...,\"op\":\"...\",\"args\":{...}}");

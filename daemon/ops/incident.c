@@ -292,9 +292,10 @@ static void refuse_code(struct control_request *rq, const char *object, enum rea
 	if (*codes) {
 		snprintf(hint, sizeof(hint), "%s may have: %s", object, codes);
 	} else {
-		snprintf(hint, sizeof(hint),
-			 "incidents are of floors, links, groups and single values: floor3/hv-trip, "
-			 "link2/link-dark, floor3.fcm.humidity/limit");
+		snprintf(
+			hint, sizeof(hint),
+			"incidents are of floors, links, groups and single values: floor3/hv-trip, "
+			"link2/link-dark, floor3.fcm.humidity/limit");
 	}
 	control_fail(rq, "usage", hint, NULL, "%s cannot have an incident \"%s\"", object, code);
 }

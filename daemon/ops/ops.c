@@ -253,9 +253,9 @@ static const struct control_op station_ops[] = {
 	{0},
 };
 
-const struct control_op *const station_op_tables[] = {station_ops,  record_ops, param_ops,
-						      history_ops,  incident_ops,	serial_ops,
-						      snapshot_ops, safe_ops,	NULL};
+const struct control_op *const station_op_tables[] = {
+	station_ops, record_ops,   param_ops, history_ops, incident_ops,
+	serial_ops,  snapshot_ops, safe_ops,  logbook_ops, NULL};
 
 static void on_stop(struct ops *ops)
 {

@@ -73,8 +73,9 @@ json_t *status_link(struct ops *ops, unsigned link)
 		rate_json(ops, l->per_s.bytes), "hits_per_s", rate_json(ops, l->per_s.hits),
 		"cells", cells_json(l->data.cells));
 
-	json_object_set_new(j, "lost_last_minute",
-			    json_integer((json_int_t)links_recent_losses(ops->station, link, lost)));
+	json_object_set_new(
+		j, "lost_last_minute",
+		json_integer((json_int_t)links_recent_losses(ops->station, link, lost)));
 	json_object_update_missing_new(j, identity(l->named_tower, l->named_floor));
 	json_object_update_new(j, json_pack("{s:I,s:f,s:I,s:I,s:I,s:I,s:{s:I,s:I},s:I,s:b,s:I}",
 					    "offset_bytes",
@@ -444,8 +445,7 @@ json_t *status_json(struct ops *ops)
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
 		(double)(now_mono_ns() - ops->started_ns) / 1e9, "incidents",
 		incident_actions_list(ops->station), "modules", modules_json(ops), "clock",
-		status_clock(ops),
-		"links", status_links(ops, QUERY_ALL, status_link), "phases",
+		status_clock(ops), "links", status_links(ops, QUERY_ALL, status_link), "phases",
 		status_links(ops, QUERY_ALL, status_phase), "groups", status_groups(ops), "run",
 		"number", (int)ops->run->state.number, FIELD(ops->run, note), "since",
 		ops->run->state.number ? json_time(ops->run->begun_ns) : json_null(), "store",
@@ -457,10 +457,9 @@ json_t *status_json(struct ops *ops)
 			? json_real((double)(int64_t)(c->first_release_ns - ops->started_ns) / 1e9)
 			: json_null(),
 		"commands", "open", (int)engine_open_count(ops->engine), "unknown",
-		(int)unknown_commands(ops),
-		"recording", status_record(ops), "control", network_status_json(ops), "silence",
-		status_links(ops, QUERY_ALL, silence_json), "data", "reserved",
-		publisher_reserved_endpoint(ops->publisher), "monitors",
+		(int)unknown_commands(ops), "recording", status_record(ops), "control",
+		network_status_json(ops), "silence", status_links(ops, QUERY_ALL, silence_json),
+		"data", "reserved", publisher_reserved_endpoint(ops->publisher), "monitors",
 		publisher_monitor_endpoint(ops->publisher), "public_key", status_data_key(ops));
 }
 

@@ -23,7 +23,7 @@ struct incident_watcher {
 	struct control_request *rq;
 };
 
-#define WRITE_NS	10000000000ull /* while an incident goes on its row is written so often */
+#define WRITE_NS 10000000000ull /* while an incident goes on its row is written so often */
 
 /* An incident, as those who watch and the database know it. */
 struct incident_told {
@@ -82,15 +82,15 @@ static json_t *part_json(struct station *s, const struct incident_part *p)
 {
 	const struct alarm *alarm = p->over_ns ? NULL : alarm_of(s, p);
 
-	return json_pack(
-		"{s:s,s:s,s:s?,s:s,s:s,s:s,s:o,s:o,s:b,s:i,s:o,s:o,s:I,s:I,s:I}", "code",
-		p->kind->code, "object", p->object, "loss", p->loss, "severity", severity(p->red),
-		"text", p->text, "action", p->action, "since", json_time_of(p->first_ns), "until",
-		json_time_of(p->over_ns), "held", p->held && !p->over_ns, "count",
-		alarm ? (int)alarm->count : 1, "acknowledged",
-		alarm && alarm->acknowledged ? hand_json(&alarm->ack) : json_null(), "paused",
-		pause_json(alarm), "frames", (json_int_t)p->cost.frames, "dropped",
-		(json_int_t)p->cost.dropped, "hits", (json_int_t)p->cost.hits);
+	return json_pack("{s:s,s:s,s:s?,s:s,s:s,s:s,s:o,s:o,s:b,s:i,s:o,s:o,s:I,s:I,s:I}", "code",
+			 p->kind->code, "object", p->object, "loss", p->loss, "severity",
+			 severity(p->red), "text", p->text, "action", p->action, "since",
+			 json_time_of(p->first_ns), "until", json_time_of(p->over_ns), "held",
+			 p->held && !p->over_ns, "count", alarm ? (int)alarm->count : 1,
+			 "acknowledged",
+			 alarm && alarm->acknowledged ? hand_json(&alarm->ack) : json_null(),
+			 "paused", pause_json(alarm), "frames", (json_int_t)p->cost.frames,
+			 "dropped", (json_int_t)p->cost.dropped, "hits", (json_int_t)p->cost.hits);
 }
 
 static json_t *parts_json(struct station *s, const struct incident *i)
@@ -116,9 +116,8 @@ static json_t *incident_json(struct station *s, const struct incident *i)
 		severity(i->red), "code", cause->kind->code, "object", cause->object, "text",
 		cause->text, "action", active ? cause->action : "", "since",
 		i->begun_ns ? json_time(i->begun_ns) : json_time_of(i->since_ns), "until",
-		json_time_of(i->over_ns), "own",
-		*i->own ? json_string(i->own) : json_null(), "held", i->held, "acknowledged",
-		hand_json(&i->acknowledged), "paused",
+		json_time_of(i->over_ns), "own", *i->own ? json_string(i->own) : json_null(),
+		"held", i->held, "acknowledged", hand_json(&i->acknowledged), "paused",
 		active ? pause_json(alarm_of(s, cause)) : json_null(), "observations",
 		parts_json(s, i), "cost", "frames", (json_int_t)i->cost.frames, "dropped",
 		(json_int_t)i->cost.dropped, "hits", (json_int_t)i->cost.hits, "dark_s",
@@ -306,11 +305,11 @@ static const char *change_of(const struct incident_told *then, const struct inci
 	if (i->state != then->state) {
 		return then->state == INCIDENT_PAUSED ? "resumed" : "worse";
 	}
-	return worse			  ? "worse"
-	       : i->held && !then->held	  ? "held"
+	return worse			      ? "worse"
+	       : i->held && !then->held	      ? "held"
 	       : i->cause->kind != then->kind ? "refined"
-	       : then->red && !i->red	  ? "eased"
-					  : "again";
+	       : then->red && !i->red	      ? "eased"
+					      : "again";
 }
 
 static void tell(struct station *s, const struct incident *i)
@@ -331,9 +330,9 @@ static void tell(struct station *s, const struct incident *i)
 	then->held = i->held;
 	then->kind = i->cause->kind;
 	if (change && s->incident_watchers) {
-		tell_watchers(s, json_pack("{s:s,s:o,s:o}", "change", change, "time",
-					   json_time(now_utc_ns()), "incident",
-					   incident_json(s, i)));
+		tell_watchers(s,
+			      json_pack("{s:s,s:o,s:o}", "change", change, "time",
+					json_time(now_utc_ns()), "incident", incident_json(s, i)));
 	}
 }
 
@@ -408,9 +407,9 @@ void incident_actions_watch(struct station *s, struct control_request *rq)
 	*w = (struct incident_watcher){.next = s->incident_watchers, .rq = rq};
 	s->incident_watchers = w;
 	control_subscribe(rq);
-	control_progress(rq, json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time",
-				       json_time(now_utc_ns()), "incidents",
-				       incident_actions_list(s)));
+	control_progress(rq,
+			 json_pack("{s:s,s:o,s:o}", "change", "snapshot", "time",
+				   json_time(now_utc_ns()), "incidents", incident_actions_list(s)));
 }
 
 /* What modules did not see in the last second. */
@@ -439,8 +438,7 @@ static void end_unseen(struct station *s)
 
 	while (s->restored && now_mono_ns() - s->started_ns > ALARM_AWAITED_NS &&
 	       (number = incidents_take_ended(judge_incidents(s->judge)))) {
-		store_put_incident_end(s->store, number, utc_of(s->started_ns),
-				       false);
+		store_put_incident_end(s->store, number, utc_of(s->started_ns), false);
 	}
 }
 

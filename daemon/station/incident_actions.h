@@ -26,5 +26,5 @@ void incident_actions_second(struct station *s);
 void incident_actions_watch(struct station *s, struct control_request *rq);
 
 /* The objects of schemas/control.md; new references. */
-json_t *incident_actions_list(struct station *s); /* Incidents */
+json_t *incident_actions_list(struct station *s);	  /* Incidents */
 json_t *incident_actions_name(const struct alarm *alarm); /* Dealt */

@@ -246,8 +246,8 @@ static void on_failed(struct station *s, const struct recorder_event *e, struct 
 		 e->spec.name, r->directory, e->trouble, (unsigned long long)e->counts.frames);
 	r->failed = true;
 	r->failure = *e;
-	store_put_event(s->store, "red", "record-stopped", RECORDER, r->failed_text,
-			failed_action, now_utc_ns());
+	store_put_event(s->store, "red", "record-stopped", RECORDER, r->failed_text, failed_action,
+			now_utc_ns());
 	log_event(LOG_ERR, "recorder", LOG_NO_LINK, LOG_ID_RECORD, "%s", r->failed_text);
 	if (rq) { /* it was to be stopped */
 		control_fail(rq, "failed", "fcmctl record list", NULL, "%s", r->failed_text);

@@ -24,7 +24,7 @@ struct store_sql {
 extern const struct store_sql store_sql[ROW_IDS];
 
 /* Of an alarm, in the order of ROW_ALARM. */
-#define STORE_OBSERVATION_COLUMNS                                                                        \
+#define STORE_OBSERVATION_COLUMNS                                                                  \
 	"object, code, state, level, highest, latch, parts, count, since, ended, text, action,"    \
 	" acknowledged, ack_who, ack_origin, ack_text, paused, paused_until, paused_level,"        \
 	" pause_who, pause_origin, pause_reason"

@@ -320,7 +320,8 @@ static void alarm_of(sqlite3_stmt *q, void *item)
 
 static int read_observations(struct store *s, struct store_past *p)
 {
-	struct store_query r = store_query(s->db, "SELECT " STORE_OBSERVATION_COLUMNS " FROM observation");
+	struct store_query r =
+		store_query(s->db, "SELECT " STORE_OBSERVATION_COLUMNS " FROM observation");
 
 	return read_list(&r, (void **)&p->observations, &p->observation_count,
 			 sizeof(*p->observations), alarm_of);

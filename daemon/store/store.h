@@ -171,7 +171,7 @@ struct store_past {
 	struct store_incident *incidents; /* that had not ended */
 	size_t incident_count;
 	uint32_t last_incident; /* the largest number */
-	bool crashed; /* the previous daemon has written no end */
+	bool crashed;		/* the previous daemon has written no end */
 };
 /* The content of the file when it was opened: once after each opening, else NULL. After that the thread writes to a file
  * that was opened later. The caller frees it. */

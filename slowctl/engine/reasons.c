@@ -275,8 +275,7 @@ unsigned engine_reasons(struct engine *e, struct engine_now now,
 	}
 	for (unsigned link = 0; link < PARAM_LINKS; link++) {
 		snprintf(object, sizeof(object), "link%u", link);
-		stale_values(e, shore, params_count(e->params) - shore, 0, (int)link, object,
-			     &r);
+		stale_values(e, shore, params_count(e->params) - shore, 0, (int)link, object, &r);
 	}
 	stale_values(e, shore, params_count(e->params) - shore, 0, -1, "shore", &r);
 	values_beyond_limits(&r);

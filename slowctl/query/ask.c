@@ -34,6 +34,8 @@ static const struct question {
 	{"clock.history", query_clock_history},
 	{"run.show", query_runs},
 	{"event.list", query_events},
+	{"incident.history", query_incidents},
+	{"dark.show", query_dark},
 };
 
 static const struct question *find(const char *op)

@@ -127,6 +127,13 @@ int query_phase_history(struct query *q, const struct query_filter *f, json_t **
 int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_events(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json);
+/* Of since_ns to until_ns (0: now): what was active then, oldest first, the newest `limit` (0: 1000):
+ * {incidents:[{number, state:"active"|"cleared", severity (its worst), code, object, text, action, since, until|null, own|null,
+ * observations (how many), acknowledged_by|null, acknowledged_text|null, cost:{frames, dropped, hits, dark_s}}]}. */
+int query_incidents(struct query *q, const struct query_filter *f, json_t **ret_json);
+/* What modules did not see in that time, by incident and link, the largest first: {dark_s (of all modules together), hits,
+ * causes:[{incident, code|null, object|null, link, tower, floor, since, dark_s, hits}]}. */
+int query_dark(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* {station:{key:value, ...}, schema, program_schema, last_write} schema: of the file, when it was
  * opened; program_schema: the newest that this program supports; last_write: time of the newest row
  * anywhere, null: none. */

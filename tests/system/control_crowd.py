@@ -3,7 +3,7 @@
 """A crowd at a control socket, for test_control_attack.py: control_crowd.py SOCKET KIND CONNECTIONS. Whoever is cut off
 comes again at once. Runs until it is killed.
 
-idle   says nothing          half   says half a message     watch  alarm.watch, and waits for news
+idle   says nothing          half   says half a message     watch  incident.watch, and waits for news
 ask    asks without end, and reads all answers               knock  connects and goes, as fast as it can
 """
 import json
@@ -20,7 +20,7 @@ def line(op, **args):
 SAYS = {
     "idle": b"",
     "half": b'{"v":2,"id":1,',
-    "watch": line("alarm.watch"),
+    "watch": line("incident.watch"),
     "ask": (line("status") + line("param.get", names=["*"]) + line("ledger.show", since=1) + line("event.list")) * 20,
 }
 

@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # These have stations at quiet load, or none, and leave a core to somebody else. The longest first.
-LIGHT = ("alarms", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "control_attack",
+LIGHT = ("incidents", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "control_attack",
          "fault_floors", "plan", "safe_disk", "network", "board_away", "fault_clock", "fault_links",
          "consumer_attack", "runs", "silence", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "bench_set", "command_book")
@@ -21,7 +21,7 @@ LANES = 3  # of which the heavy ones have one; with a fourth, emulators on two c
 LANES_SANITIZED = 2  # instrumented, no program is light
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time. Of other files
 # single cases are long: harness.long() marks them.
-LONG = ("alarms", "attack", "engine", "command_faults", "hostile_daemon", "store_faults")
+LONG = ("incidents", "attack", "engine", "command_faults", "hostile_daemon", "store_faults")
 
 
 class Result:

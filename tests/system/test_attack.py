@@ -201,7 +201,7 @@ def watchers(st, _, end):
             s.settimeout(1)
             crowd.append(s)
             s.connect(st.path("control.sock"))
-            s.sendall(b'{"v":2,"id":"w","op":"alarm.watch","args":{}}\n')
+            s.sendall(b'{"v":2,"id":"w","op":"incident.watch","args":{}}\n')
         if len(crowd) > 400:
             crowd.pop(0).close()
         time.sleep(0.01)

@@ -279,12 +279,12 @@ def crowd_of_others(t):
 
 
 def watches(t):
-    """alarm.watch without end: bounded by user, with a code; its places are those of newcomers"""
+    """incident.watch without end: bounded by user, with a code; its places are those of newcomers"""
     st = started(t)
     watching = []
     for _ in range(12):
         s = connect(st)
-        s.sendall(line("alarm.watch"))
+        s.sendall(line("incident.watch"))
         watching.append((s, json.loads(s.makefile().readline())))
     errors = [answer["error"] for _, answer in watching if "error" in answer]
     t.equal("of one user so many watch", len(watching) - len(errors), 8)
@@ -292,7 +292,7 @@ def watches(t):
         e["code"] == "refused" and e["detail"] == "watches" and "8 times already" in e["message"] for e in errors), errors)
     watching[0][0].close()
     with connect(st) as s:
-        s.sendall(line("alarm.watch"))
+        s.sendall(line("incident.watch"))
         t.check("one that has ended makes room at once", b"snapshot" in s.recv(1 << 16))
     serial = [connect(st) for _ in range(20)]
     said = []

@@ -149,7 +149,7 @@ def squatter(t):
     st.wait_for("the reason is gone", lambda: not reasons(st, "door-not-open"), 20)
     t.check("all of them are listened to", not any(station.is_free(p) for p in ports.values()))
     st.wait_for("events of begin and end", lambda: [e["severity"] for e in st.ask("event", "list", "--limit", "100")["events"]
-                                                    if e["code"] == "door-not-open"] == ["info", "alarm"], 10)
+                                                    if e["code"] == "door-not-open"] == ["info", "red"], 10)
     t.account(st)
 
 

@@ -216,7 +216,7 @@ def safe_cut(t):
     again = [r for r in st.seen() if r["code"] == "safe-cut"]
     t.check("it still says what is left", "6 of its commands" in again[0]["text"], again)
     st.wait_ready()
-    t.equal("and nobody can read that it was over", events(st, "safe-cut")[-1]["severity"], "alarm")
+    t.equal("and nobody can read that it was over", events(st, "safe-cut")[-1]["severity"], "red")
     code, out, err = st.ctl("safe", "floor2", "--yes")
     t.check("again, and done", code == 0 and "6 of 6 modules off" in out, (code, out, err))
     st.wait_for("well again", lambda: ("safe-cut", "safe") not in codes(st), 20)

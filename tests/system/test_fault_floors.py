@@ -37,7 +37,7 @@ def mute_then_dark(t, st):
     sees(t, st, "link-dark", "link3", 30)
     st.wait_for("floor-mute over", lambda: len(events(st, "floor-mute")) > 1, 40)
     mute, dark = events(st, "floor-mute"), events(st, "link-dark")
-    t.equal("mute once, over once", [e["severity"] for e in mute], ["alarm", "info"])
+    t.equal("mute once, over once", [e["severity"] for e in mute], ["red", "info"])
     t.check("over long after the dark", mute[-1]["time"] > dark[-1]["time"] + 3, (mute, dark))
 
 

@@ -737,7 +737,7 @@ def completion(bench):
     in_zsh = ('compdef() { : }; _files() { : }; compadd() { print -l -- "${(@P)argv[-1]}" }; '
               f'. {zsh}; words=(fcmctl "$@"); CURRENT=${{#words}}; _fcmctl; true')
     cases = [
-        (["l"], ["ledger", "link"]), (["link", ""], ["align", "list", "reset", "show"]),
+        (["l"], ["ledger", "link", "log"]), (["link", ""], ["align", "list", "reset", "show"]),
         (["link", "reset", ""], ["0", "1", "2", "3"]), (["command", "list", "--st"], ["--state"]),
         (["command", "list", "--state", "D"], ["DONE"]), (["command", "list", "--state", "=", "D"], ["DONE"]),
         (["status", "--si"], []), (["--js"], ["--json"]), (["--json", "run", "st"], ["start", "stop"]),

@@ -168,7 +168,7 @@ def one(typed, base, number, name, words, way):
     os.mkdir(directory)
     server = Hostile(os.path.join(directory, "control.sock"), WAYS[way])
     env = {k: v for k, v in os.environ.items() if not k.startswith("FCM_")}
-    ends = name in ("alarm watch", "top")
+    ends = name in ("incident watch", "top")
     try:
         p = subprocess.Popen([*typed, "--dir", directory, "--timeout", str(timeout), *words], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,

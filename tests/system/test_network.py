@@ -239,8 +239,8 @@ def makes_safer(t, operator):
     t.check("and not on again", is_refused(a, "role"), a)
     a = ask(operator, "safe", 60, pattern="floor2.om0", yes=True)
     t.check("an operator makes safe", a and a["ok"] and a["result"]["state"] == "DONE", a)
-    a = ask(operator, "alarm.ack", names=["nothing/at-all"])
-    t.check("alarms are an operator's", a and not a["ok"] and a["error"]["code"] == "usage", a)
+    a = ask(operator, "incident.ack", names=["nothing/at-all"])
+    t.check("incidents are an operator's", a and not a["ok"] and a["error"]["code"] == "usage", a)
 
 
 def rate_is_its_own(t, operator):

@@ -98,7 +98,7 @@ def every_write(bench, st):
                         ("phase soak 1 --trials 3", "would reset link 1 3 times"),
                         ("run start physics", "would begin run 1"), ("record start --links 0", "would record links 0"),
                         ("snapshot save all", "parameters as snapshot all"),
-                        ("alarm pause link1/link-dark --for 1h --reason x", "would pause link1/link-dark"),
+                        ("incident pause link1/link-dark --for 1h --reason x", "would pause link1/link-dark"),
                         ("safe", "would take the high voltage of 24 modules down"),
                         ("safe floor2", "high voltage of 6 modules"), ("safe floor2.om1", "of 1 module down")]:
         code, out, err = st.ctl(*words.split(), "--dry-run")
@@ -111,7 +111,7 @@ def every_write(bench, st):
         bench.check(f"{words} without --yes: {says}", code in (1, 2) and says in err, (code, out, err))
     for words, says in [("run stop", "no run is under way"), ("record stop", "no recording is going on"),
                         ("command cancel 999999", "no open command"), ("snapshot remove all", "no snapshot all"),
-                        ("alarm ack link1/link-dark", "no alarm"), ("safe floor9", "has a high voltage"),
+                        ("incident ack link1/link-dark", "no incident"), ("safe floor9", "has a high voltage"),
                         ("record start --links 0 --name ../x", "cannot have that name")]:
         code, out, err = st.ctl(*words.split(), "--dry-run")
         bench.check(f"{words} would not be taken: {says}", code in (1, 2) and says in err, (code, out, err))
@@ -121,7 +121,7 @@ def every_write(bench, st):
         st.ask("link", "show", "1")["registers"]["aligns"]), ([], aligns))
     bench.equal("no run, no recording, no snapshot, no alarm", (
         st.ask("run", "show")["runs"], st.ask("record", "list")["recordings"], st.ask("snapshot", "list")["snapshots"],
-        [a["name"] for a in st.ask("alarm", "list")["alarms"] if a["name"] == "link1/link-dark"]), ([], [], [], []))
+        [p["name"] for p in st.ask("incident", "list")["pauses"]]), ([], [], [], []))
 
 
 def batch(bench):

@@ -34,7 +34,7 @@ SHOWS = {
     "fcmctl set 'floor": r"(?s)( DONE .*){4}",
     "fcmctl record list": r"(?m)^\d{8}T\d{6}Z ",
     "fcmctl history": r"(?m) 1450$",
-    "fcmctl alarm list": r"\S",
+    "fcmctl incident list": r"\S",
     "fcmctl command list": r"\.hv .* 1450 +DONE",
     "fcmctl phase show": r"(?s)Link 0\n.*Link 3\n",
     "fcmctl ledger show": r"(?m)^BALANCED ",
@@ -46,15 +46,15 @@ SHOWS = {
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -Y fcm": r"(?m)(^pmt\.T01\.F0[1-4]\t\d{12,}\t\d+\t0$[^$]*){3}",
     "head -c": r"\A0+ .. .. aa 55 ",  # on the border of a hit
 }
-# Exit status 1 is a right answer, too: a feed without readers is an alarm.
-MAY_BE_1 = ("fcmctl status", "fcmctl alarm list")
+# Exit status 1 is a right answer, too: a feed without readers is an incident.
+MAY_BE_1 = ("fcmctl status", "fcmctl incident list")
 
 # Commands within the text that are not typed, and why. All others are typed.
 NAMES, INSTALLED, OPEN = "the name of a command", "of an installed system", "with a word that the reader fills in"
 INLINE = {
     "fcmctl safe": NAMES,
     "fcmctl status": NAMES,
-    "fcmctl alarm ack": NAMES,
+    "fcmctl incident ack": NAMES,
     "nanet3-emu --play": NAMES,
     "fcmctl key make NAME consumer:GROUP": OPEN,
     "fcmctl record dump RECORDING --pcap FILE": OPEN,

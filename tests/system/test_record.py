@@ -83,11 +83,11 @@ def broken_killed_and_full(t):
         events[:] = st.ask("event", "list", "--limit", "200")["events"]
         return any(e["code"] == code and all(w in json.dumps(e) for w in words) for e in events)
     for what in (("record", "night", "(uid", "noise"), ("record", "night", "resumed"),
-                 ("record", "night", "stopped by"), ("record-stopped", "alarm", "File too large"),
+                 ("record", "night", "stopped by"), ("record-stopped", "red", "File too large"),
                  ("record-stopped", "is over: acknowledged by")):
         st.wait_for(f"the event {what}", lambda: told(*what), 5)
     there = recordings(st)
-    boxes = sorted((r for r in there.values() if r["alarm"] == "link-dark"), key=lambda r: r["links"])
+    boxes = sorted((r for r in there.values() if r["cause"] == "link-dark"), key=lambda r: r["links"])
     t.check("one black box of each dark link, named in an event", [b["links"] for b in boxes] == [[1], [3]] and
             all(any(e["code"] == "black-box" and b["name"] in e["text"] for e in events) for b in boxes), there)
     t.check("how they ended", there["night"]["why"].startswith("stopped by") and not there["night"]["trouble"] and

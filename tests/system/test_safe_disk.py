@@ -139,7 +139,7 @@ def main_thread(t):
     st.wait_for("the trace", lambda: os.path.exists(st.path("trace")) and os.path.getsize(st.path("trace")) > 1000, 20)
     ends = {}
     for words in ("set floor1.om0.threshold 33", "set floor1.om0.ramp 500 --force", "get floor1.*", "history floor1.om0.threshold", "command list", "command show 1",
-                  "ledger show --since 1m", "status", "alarm list", "snapshot save all", "snapshot list", "snapshot show all",
+                  "ledger show --since 1m", "status", "incident list", "snapshot save all", "snapshot list", "snapshot show all",
                   "snapshot remove all", "consumer list", "record start", "record stop", "safe floor1.om0 --yes",
                   "run start --note x", "run show", "run stop", "event list", "phase history 0", "clock history",
                   "link reset 3", "get floor1.om0.threshold --at 1s"):

@@ -145,7 +145,7 @@ def back_up(t, st):
     t.equal("the timer on", st.ctl("set", "floor1.fcm.silence_timer", "on")[0], 0)
     t.equal("or off", st.ctl("set", "floor2.fcm.silence_timer", "off")[0], 0)
     st.wait_for("the reasons cleared", lambda: not [c for c, _ in codes(st) if c == "hv-silenced"], 20)
-    st.wait_for("their events", lambda: [e["severity"] for e in events(st, "hv-silenced")] == ["alarm"] * 2 + ["info"] * 2,
+    st.wait_for("their events", lambda: [e["severity"] for e in events(st, "hv-silenced")] == ["red"] * 2 + ["info"] * 2,
                 10)
     t.equal("on and off", [timers(st)[f][0] for f in (1, 2)], ["on", "off"])
 
@@ -173,7 +173,7 @@ def an_fcm_without_the_timer(t):
     out = st.ctl("status")[1]
     t.check("status says so", "timer not in the FCM: all floors; without it the HV stays" in out, out)
     time.sleep(max(0, ready + 22 - time.monotonic()))  # a value that is never read is a reason after 20 s
-    t.equal("it is no reason of its own", {c for c, _ in codes(st)} & {"stale", "hv-silenced", "alarm"}, set())
+    t.equal("it is no reason of its own", {c for c, _ in codes(st)} & {"stale", "hv-silenced", "limit"}, set())
     code, _, err = st.ctl("set", "floor1.fcm.silence_timer", "on")
     t.check("setting it is refused by the FCM", code == 1 and "it knows no such register" in err, (code, err))
     t.equal("nothing is missing in a snapshot", st.ask("snapshot", "save", "all")["unknown"], 0)

@@ -102,7 +102,7 @@ def life_in_the_events(t):
             "crashed" in starts[1], starts)
     t.equal("the alarm ended with its daemon and is told anew", [(s, x == "ended with the daemon")
                                                                 for s, x in said("consumer-none")],
-            [("alarm", False), ("info", True), ("alarm", False)])
+            [("red", False), ("info", True), ("red", False)])
     with open(st.path("board.conf"), "a") as f:
         f.write("[daemon]\nname = another\n")
     st.daemon.signal(signal.SIGHUP)

@@ -110,7 +110,7 @@ def shape(line):
         found = json.loads(line)
     except ValueError:
         return line
-    done = {"error", "command", "parameter", "dry_run", "jobs", "job", "safe", "a", "alarms", "rows", "begun", "path"}
+    done = {"error", "command", "parameter", "dry_run", "jobs", "job", "safe", "a", "observations", "rows", "begun", "path"}
     measured = {"reference", "before"}  # histories
     if not isinstance(found, dict) or (done & set(found) and not measured & set(found) and len(line) < FIGURES):
         return line
@@ -119,7 +119,7 @@ def shape(line):
 
 class Stage:
     """A station and what a transcript may do to it: [wait WHAT], [rest NAME], [sleep SECONDS], [daemon killed|started],
-    [begin alarm watch]: it runs until the same is typed, which ends it and shows what it said.
+    [begin incident watch]: it runs until the same is typed, which ends it and shows what it said.
     LASTJOB, LASTCOMMAND and LASTSTAMP in what is typed are what was shown last; DIR is the station's directory,
     \\e the escape character."""
 
@@ -139,7 +139,7 @@ class Stage:
                        for p in self.st.ask("get", pattern)["parameters"])
 
         conditions = {"read": read, "reason": lambda code: code in {c for c, _ in faults.codes(self.st)},
-                      "gone": lambda code: not any(a["name"].endswith("/" + code) for a in self.st.ask("alarm", "list")["alarms"]),
+                      "gone": lambda code: code not in {c for c, _ in faults.codes(self.st)},
                       "event": lambda text: any(text in e["text"] for e in self.st.ask("event", "list", "-n", "1")["events"]),
                       "well": lambda: self.st.word() != "RED",
                       "stale": lambda name: self.st.ask("get", name)["parameters"][0]["quality"] != "good",

@@ -77,6 +77,10 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_KEY] = {"key", 0, "FILE", "a monitor's key, where the data are encrypted ($FCM_KEY)"},
 	[CTL_RAW] = {"raw", 0, NULL, "every byte unchanged, also terminal control sequences"},
 	[CTL_VERBOSE] = {"verbose", 'v', NULL, "all of it, however long"},
+	[CTL_OBJECT] = {"object", 0, "NAME", "what it is about: floor3, link2"},
+	[CTL_INCIDENT] = {"incident", 0, "N", "the number of an incident", CTL_NUMBER, 1, 1e9},
+	[CTL_SUMMARY] = {"summary", 0, NULL, "the shift in a sentence: a report begins with it"},
+	[CTL_HTML] = {"html", 0, NULL, "as one HTML file, with pictures"},
 	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 

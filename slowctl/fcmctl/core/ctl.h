@@ -83,6 +83,10 @@ enum ctl_option {
 	CTL_KEY,
 	CTL_RAW,
 	CTL_VERBOSE,
+	CTL_OBJECT,
+	CTL_INCIDENT,
+	CTL_SUMMARY,
+	CTL_HTML,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))

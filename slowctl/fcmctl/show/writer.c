@@ -272,6 +272,39 @@ size_t writer_room(const struct writer *w)
 	return w->width > w->column ? w->width - w->column : 0;
 }
 
+/* Bytes of the text that fill so many cells at most. */
+static size_t bytes_of(const char *text, size_t cells)
+{
+	size_t n = 0;
+
+	for (; text[n] != '\0'; n++) {
+		if (((unsigned char)text[n] & 0xc0) != 0x80 && cells-- == 0) {
+			break;
+		}
+	}
+	return n;
+}
+
+size_t writer_cut(const char *text, size_t cells)
+{
+	size_t all = strlen(text);
+
+	return bytes_of(text, cells) == all ? all : bytes_of(text, cells > 3 ? cells - 3 : 0);
+}
+
+void writer_cut_line(struct writer *w, const char *format, ...)
+{
+	size_t room = writer_room(w);
+	char text[1600];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	writer_line(w, WRITER_PLAIN, "%.*s%s", (int)writer_cut(text, room), text,
+		    writer_cut(text, room) < strlen(text) ? "..." : "");
+}
+
 size_t writer_lines_of(const char *page)
 {
 	size_t lines = 0;

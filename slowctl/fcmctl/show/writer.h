@@ -44,6 +44,11 @@ void writer_newline(struct writer *w);
 /* Text to the end of the line, which is not broken. */
 void writer_line(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Bytes of the text that fit into so many cells; if it is cut, with room for "..." behind. */
+size_t writer_cut(const char *text, size_t cells);
+/* Text to the end of the line; what does not fit the screen is cut, and ends with "...". */
+void writer_cut_line(struct writer *w, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 /* "name            value", aligned for a list of them. */
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));

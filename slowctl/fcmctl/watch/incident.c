@@ -75,7 +75,7 @@ static const char *state_word(const json_t *incident)
 {
 	const char *state = value_string(incident, "state", "active");
 
-	return strcmp(state, "active") == 0 ? value_string(incident, "severity", "red")
+	return strcmp(state, "active") == 0	    ? value_string(incident, "severity", "red")
 	       : strcmp(state, "acknowledged") == 0 ? "seen"
 						    : state;
 }
@@ -122,11 +122,11 @@ void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
 	room = writer_room(w) > used ? writer_room(w) - used : 0;
 	value_fill(incident, "{object}/{code}: {text}", text, sizeof(text));
 	if (used == 0) {
-		ctl_cut_line(w, "%s", text);
+		writer_cut_line(w, "%s", text);
 	} else {
-		writer_text(w, WRITER_PLAIN, "%.*s%s", (int)ctl_cut(text, room), text,
-			    ctl_cut(text, room) < strlen(text) ? "..." : "");
-		ctl_cut_line(w, "; %s", cost);
+		writer_text(w, WRITER_PLAIN, "%.*s%s", (int)writer_cut(text, room), text,
+			    writer_cut(text, room) < strlen(text) ? "..." : "");
+		writer_cut_line(w, "; %s", cost);
 	}
 	if (advice) {
 		advise_line(w, incident);
@@ -180,6 +180,41 @@ static void cause_cell(struct writer *w, const json_t *row)
 		    *dealt != '\0' ? " (" : "", dealt, *dealt != '\0' ? ")" : "");
 }
 
+/* "by reset by ann; acknowledged by bert: known". */
+static void hands_cell(struct writer *w, const json_t *row)
+{
+	char own[120] = "", seen[300] = "";
+
+	if (json_is_string(value_at(row, "own"))) {
+		value_fill(row, "{own}", own, sizeof(own));
+	}
+	if (json_is_string(value_at(row, "acknowledged_by"))) {
+		value_fill(row,
+			   json_is_string(value_at(row, "acknowledged_text"))
+				   ? "seen by {acknowledged_by}: {acknowledged_text}"
+				   : "seen by {acknowledged_by}",
+			   seen, sizeof(seen));
+	}
+	writer_cell(w, WRITER_PLAIN, "%s%s%s", own, *own != '\0' && *seen != '\0' ? "; " : "",
+		    *own != '\0' || *seen != '\0' ? seen : "-");
+}
+
+void ctl_incident_past_render(struct writer *w, const json_t *incidents)
+{
+	static const struct value_column columns[] = {
+		{">no.", "{number:count}"},	      {"severity", "{severity}", VALUE_BY_WORD},
+		{"since (UTC)", "{since:time}"},      {"until (UTC)", "{until:time|active}"},
+		{"?cost", NULL, .cell = cost_cell},   {"?by", NULL, .cell = hands_cell},
+		{"cause", "{object}/{code}: {text}"}, {0}};
+
+	value_table(w, incidents, columns, "no incident in that time");
+}
+
+static void render_past(struct writer *w, const json_t *result)
+{
+	ctl_incident_past_render(w, value_at(result, "incidents"));
+}
+
 static void render_pauses(struct writer *w, const json_t *pauses)
 {
 	size_t i;
@@ -195,12 +230,10 @@ static void render_pauses(struct writer *w, const json_t *pauses)
 
 static void render_list(struct writer *w, const json_t *incidents)
 {
-	static const struct value_column columns[] = {{">no.", "{number:count}"},
-						      {"state", NULL, .cell = state_cell},
-						      {"since (UTC)", "{since:time}"},
-						      {"?cost", NULL, .cell = cost_cell},
-						      {"cause", NULL, .cell = cause_cell},
-						      {0}};
+	static const struct value_column columns[] = {
+		{">no.", "{number:count}"},	     {"state", NULL, .cell = state_cell},
+		{"since (UTC)", "{since:time}"},     {"?cost", NULL, .cell = cost_cell},
+		{"cause", NULL, .cell = cause_cell}, {0}};
 
 	value_say(w, value_style(value_string(incidents, "word", "")), incidents, "{word}  ");
 	writer_paragraph(w, 2, WRITER_PLAIN, "%s", value_string(incidents, "headline", ""));
@@ -210,6 +243,28 @@ static void render_list(struct writer *w, const json_t *incidents)
 		value_line(w, WRITER_WARN, incidents, "{left_out} more observations had no room");
 	}
 	render_pauses(w, value_at(incidents, "pauses"));
+}
+
+static int list_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	static const char *const needs_since[] = {"--limit", "--to"};
+	const enum ctl_option options[] = {CTL_LIMIT, CTL_TO};
+	json_t *filter;
+
+	if (ctl_given(args, CTL_SINCE)) {
+		filter = ctl_filter(args, 0);
+		if (ctl_given(args, CTL_TO)) {
+			json_object_set_new(filter, "until", json_real(args->number[CTL_TO]));
+		}
+		return ctl_show(ctl, "incident.history", filter, render_past);
+	}
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (ctl_given(args, options[i])) {
+			return ctl_usage(ctl, "fcmctl incident list --since 8h",
+					 "%s is for the past: it needs --since", needs_since[i]);
+		}
+	}
+	return ctl_show(ctl, "incident.list", NULL, render_list);
 }
 
 /* --- show --- */
@@ -288,7 +343,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 		writer_result(ctl->out, incident, ctl_incident_render);
 	} else if (code == CTL_DONE) {
 		code = ctl_fail(ctl, CTL_NOT, "not-found",
-				"fcmctl incident list; older ones: fcmctl event list",
+				"fcmctl incident list; older ones: fcmctl incident list --since 1d",
 				"no incident `%s' is active, or was in the last 10 minutes",
 				args->word[0]);
 	}
@@ -418,8 +473,10 @@ const struct ctl_command ctl_incident_commands[] = {
 		 "the lost frames, the mute floor and the old values that come with it. Listed "
 		 "are\n"
 		 "those that are active, and those of the last 10 minutes. Seen: acknowledged.\n"
-		 "(over): it has ended, and waits to be acknowledged.",
-	 .op = "incident.list", .render = render_list},
+		 "(over): it has ended, and waits to be acknowledged. With --since those of that\n"
+		 "time, oldest first, also while the daemon is not running.\n\n"
+		 "  fcmctl incident list --since 8h",
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT), .run = list_run},
 	{"incident", "show", "INCIDENT", "all about one: what to do, cost, what it explains",
 	 .help = "Its cause, what to do, since when, what it has cost, the command of ours that\n"
 		 "caused it, what operators have done about it, and each observation that it\n"

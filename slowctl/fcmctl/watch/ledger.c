@@ -7,6 +7,7 @@
 #include "slowctl/fcmctl/core/ctl.h"
 #include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/watch/screens.h"
 
 /* A daemon of before says nothing of it. */
 static bool is_incomplete(const json_t *result)
@@ -226,7 +227,7 @@ static bool is_apart(const json_t *hop)
 }
 
 /* Each place where frames were lost, the worst first. */
-static void render_hops(struct writer *w, const json_t *hops)
+void ctl_hops_render(struct writer *w, const json_t *hops)
 {
 	static const struct value_column columns[] = {{"what", "{code}", VALUE_WARN},
 						      {">link", "{link}"},
@@ -299,7 +300,7 @@ static void render(struct writer *w, const json_t *result, bool rows)
 	render_verdict(w, result);
 	render_span(w, result);
 	writer_newline(w);
-	render_hops(w, value_at(result, "hops"));
+	ctl_hops_render(w, value_at(result, "hops"));
 	writer_heading(w, "Links: cells = good + lost by name");
 	render_link_rows(w, value_at(of, "links"), rows);
 	writer_newline(w);
@@ -391,6 +392,39 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	return code;
 }
 
+void ctl_dark_render(struct writer *w, const json_t *causes)
+{
+	static const struct value_column columns[] = {
+		{">link", "{link}"},
+		{"floor", "{:floor}"},
+		{">module-s dark", "{dark_s:rate}", VALUE_WARN},
+		{">hits lost", "{hits:rate}", VALUE_WARN},
+		{">incident", "{incident:count}"},
+		{"cause", "{object}/{code}"},
+		{0}};
+
+	value_table(w, causes, columns, "no module was dark, no hits were lost in them");
+}
+
+static void render_dark(struct writer *w, const json_t *result)
+{
+	value_line(w, WRITER_BOLD, result,
+		   "{dark_s:rate} module-seconds dark, {hits:rate} hits lost in modules");
+	ctl_dark_render(w, value_at(result, "causes"));
+}
+
+static int dark_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	json_t *filter = ctl_filter(args, 0);
+	int code = make_question(ctl, args, filter);
+
+	if (code != CTL_DONE) {
+		json_decref(filter);
+		return code;
+	}
+	return ctl_show(ctl, "dark.show", filter, render_dark);
+}
+
 const struct ctl_command ctl_ledger_commands[] = {
 	{"ledger", "show", "", "the account of every frame: what was lost, where",
 	 .help = "Of the last 10 minutes, or since TIME up to --to TIME: where frames were lost; "
@@ -409,5 +443,12 @@ const struct ctl_command ctl_ledger_commands[] = {
 	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_LIMIT) |
 		    CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_BY),
 	 .run = show_run},
+	{"ledger", "dark", "", "what the modules did not see, by cause",
+	 .help = "Of the last 10 minutes, or since TIME up to --to TIME: the seconds in which "
+		 "optical modules saw\nnothing (all modules together: two modules that are off "
+		 "for a minute are 120), and the hits\nthat their full FIFOs lost; by link and "
+		 "incident. A dark module is charged to one incident.\nAlso answers while the "
+		 "daemon is not running.",
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT), .run = dark_run},
 	{0},
 };

@@ -18,11 +18,6 @@ json_t *ctl_status_away(struct ctl *ctl, int err);
 void ctl_status_render_away(struct writer *w, const json_t *result);
 /* 1 when the station is red. */
 int ctl_status_exit(const json_t *status);
-/* Bytes of the text that fit into so many cells; if it is cut, with room for "..." behind. */
-size_t ctl_cut(const char *text, size_t cells);
-/* Text to the end of the line; what does not fit the screen is cut, and ends with "...". */
-void ctl_cut_line(struct writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* An incident in one line, and with `advice` one more: what to do, or the command that says it. */
 void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice);
 /* All about one. */
@@ -31,7 +26,14 @@ bool ctl_incident_has_cleared(const json_t *incident);
 /* Adds `typed` to incidents and observations: what to do, with the options that name this station; `show`: the command. */
 void ctl_incident_type(const struct ctl *ctl, json_t *incidents);
 
+/* Those of the past: rows of incident.history. */
+void ctl_incident_past_render(struct writer *w, const json_t *incidents);
+
 /* Recent events, for top and event list. */
+/* Where frames were lost, and what modules did not see: `hops` of ledger.show, `causes` of dark.show. */
+void ctl_hops_render(struct writer *w, const json_t *hops);
+void ctl_dark_render(struct writer *w, const json_t *causes);
+
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
 const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);

@@ -5,7 +5,6 @@
  * Every value has its age; what is not known is shown as "-", never as a good value.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,59 +15,27 @@
 
 #define GROUPS_SHOWN 3u
 
-/* Bytes of the text that fill so many cells at most. */
-static size_t bytes_of(const char *text, size_t cells)
-{
-	size_t n = 0;
-
-	for (; text[n] != '\0'; n++) {
-		if (((unsigned char)text[n] & 0xc0) != 0x80 && cells-- == 0) {
-			break;
-		}
-	}
-	return n;
-}
-
-size_t ctl_cut(const char *text, size_t cells)
-{
-	size_t all = strlen(text);
-
-	return bytes_of(text, cells) == all ? all : bytes_of(text, cells > 3 ? cells - 3 : 0);
-}
-
-void ctl_cut_line(struct writer *w, const char *format, ...)
-{
-	size_t room = writer_room(w);
-	char text[1600];
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
-	writer_line(w, WRITER_PLAIN, "%.*s%s", (int)ctl_cut(text, room), text,
-		    ctl_cut(text, room) < strlen(text) ? "..." : "");
-}
-
 static void render_word(struct writer *w, const json_t *incidents)
 {
 	const char *word = value_string(incidents, "word", "?");
 
 	writer_text(w, value_style(word), "%s  ", word);
-	ctl_cut_line(w, "%s", value_string(incidents, "headline", ""));
+	writer_cut_line(w, "%s", value_string(incidents, "headline", ""));
 }
 
 static void render_head(struct writer *w, const json_t *s)
 {
 	char text[240];
 
-	ctl_cut_line(w, "%s",
-		     value_fill(s,
-				*value_string(s, "name", "") != '\0'
-					? "board {board} ({name}), version {version|?}, up "
-					  "{uptime_s:age}, {time:time} UTC"
-					: "board {board}, version {version|?}, up {uptime_s:age}, "
-					  "{time:time} UTC",
-				text, sizeof(text)));
+	writer_cut_line(
+		w, "%s",
+		value_fill(s,
+			   *value_string(s, "name", "") != '\0'
+				   ? "board {board} ({name}), version {version|?}, up "
+				     "{uptime_s:age}, {time:time} UTC"
+				   : "board {board}, version {version|?}, up {uptime_s:age}, "
+				     "{time:time} UTC",
+			   text, sizeof(text)));
 }
 
 /* The name of a line of the screen, and its text. */
@@ -83,7 +50,7 @@ static void put_cut(struct writer *w, const char *name, const json_t *object, co
 	char buf[512];
 
 	begin_line(w, name);
-	ctl_cut_line(w, "%s", value_fill(object, text, buf, sizeof(buf)));
+	writer_cut_line(w, "%s", value_fill(object, text, buf, sizeof(buf)));
 }
 
 /* A line that is broken there. */
@@ -170,15 +137,16 @@ static void render_modules(struct writer *w, const json_t *modules)
 	if (on < count) {
 		writer_text(w, WRITER_WARN, "! ");
 	}
-	ctl_cut_line(w, "%s", text);
+	writer_cut_line(w, "%s", text);
 }
 
 /* Commands under way are worth a line, and those about which nobody knows. */
 static void render_commands(struct writer *w, const json_t *s)
 {
-	if (value_integer(s, "commands.open", 0) > 0 || value_integer(s, "commands.unknown", 0) > 0) {
-		put_cut(w, "commands",
-			s, "{commands.open} open, {commands.unknown} unknown: fcmctl command list");
+	if (value_integer(s, "commands.open", 0) > 0 ||
+	    value_integer(s, "commands.unknown", 0) > 0) {
+		put_cut(w, "commands", s,
+			"{commands.open} open, {commands.unknown} unknown: fcmctl command list");
 	}
 }
 
@@ -535,18 +503,17 @@ json_t *ctl_status_away(struct ctl *ctl, int err)
 	char action[PATH_MAX];
 	json_t *known = ctl_away_known(ctl);
 	json_t *since = json_object_get(known, "time");
-	json_t *incident = json_pack(
-		"{s:s,s:s,s:s,s:s,s:s,s:s,s:o}", "state", "active", "severity", "red", "code",
-		"daemon-away", "object", "daemon", "text",
-		ctl_away_reason(ctl, err, false, reason, sizeof(reason)), "action",
-		ctl_away_action(ctl, err, action, sizeof(action)), "since",
-		since != NULL ? json_incref(since) : json_null());
+	json_t *incident = json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:o}", "state", "active", "severity",
+				     "red", "code", "daemon-away", "object", "daemon", "text",
+				     ctl_away_reason(ctl, err, false, reason, sizeof(reason)),
+				     "action", ctl_away_action(ctl, err, action, sizeof(action)),
+				     "since", since != NULL ? json_incref(since) : json_null());
 
-	return ctl_memory(ctl, json_pack("{s:i,s:f,s:{s:s,s:s,s:[o]},s:o}", "board",
-					 (int)ctl->station.board, "time", ctl_now(), "incidents",
-					 "word", "RED", "headline", "the daemon does not answer",
-					 "list", incident, "known",
-					 known != NULL ? known : json_null()));
+	return ctl_memory(ctl,
+			  json_pack("{s:i,s:f,s:{s:s,s:s,s:[o]},s:o}", "board",
+				    (int)ctl->station.board, "time", ctl_now(), "incidents", "word",
+				    "RED", "headline", "the daemon does not answer", "list",
+				    incident, "known", known != NULL ? known : json_null()));
 }
 
 /* --- the command --- */
@@ -554,15 +521,15 @@ json_t *ctl_status_away(struct ctl *ctl, int err)
 void ctl_status_prepare(const struct ctl *ctl, json_t *status, size_t lines)
 {
 	ctl_incident_type(ctl, json_object_get(status, "incidents"));
-	json_object_set_new(status, "lines",
-			    json_integer(lines < CTL_SCREEN_LINES ? (json_int_t)lines
-								   : CTL_SCREEN_LINES));
+	json_object_set_new(
+		status, "lines",
+		json_integer(lines < CTL_SCREEN_LINES ? (json_int_t)lines : CTL_SCREEN_LINES));
 }
 
 int ctl_status_exit(const json_t *status)
 {
 	return strcmp(value_string(status, "incidents.word", "RED"), "RED") == 0 ? CTL_NOT
-										   : CTL_DONE;
+										 : CTL_DONE;
 }
 
 static int status_run(struct ctl *ctl, const struct ctl_args *args)

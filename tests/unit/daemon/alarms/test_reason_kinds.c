@@ -19,8 +19,7 @@ static void test_schema(void **state)
 	json_t *schema = json_load_file("schemas/control.schema.json", 0, NULL), *codes, *code;
 	size_t n, count = 0;
 
-	assert_int_equal(json_unpack(schema, "{s:{s:{s:o}}}", "$defs", "code", "enum", &codes),
-			 0);
+	assert_int_equal(json_unpack(schema, "{s:{s:{s:o}}}", "$defs", "code", "enum", &codes), 0);
 	json_array_foreach (codes, n, code) {
 		if (!reason_kind(json_string_value(code))) {
 			fail_msg("no reason has the schema's %s", json_string_value(code));
@@ -115,7 +114,8 @@ static void test_printed(void **state)
 			assert_memory_equal(text, "No light, or light without lock.\n", 33);
 		} else if (strcmp(reason_kinds[n].code, "stale") == 0) {
 			stale = json_object_get(reason, "objects");
-			assert_int_equal(json_unpack(stale, "[s, s, s!]", &shore, &link, &floor), 0);
+			assert_int_equal(json_unpack(stale, "[s, s, s!]", &shore, &link, &floor),
+					 0);
 		}
 	}
 	assert_int_equal(json_array_size(reasons), n);

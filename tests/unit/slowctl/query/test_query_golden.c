@@ -184,7 +184,8 @@ static void test_taken_over(void **state)
 	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM command"), 4);
 	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM transition"), 6);
 	assert_int_equal(store_rig_number(r, "SELECT count(*) FROM sample"), 10);
-	assert_int_equal(store_rig_number(r, "SELECT acknowledged IS NOT NULL FROM observation"), 1);
+	assert_int_equal(store_rig_number(r, "SELECT acknowledged IS NOT NULL FROM observation"),
+			 1);
 	assert_same_columns(r->path, new.path);
 	store_rig_destroy(&new);
 }
