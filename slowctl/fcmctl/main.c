@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "slowctl/fcmctl/core/args.h"
+#include "slowctl/fcmctl/show/value.h"
 
 static void help_option(enum ctl_option option)
 {
@@ -113,6 +114,24 @@ static void name_self(struct ctl *ctl, const char *program, const struct ctl_arg
 	}
 }
 
+/* A column that no table has was mistyped. What has changed something is done all the same. */
+static int check_columns(struct ctl *ctl, const struct ctl_command *command, int code)
+{
+	const struct writer_choice *choice = writer_choice(ctl->out);
+	char hint[480], missed[64];
+
+	if (choice == NULL || *choice->there == '\0' ||
+	    *writer_choice_missed(choice, missed, sizeof(missed)) == '\0') {
+		return code;
+	}
+	snprintf(hint, sizeof(hint), "there are %s", choice->there);
+	if (command->look != NULL) {
+		ctl_remark("no column '%s': %s", missed, hint);
+		return code;
+	}
+	return ctl_usage(ctl, hint, "%s: no column '%s'", ctl->doing, missed);
+}
+
 static int run(struct ctl *ctl, const char *program, const struct ctl_args *args)
 {
 	const struct ctl_command *command = args->command;
@@ -126,10 +145,29 @@ static int run(struct ctl *ctl, const char *program, const struct ctl_args *args
 	ctl_command_name(command, ctl->doing, sizeof(ctl->doing));
 	code = command->run != NULL ? command->run(ctl, args) : ctl_run_plain(ctl, args);
 	ctl_disconnect(ctl);
+	if (code == CTL_DONE || code == CTL_NOT) {
+		code = check_columns(ctl, command, code);
+	}
 	if (writer_flush(ctl->out) != 0) {
 		return ctl_fail(NULL, CTL_NOT, "internal", "", "the output could not be written");
 	}
 	return code;
+}
+
+static struct writer *make_writer(struct ctl *ctl, const struct ctl_args *args)
+{
+	struct writer *w = ctl->json  ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
+			   : ctl->csv ? writer_create_csv(stdout)
+				      : writer_create_text(stdout, writer_wants_colour(stdout));
+
+	ctl_memory(NULL, w);
+	if (ctl->csv) {
+		value_plain();
+	}
+	if (ctl_given(args, CTL_COLUMNS)) {
+		writer_choose(w, args->text[CTL_COLUMNS]);
+	}
+	return w;
 }
 
 static bool typed_json(int argc, char **argv)
@@ -176,9 +214,13 @@ int main(int argc, char **argv)
 	}
 	ctl.json = ctl_given(&args, CTL_JSON);
 	ctl.timeout_s = args.number[CTL_TIMEOUT];
-	ctl.out = ctl_memory(NULL,
-			     ctl.json ? writer_create_json(stdout, isatty(STDOUT_FILENO) != 0)
-				      : writer_create_text(stdout, writer_wants_colour(stdout)));
+	ctl.csv = ctl_given(&args, CTL_CSV);
+	ctl.out = make_writer(&ctl, &args);
+	if (ctl.json && (ctl.csv || ctl_given(&args, CTL_COLUMNS))) {
+		code = ctl_usage(&ctl, "leave the others out",
+				 "--json has all that there is: neither --csv nor --columns");
+		goto out;
+	}
 	code = run(&ctl, argv[0], &args);
 out:
 	writer_destroy(ctl.out);

@@ -37,6 +37,8 @@ enum ctl_option {
 	CTL_SOCKET,
 	CTL_DATABASE,
 	CTL_JSON,
+	CTL_CSV,
+	CTL_COLUMNS,
 	CTL_TIMEOUT,
 	CTL_HELP,
 	CTL_VERSION,
@@ -79,7 +81,6 @@ enum ctl_option {
 	CTL_AT,
 	CTL_AT_AGAIN, /* the second --at of a command that takes two */
 	CTL_PLOT,
-	CTL_CSV,
 	CTL_KEY,
 	CTL_RAW,
 	CTL_VERBOSE,
@@ -156,6 +157,7 @@ struct ctl {
 	char doing[64];		 /* the command, for messages: "command list" */
 	struct writer *out;
 	bool json;
+	bool csv;	       /* tables only */
 	double timeout_s;      /* 0: each command's own */
 	bool terminal;	       /* stderr is one: progress is shown */
 	bool can_ask;	       /* stdin and stderr are */

@@ -69,6 +69,16 @@ bool value_true(const json_t *object, const char *path)
 	return json_is_true(value_at(object, path));
 }
 
+void value_append(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text + used, size - used, format, ap);
+	va_end(ap);
+}
+
 static void rate_text(double rate, char *buf, size_t size)
 {
 	double magnitude = fabs(rate);
@@ -84,8 +94,31 @@ static void rate_text(double rate, char *buf, size_t size)
 	}
 }
 
+static bool for_programs;
+
+void value_plain(void)
+{
+	for_programs = true;
+}
+
+/* What spreadsheets and pandas read as a time. */
+static void plain_text(double number, enum value_form form, char *buf, size_t size)
+{
+	if (form == VALUE_TIME || form == VALUE_TIME_MS) {
+		ctl_time_text(number, 3, buf, size);
+		buf[strcspn(buf, " ")] = 'T';
+		value_append(buf, size, "Z");
+	} else {
+		snprintf(buf, size, "%.10g", number);
+	}
+}
+
 static void number_text(double number, enum value_form form, char *buf, size_t size)
 {
+	if (for_programs) {
+		plain_text(number, form, buf, size);
+		return;
+	}
 	if (form == VALUE_TIME || form == VALUE_TIME_MS) {
 		ctl_time_text(number, form == VALUE_TIME_MS ? 3 : 0, buf, size);
 	} else if (form == VALUE_AGE) {
@@ -100,16 +133,6 @@ static void number_text(double number, enum value_form form, char *buf, size_t s
 						   : "%.10g",
 			 number);
 	}
-}
-
-void value_append(char *text, size_t size, const char *format, ...)
-{
-	size_t used = strlen(text);
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(text + used, size - used, format, ap);
-	va_end(ap);
 }
 
 /* Of texts or whole numbers: "0,2". */

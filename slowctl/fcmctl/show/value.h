@@ -35,6 +35,8 @@ enum value_form {
 };
 /* Text of a value, "-" when it is not known. Returns buf. */
 const char *value_text(const json_t *value, enum value_form form, char *buf, size_t size);
+/* From here on for programs: times as 2026-11-20T15:12:03.250Z, spans in seconds, rates as numbers. */
+void value_plain(void);
 /* The same for a number that may have a word: `words` is an array, the n-th word is that of value n;
  * NULL or null: it has none. */
 const char *value_word(const json_t *value, const json_t *words, char *buf, size_t size);

@@ -21,6 +21,7 @@
 
 struct writer {
 	bool json;
+	bool csv;
 	bool indent;
 	bool colour;
 	bool failed;
@@ -34,7 +35,17 @@ struct writer {
 	bool spare[WRITER_COLUMNS_MAX];	  /* it can be left out */
 	size_t room;			  /* of the last column */
 	size_t word;			  /* the longest in the last column */
+	struct writer_choice choice;	  /* of columns, for all tables */
+	bool shown[WRITER_COLUMNS_MAX];	  /* of this table, by the choice */
+	size_t count;			  /* of columns of this table, the others, too */
+	size_t tables;			  /* of CSV, so far */
 };
+
+/* Only tables are printed. */
+static bool is_mute(const struct writer *w)
+{
+	return w->json || w->csv;
+}
 
 static const char *const ansi[] = {
 	[WRITER_PLAIN] = "",	    [WRITER_BOLD] = "\033[1m",	 [WRITER_GOOD] = "\033[32m",
@@ -84,6 +95,11 @@ struct writer *writer_create_text(FILE *file, bool colour)
 struct writer *writer_create_json(FILE *file, bool indent)
 {
 	return create(&(struct writer){.file = file, .json = true, .indent = indent});
+}
+
+struct writer *writer_create_csv(FILE *file)
+{
+	return create(&(struct writer){.file = file, .csv = true});
 }
 
 void writer_destroy(struct writer *w)
@@ -228,7 +244,7 @@ static void put(struct writer *w, enum writer_style style, const char *text, siz
 __attribute__((format(printf, 3, 0))) static void
 put_text(struct writer *w, enum writer_style style, const char *format, va_list ap)
 {
-	char *text = w->json ? NULL : format_text(w, format, ap);
+	char *text = is_mute(w) ? NULL : format_text(w, format, ap);
 
 	if (text != NULL) {
 		put(w, style, text, strlen(text));
@@ -247,7 +263,7 @@ void writer_text(struct writer *w, enum writer_style style, const char *format, 
 
 void writer_newline(struct writer *w)
 {
-	if (!w->json) {
+	if (!is_mute(w)) {
 		put(w, WRITER_PLAIN, "\n", 1);
 	}
 }
@@ -357,7 +373,7 @@ static size_t line_bytes(const char *text, size_t room)
 __attribute__((format(printf, 4, 0))) static void
 paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format, va_list ap)
 {
-	char *text = w->json ? NULL : format_text(w, format, ap);
+	char *text = is_mute(w) ? NULL : format_text(w, format, ap);
 
 	for (const char *p = text; p != NULL && *p != '\0';) {
 		size_t bytes;
@@ -382,7 +398,7 @@ void writer_phrase(struct writer *w, enum writer_style style, const char *format
 	char *text;
 
 	va_start(ap, format);
-	text = w->json ? NULL : format_text(w, format, ap);
+	text = is_mute(w) ? NULL : format_text(w, format, ap);
 	va_end(ap);
 	for (const char *p = text; p != NULL && *p != '\0';) {
 		/* One column stays free, for the comma of the next. */
@@ -456,13 +472,156 @@ static const char *paint(const struct writer *w, enum writer_style style)
 	return w->colour && style != WRITER_PLAIN ? ansi[style] : NULL;
 }
 
+/* ---- which columns, and their names for programs: "since (UTC)" is since, "set to" is set_to ---- */
+
+static void name_of(const char *heading, char *buf, size_t size)
+{
+	const char *end;
+
+	heading += *heading == '?';
+	heading += *heading == '>';
+	end = strstr(heading, " (UTC)");
+	snprintf(buf, size, "%.*s", (int)(end != NULL ? end - heading : (long)strlen(heading)),
+		 heading);
+	for (char *c = buf; *c != '\0'; c++) {
+		*c = *c == ' ' ? '_' : *c;
+	}
+}
+
+void writer_choose(struct writer *w, const char *columns)
+{
+	w->choice = (struct writer_choice){.wanted = columns};
+}
+
+const struct writer_choice *writer_choice(const struct writer *w)
+{
+	return w->choice.wanted != NULL ? &w->choice : NULL;
+}
+
+/* The next of "no.,cause", its length; 0: no more. */
+static size_t next_wanted(const char **wanted)
+{
+	*wanted += **wanted == ',';
+	return strcspn(*wanted, ",");
+}
+
+/* Its bit among the wanted ones; 0: it is not there. Without a choice all are wanted. */
+static unsigned wanted_bit(const char *wanted, const char *name)
+{
+	unsigned bit = 1;
+	size_t bytes;
+
+	if (wanted == NULL) {
+		return 1;
+	}
+	for (; (bytes = next_wanted(&wanted)) > 0 && bit != 0; wanted += bytes, bit <<= 1) {
+		if (bytes == strlen(name) && strncasecmp(wanted, name, bytes) == 0) {
+			return bit;
+		}
+	}
+	return 0;
+}
+
+const char *writer_choice_missed(const struct writer_choice *choice, char *buf, size_t size)
+{
+	const char *wanted = choice->wanted;
+	unsigned bit = 1;
+	size_t bytes;
+
+	*buf = '\0';
+	for (; (bytes = next_wanted(&wanted)) > 0 && bit != 0; wanted += bytes, bit <<= 1) {
+		if ((choice->found & bit) == 0) {
+			snprintf(buf, size, "%.*s", (int)bytes, wanted);
+			break;
+		}
+	}
+	return buf;
+}
+
+static void choose(struct writer *w, const char *const *columns, size_t count)
+{
+	struct writer_choice *choice = &w->choice;
+	size_t used = strlen(choice->there);
+	char name[64];
+
+	w->count = count < WRITER_COLUMNS_MAX ? count : WRITER_COLUMNS_MAX;
+	w->cell = w->count; /* the next cell begins a row */
+	for (size_t c = 0; c < w->count; c++) {
+		name_of(columns[c], name, sizeof(name));
+		w->shown[c] = wanted_bit(choice->wanted, name) != 0;
+		choice->found |= wanted_bit(choice->wanted, name);
+		if (used + 1 < sizeof(choice->there)) {
+			snprintf(choice->there + used, sizeof(choice->there) - used, "%s%s",
+				 used > 0 ? "," : "", name);
+			used += strlen(choice->there + used);
+		}
+	}
+}
+
+/* ---- as CSV (RFC 4180): a table a paragraph, its first line the names ---- */
+
+static void csv_field(struct writer *w, const char *text, bool first)
+{
+	bool quoted = strpbrk(text, ",\"\r\n") != NULL;
+
+	fputs(first ? "" : ",", w->file);
+	fputs(quoted ? "\"" : "", w->file);
+	for (const char *c = text; *c != '\0'; c++) {
+		fputs(*c == '"' ? "\"" : "", w->file);
+		fputc(*c, w->file);
+	}
+	fputs(quoted ? "\"" : "", w->file);
+}
+
+static bool is_first(const struct writer *w, size_t cell)
+{
+	for (size_t c = 0; c < cell; c++) {
+		if (w->shown[c]) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void csv_header(struct writer *w, const char *const *columns)
+{
+	char name[64];
+
+	if (is_first(w, w->count)) {
+		return; /* it has none of the columns that are wanted */
+	}
+	fputs(w->tables++ > 0 ? "\n" : "", w->file);
+	for (size_t c = 0; c < w->count; c++) {
+		name_of(columns[c], name, sizeof(name));
+		if (w->shown[c]) {
+			csv_field(w, name, is_first(w, c));
+		}
+	}
+	fputc('\n', w->file);
+}
+
+/* What is not known is empty. */
+static void csv_cell(struct writer *w, const char *text)
+{
+	w->cell = w->cell == w->count ? 0 : w->cell;
+	if (w->shown[w->cell]) {
+		csv_field(w, strcmp(text, "-") == 0 ? "" : text, is_first(w, w->cell));
+	}
+	if (++w->cell == w->count && !is_first(w, w->count)) {
+		fputc('\n', w->file);
+	}
+}
+
+/* ---- for people ---- */
+
 void writer_table(struct writer *w, const char *const *columns, size_t count)
 {
 	scols_unref_table(w->table);
 	w->row = NULL;
 	w->word = 0;
-	w->table = w->json ? NULL : scols_new_table();
-	for (size_t c = 0; w->table != NULL && c < count && c < WRITER_COLUMNS_MAX; c++) {
+	choose(w, columns, count);
+	w->table = is_mute(w) ? NULL : scols_new_table();
+	for (size_t c = 0; w->table != NULL && c < w->count; c++) {
 		const char *name = columns[c] + (columns[c][0] == '?');
 		bool right = name[0] == '>';
 		bool wraps = !right && c + 1 == count;
@@ -471,14 +630,20 @@ void writer_table(struct writer *w, const char *const *columns, size_t count)
 			scols_table_new_column(w->table, name + right, 0, flags);
 
 		w->cells[c] = strlen(name + right);
-		w->spare[c] = name != columns[c];
+		w->spare[c] = name != columns[c] && w->choice.wanted == NULL;
 		check(w, column == NULL || scols_cell_set_color(scols_column_get_header(column),
 								paint(w, WRITER_DIM)) != 0);
 		if (wraps && column != NULL) {
 			scols_column_set_wrapfunc(column, wrapped_width, wrapped_next, w);
 		}
+		if (!w->shown[c] && column != NULL) {
+			scols_column_set_flags(column, SCOLS_FL_HIDDEN);
+		}
 	}
-	check(w, !w->json && w->table == NULL);
+	check(w, !is_mute(w) && w->table == NULL);
+	if (w->csv) {
+		csv_header(w, columns);
+	}
 }
 
 static void longest_word(struct writer *w, const char *text)
@@ -498,6 +663,14 @@ void writer_cell(struct writer *w, enum writer_style style, const char *format, 
 	char *text;
 	size_t cells;
 
+	if (w->csv) {
+		va_start(ap, format);
+		text = format_text(w, format, ap);
+		va_end(ap);
+		csv_cell(w, text != NULL ? text : "");
+		free(text);
+		return;
+	}
 	if (w->table == NULL) {
 		return;
 	}
@@ -579,6 +752,9 @@ void writer_table_end(struct writer *w, const char *empty)
 	}
 	if (w->row == NULL) {
 		writer_line(w, WRITER_DIM, "%s", empty);
+		return;
+	}
+	if (is_first(w, w->count)) {
 		return;
 	}
 	fit(w);

@@ -26,6 +26,8 @@ bool writer_wants_colour(FILE *file);
 struct writer *writer_create_text(FILE *file, bool colour);
 /* One JSON value a result; `indent` for a person's eyes. */
 struct writer *writer_create_json(FILE *file, bool indent);
+/* Only tables, as CSV (RFC 4180): for programs that want no JSON. Cells are to be as value_plain() makes them. */
+struct writer *writer_create_csv(FILE *file);
 void writer_destroy(struct writer *w);
 /* -EIO when something could not be written (disk full, reader gone). */
 int writer_flush(struct writer *w);
@@ -73,3 +75,16 @@ void writer_table(struct writer *w, const char *const *columns, size_t count);
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void writer_table_end(struct writer *w, const char *empty);
+
+/* Of all tables only these columns, "no.,cause" by their headings: "since (UTC)" is since, "set to" is set_to. A table that
+ * has none of them is not printed. Borrowed. */
+void writer_choose(struct writer *w, const char *columns);
+struct writer_choice {
+	const char *wanted; /* NULL: all */
+	unsigned found;	    /* bits: the n-th wanted one is a column of a table so far */
+	char there[400];    /* names of all columns so far */
+};
+/* NULL: nothing was chosen. */
+const struct writer_choice *writer_choice(const struct writer *w);
+/* A wanted name that no table has had; "": none. Returns buf. */
+const char *writer_choice_missed(const struct writer_choice *choice, char *buf, size_t size);

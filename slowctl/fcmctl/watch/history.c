@@ -90,51 +90,46 @@ static void render_table(struct writer *w, const json_t *result)
 	json_decref(rows);
 }
 
-/* ------------------------------------------------------------------ CSV */
-
-/* 2026-11-20T15:12:03.250Z: what spreadsheets and pandas read as a time; "" of what is not known. */
-static const char *csv_time(const json_t *row, const char *key, char *buf, size_t size)
+static void word_cell(struct writer *w, const json_t *row)
 {
-	double time = value_number(row, key);
-	char text[32];
+	const json_t *words = value_at(row, "words");
+	char word[64] = "";
 
-	if (!isfinite(time)) {
-		return "";
+	if (json_array_size(words) > 0) {
+		value_word(value_at(row, "value"), words, word, sizeof(word));
 	}
-	ctl_time_text(time, 3, text, sizeof(text));
-	text[strcspn(text, " ")] = 'T';
-	snprintf(buf, size, "%sZ", text);
-	return buf;
+	writer_cell(w, WRITER_PLAIN, "%s", word);
 }
 
-static void render_csv(struct writer *w, const json_t *result)
+static void add_for_programs(json_t *all, const json_t *result)
 {
-	const json_t *words = value_at(result, "words");
 	json_t *rows = rows_of(result);
-	const json_t *row;
 	size_t i;
+	json_t *row;
 
-	writer_line(w, WRITER_PLAIN, "time,value,unit,word,set_to,until,min,max,samples");
 	json_array_foreach (rows, i, row) {
-		char time[40];
-		char until[40];
-		char set[64];
-		char rest[128];
-		char value[64];
-		char word[64] = "";
-
-		if (json_array_size(words) > 0) {
-			value_word(value_at(row, "value"), words, word, sizeof(word));
-		}
-		writer_line(w, WRITER_PLAIN, "%s,%s,%s,%s,%s,%s,%s",
-			    csv_time(row, "time", time, sizeof(time)),
-			    value_fill(row, "{value|}", value, sizeof(value)),
-			    value_string(result, "unit", ""), word,
-			    value_fill(row, "{setpoint|}", set, sizeof(set)),
-			    csv_time(row, "until", until, sizeof(until)),
-			    value_fill(row, "{min|},{max|},{samples|}", rest, sizeof(rest)));
+		json_object_set(row, "name", json_object_get(result, "name"));
+		json_object_set(row, "unit", json_object_get(result, "unit"));
 	}
+	json_array_extend(all, rows);
 	json_decref(rows);
+}
+
+static void render_csv(struct writer *w, const json_t *rows)
+{
+	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
+						      {"name", "{name}"},
+						      {"value", "{value}"},
+						      {"unit", "{unit}"},
+						      {"word", NULL, .cell = word_cell},
+						      {"set to", "{setpoint}"},
+						      {"until (UTC)", "{until:ms}"},
+						      {"min", "{min}"},
+						      {"max", "{max}"},
+						      {"samples", "{samples}"},
+						      {0}};
+
+	value_table(w, rows, columns, "");
 }
 
 /* ------------------------------------------------------------------ the command */
@@ -153,10 +148,12 @@ static struct plot_frame frame_of(const struct ctl_args *args)
 
 static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 {
-	if (strpbrk(args->word[0], "*?[") != NULL) {
-		return ctl_usage(ctl, "fcmctl get takes patterns, and lists the names",
-				 "history takes one name, not a pattern such as '%s'",
-				 args->word[0]);
+	for (int i = 0; i < args->words; i++) {
+		if (strpbrk(args->word[i], "*?[") != NULL) {
+			return ctl_usage(ctl, "fcmctl get takes patterns, and lists the names",
+					 "history takes names, not a pattern such as '%s'",
+					 args->word[i]);
+		}
 	}
 	if (ctl_given(args, CTL_CSV) + ctl_given(args, CTL_PLOT) + ctl_given(args, CTL_ROWS) +
 		    ctl->json >
@@ -171,63 +168,85 @@ static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 	return CTL_DONE;
 }
 
-static int history_run(struct ctl *ctl, const struct ctl_args *args)
+/* The question about one of the names. */
+static json_t *question(const struct ctl_args *args, const char *name, unsigned limit)
 {
-	bool csv = ctl_given(args, CTL_CSV);
-	bool plot = ctl_given(args, CTL_PLOT) ||
-		    (!csv && !ctl->json && !ctl_given(args, CTL_ROWS) && isatty(STDOUT_FILENO));
-	bool all = csv || (plot && ctl_given(args, CTL_SINCE));
-	json_t *filter;
-	json_t *result = NULL;
-	unsigned limit;
-	int code = usage_of(ctl, args);
+	json_t *filter = ctl_filter(args, limit);
 
-	if (code != CTL_DONE) {
-		return code;
-	}
-	filter = ctl_filter(args, all ? ROWS_OF_ALL : ROWS_OF_TABLE);
-	limit = (unsigned)json_integer_value(json_object_get(filter, "limit"));
-	json_object_set_new(filter, "name", json_string(args->word[0]));
+	json_object_set_new(filter, "name", json_string(name));
 	if (ctl_given(args, CTL_TO)) {
 		json_object_set_new(filter, "until", json_real(args->number[CTL_TO]));
 	}
-	if (!csv && !plot) {
-		return ctl_show(ctl, "param.history", filter, render_table);
-	}
-	code = ctl_ask(ctl, "param.history", filter, &result);
-	if (code == CTL_DONE && csv) {
-		render_csv(ctl->out, result);
-	} else if (code == CTL_DONE) {
-		struct plot_frame frame = frame_of(args);
+	return filter;
+}
 
-		json_object_set_new(result, "rows", rows_of(result));
-		plot_history(ctl->out, result, &frame);
-	}
-	writer_flush(ctl->out);
-	/* A remark, not a line among the rows. */
+/* A remark, not a line among the rows. */
+static void remark_limit(const struct ctl_args *args, const json_t *result, unsigned limit)
+{
+	limit = (unsigned)ctl_number(args, CTL_LIMIT, limit);
 	if (json_array_size(value_at(result, "rows")) == limit &&
 	    !json_is_object(value_at(result, "before"))) {
 		ctl_remark("these are the newest %u samples: --limit shows more, --since fewer",
 			   limit);
 	}
-	json_decref(result);
+}
+
+static void plot_one(struct ctl *ctl, const struct ctl_args *args, json_t *result)
+{
+	struct plot_frame frame = frame_of(args);
+
+	json_object_set_new(result, "rows", rows_of(result));
+	plot_history(ctl->out, result, &frame);
+}
+
+static int history_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	bool plot =
+		ctl_given(args, CTL_PLOT) ||
+		(!ctl->csv && !ctl->json && !ctl_given(args, CTL_ROWS) && isatty(STDOUT_FILENO));
+	bool all = ctl->csv || (plot && ctl_given(args, CTL_SINCE));
+	unsigned limit = all ? ROWS_OF_ALL : ROWS_OF_TABLE;
+	json_t *rows = json_array();
+	int code = usage_of(ctl, args);
+
+	for (int i = 0; code == CTL_DONE && i < args->words; i++) {
+		json_t *result = NULL;
+
+		code = ctl_ask(ctl, "param.history", question(args, args->word[i], limit), &result);
+		if (code == CTL_DONE && ctl->csv) {
+			add_for_programs(rows, result);
+		} else if (code == CTL_DONE && plot) {
+			plot_one(ctl, args, result);
+		} else if (code == CTL_DONE) {
+			writer_result(ctl->out, result, render_table);
+		}
+		writer_flush(ctl->out);
+		if (code == CTL_DONE && (all || plot)) {
+			remark_limit(args, result, limit);
+		}
+		json_decref(result);
+	}
+	if (code == CTL_DONE && ctl->csv) {
+		render_csv(ctl->out, rows);
+	}
+	json_decref(rows);
 	return code;
 }
 
 const struct ctl_command ctl_history_commands[] = {
 	{
 		.verb = "history",
-		.arguments = "NAME",
-		.summary = "what a parameter was: a plot, a table, CSV",
+		.arguments = "NAME...",
+		.summary = "what parameters were: a plot, a table, CSV",
 		.help = "On a terminal a plot of the newest 60 samples, or of all --since; what is "
 			"not known is left\nopen. Elsewhere, or with --rows, a table of them. "
 			"--csv and --json are for programs. Old samples\nare rolled up: the value "
 			"is their mean, with the least and the greatest. Also answers while\nthe "
 			"daemon is not running.\n\n  fcmctl history floor3.om2.hv --since 1d\n  "
-			"fcmctl history floor3.om2.hv --since 2026-11-01 --to 2026-11-02 --csv > "
-			"hv.csv",
+			"fcmctl history floor3.om2.hv floor3.om2.rate --since 2026-11-01 --to "
+			"2026-11-02 --csv > om2.csv",
 		.options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT) |
-			   CTL_BIT(CTL_PLOT) | CTL_BIT(CTL_ROWS) | CTL_BIT(CTL_CSV),
+			   CTL_BIT(CTL_PLOT) | CTL_BIT(CTL_ROWS),
 		.run = history_run,
 	},
 	{0},
