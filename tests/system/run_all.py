@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 # These have stations at quiet load, or none, and leave a core to somebody else. The longest first.
-LIGHT = ("incidents", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "control_attack",
+LIGHT = ("incidents", "shift", "engine", "hostile_daemon", "store_faults", "command_faults", "transcripts", "control_attack",
          "fault_floors", "plan", "safe_disk", "network", "board_away", "fault_clock", "fault_links",
          "consumer_attack", "runs", "silence", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "bench_set", "command_book")

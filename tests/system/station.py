@@ -295,9 +295,9 @@ class Station:
         """WELL, ATTENTION or RED."""
         return self.status()["incidents"]["word"]
 
-    def seen(self):
-        """What is true now: the observations of all active incidents."""
-        return observations(self.status())
+    def seen(self, cleared=False):
+        """What is true now: the observations of all active incidents; with `cleared` also what has ended in the last minutes."""
+        return observations(self.status(), cleared)
 
     def request(self, op, timeout=60, **args):
         """A control message, without fcmctl between: the whole answer."""

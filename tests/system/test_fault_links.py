@@ -70,22 +70,20 @@ def bursts_of_losses(t):
 
 def reasons_in_order(t):
     """what is wrong for longer comes first, red before warnings"""
-    st = t.station(load="quiet", truth=False, scenario=scenario(t, (0, "link 3 unplug 9"), (2, "link 0 unplug 7"),
-                                                                (4, "link 1 unplug 5")))
+    st = t.station(load="quiet", truth=False, scenario=scenario(t, (0, "link 3 unplug 18"), (5, "link 0 unplug 13"),
+                                                                (10, "link 1 unplug 8")))
     st.start()
     st.wait_ready()
 
     def dark():
         return [r["object"] for r in st.seen() if r["code"] == "link-dark"]
     st.wait_for("three dark links", lambda: len(dark()) == 3, 30)
-    reasons = st.seen()
+    listed = [i for i in st.status()["incidents"]["list"] if i["state"] == "active"]
     t.equal("the first that went dark comes first", dark(), ["link3", "link0", "link1"])
     t.check("red ones, then the oldest first", all(
         (a["severity"], b["severity"]) == ("red", "warning") or
-        (a["severity"] == b["severity"] and a["since"] < b["since"] + 0.01) for a, b in zip(reasons, reasons[1:])), reasons)
-    documented = {"severity", "code", "object", "text", "action", "since", "name", "standing", "count", "highest", "new",
-                  "over", "acknowledged", "paused"}
-    t.check("each tells what is documented, and no more", all(set(r) == documented for r in reasons), reasons)
+        (a["severity"] == b["severity"] and a["since"] < b["since"] + 0.01) for a, b in zip(listed, listed[1:])), listed)
+    t.equal("a link is an incident", [i["object"] for i in listed if i["code"] == "link-dark"], dark())
     st.stop()
 
 
@@ -97,13 +95,11 @@ def fibre_unplugged(t):
     sees(t, st, "link-dark", "link1")
     st.wait_for("link 1 up again", lambda: st.status()["links"][1]["state"] == "up", 20)
     st.wait_for("the verdict PASS", lambda: st.status()["phases"][1]["last"]["verdict"] == "PASS", 10)
-    r = [r for r in st.seen() if r["code"] == "link-loss"]
-    t.check("lost in the last minute, of link 1 alone", [x["object"] for x in r] == ["link1"], r)
+    r = [r for r in st.seen(cleared=True) if r["code"] == "link-loss"]
+    t.equal("lost of link 1 alone", {x["object"] for x in r}, {"link1"})
     st.wait_for("its end in the events", lambda: len(events(st, "link-loss")) > 1 and
                 events(st, "link-loss")[-1]["severity"] == "info", 15)
-    r = [r for r in st.seen() if r["code"] == "link-loss"]
-    t.check("then it has ended, and is a warning", len(r) == 1 and "ended" in r[0]["text"] and
-            r[0]["severity"] == "warning", r)
+    t.check("then it has ended", not [r for r in st.seen() if r["code"] == "link-loss"], st.seen())
     said = events(st, "link-loss")
     incidents = [i for i in st.status()["incidents"]["list"] if i["cost"]["frames"]]
     ledger = t.account(st, named=[(1, "link-down"), (1, "alignment"), (1, "crc")])
@@ -157,21 +153,21 @@ def incidents_of_a_dark_fibre(t):
     sees(t, st, "link-dark", "link2", 30)
     sees(t, st, "link-loss", "link2", 30)
     time.sleep(2)
-    answer = st.ask("incident", "list")["incidents"]
+    answer = st.ask("incident", "list")
     mine = [i for i in answer["list"] if i["object"] == "link2" and i["state"] == "active"]
     t.equal("one incident", [i["code"] for i in mine], ["link-dark"])
     number = str(mine[0]["number"])
     t.check("with its losses", {"link-dark", "link-loss"} <= {o["code"] for o in mine[0]["observations"]} and
             mine[0]["cost"]["frames"] > 8000, mine[0])
     code, out, err = st.ctl("incident", "list")
-    t.check("the list names it", code == 0 and re.search(rf"^ *{number} +active +red .*link2/link-dark", out, re.M), out + err)
+    t.check("the list names it", code == 0 and re.search(rf"^ *{number} +red .*link2/link-dark", out, re.M), out + err)
     code, out, err = st.ctl("incident", "show", number)
     t.check("shown: what to do, cost, what it explains", code == 0 and f"Incident {number}  red, active" in out and
             "-> " in out and re.search(r"cost +\d+ frames", out) and "link2/link-loss" in out, out + err)
     t.equal("the name of its cause shows the same", st.ask("incident", "show", "link2/link-dark")["number"], int(number))
     t.check("another number is none", st.ctl("incident", "show", "999")[0] == 1)
     st.wait_for("light", lambda: st.status()["links"][2]["state"] == "up", 40)
-    st.wait_for("it clears", lambda: next(i for i in st.ask("incident", "list")["incidents"]["list"]
+    st.wait_for("it clears", lambda: next(i for i in st.ask("incident", "list")["list"]
                                           if str(i["number"]) == number)["state"] == "cleared", 90)
     t.account(st, named=[(2, "link-down"), (2, "alignment"), (2, "crc")])
 

@@ -93,7 +93,7 @@ def readers_and_one_that_stalls(t):
             sorted((r.name, True) for r in quick))
     st.wait_for("status names it", lambda: any(
         r["code"] == "feed-reader-dropped" and r["object"] == "feed tower1.floor2" and still.name in r["text"]
-        for r in st.seen()))
+        for r in st.seen(cleared=True)))
     def told():
         return [e for e in st.ask("event", "list", "--limit", "100")["events"] if e["code"] == "feed-reader-dropped"]
     st.wait_for("its event", told)
