@@ -72,7 +72,7 @@ static const char usage_text[] =
 	"  --print-config    print what is in effect, and where each value comes from\n"
 	"  --example-config  print a commented example\n"
 	"  --operations      print the operations of the control protocol as JSON\n"
-	"  --reasons         print the codes of alarms and what to do as JSON\n"
+	"  --reasons         print the codes of incidents and what to do as JSON\n"
 	"  --version, --help\n"
 	"\n"
 	"Operate it with fcmctl(1). Manual: fcm-server(8), fcm-server.conf(5).\n";

@@ -58,7 +58,8 @@ const struct incident_row incident_rows[] = {
 	  "downlink-errors", "command-unknown"}},
 	{"floor-identity",
 	 RELATED_LINK,
-	 {"link-loss", "floor-mute", "phase-silent", "stale", "command-unknown"}},
+	 {"link-dark", "link-unaligned", "link-silent", "link-loss", "floor-mute", "phase-silent",
+	  "stale", "command-unknown"}},
 	{"byte-slip", RELATED_LINK, {"link-unaligned", "link-loss", "phase-silent"}},
 	{"link-unaligned", RELATED_LINK, {"link-loss", "phase-silent", "floor-mute", "stale"}},
 	{"link-silent", RELATED_LINK, {"link-loss", "phase-silent", "floor-mute", "stale"}},
@@ -187,10 +188,23 @@ static bool is_cause(const struct incident_part *q)
 	return q->kind && q->of && q->of->cause->kind == q->kind;
 }
 
-/* What explains it best: by the first row, else one of its own code. NULL: nothing. */
-static const struct incident_part *explained_by(const struct incidents *s,
-						const struct incident_part *p)
+/* An incident of the previous daemon with this cause, that nothing has taken up yet. */
+static struct incident_before *before_of(struct incidents *s, const struct incident_part *p)
 {
+	for (struct incident_before *b = s->before; b < s->before + INCIDENTS_MAX; b++) {
+		if (b->number && strcmp(b->code, p->kind->code) == 0 &&
+		    strcmp(b->object, p->object) == 0) {
+			return b;
+		}
+	}
+	return NULL;
+}
+
+/* What explains it best: by the first row, else one of its own code; but two that were apart before a restart, and are seen
+ * together after it, stay apart. NULL: nothing. */
+static const struct incident_part *explained_by(struct incidents *s, const struct incident_part *p)
+{
+	bool apart = before_of(s, p) != NULL;
 	const struct incident_row *best = NULL;
 	const struct incident_part *by = NULL;
 
@@ -200,7 +214,7 @@ static const struct incident_part *explained_by(const struct incidents *s,
 		if (row && (!best || row < best)) {
 			best = row;
 			by = q;
-		} else if (q != p && !best && !by && is_cause(q) &&
+		} else if (q != p && !best && !by && !apart && is_cause(q) &&
 			   (together(q, p) || is_again(q, p))) {
 			by = q;
 		}
@@ -526,24 +540,22 @@ static void end_unseen(struct incidents *s, uint64_t now_ns)
 /* It had begun under a previous daemon: that number, and what it has cost. */
 static bool take_up(struct incidents *s, struct incident *i)
 {
-	for (struct incident_before *b = s->before; b < s->before + INCIDENTS_MAX; b++) {
-		if (!b->number || strcmp(b->code, i->cause->kind->code) != 0 ||
-		    strcmp(b->object, i->cause->object) != 0) {
-			continue;
-		}
-		i->number = b->number;
-		i->begun_ns = b->since_ns;
-		i->was_red |= b->red;
-		add_cost(&i->before, &b->cost);
-		add_cost(&i->cost, &b->cost);
-		i->cost.dark_ns += b->cost.dark_ns;
-		if (!*i->own) {
-			memcpy(i->own, b->own, sizeof(i->own));
-		}
-		b->number = 0;
-		return true;
+	struct incident_before *b = before_of(s, i->cause);
+
+	if (!b) {
+		return false;
 	}
-	return false;
+	i->number = b->number;
+	i->begun_ns = b->since_ns;
+	i->was_red |= b->red;
+	add_cost(&i->before, &b->cost);
+	add_cost(&i->cost, &b->cost);
+	i->cost.dark_ns += b->cost.dark_ns;
+	if (!*i->own) {
+		memcpy(i->own, b->own, sizeof(i->own));
+	}
+	b->number = 0;
+	return true;
 }
 
 /* It does not count: it is paused, or its cause is, and that pause covers this severity. */
@@ -713,7 +725,8 @@ bool incidents_take_dark(struct incidents *s, struct incident_dark *ret_dark)
 		unsigned link = n % PARAM_LINKS;
 		uint64_t ms = s->dark[n / PARAM_LINKS][link].dark_ns / 1000000;
 
-		if (i->used && i->number && (ms || s->dark[n / PARAM_LINKS][link].hits)) {
+		if (i->used && i->number && !i->of_start &&
+		    (ms || s->dark[n / PARAM_LINKS][link].hits)) {
 			*ret_dark = (struct incident_dark){
 				.number = i->number,
 				.link = link,

@@ -149,5 +149,6 @@ const char *incidents_word(const struct incidents *s);
 /* "link2/link-dark: no light (explains 2 more)". Returns text. */
 const char *incidents_headline(struct incidents *s, char *text, size_t size);
 
-/* The account of darkness since the last call, an entry a call; false: no more. */
+/* The account of darkness since the last call, an entry a call; false: no more. What may be no more than the daemon's start
+ * is kept until that is known. */
 bool incidents_take_dark(struct incidents *s, struct incident_dark *ret_dark);

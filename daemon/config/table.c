@@ -192,7 +192,7 @@ const struct option config_options[] = {
 	 .help = "Space that stays free on the disk, for the database: a recording ends before it "
 		 "is used."},
 	{KEY(record, blackbox_s), WHOLE("1", 0, 10), .unit = "s",
-	 .help = "Seconds of a link's raw data that are kept when it has an alarm; 0: none."},
+	 .help = "Seconds of a link's raw data that are kept when it becomes red; 0: none."},
 	{KEY(record, blackbox_keep), WHOLE("20", 1, 1000),
 	 .help = "Number of black boxes that are kept; the oldest are removed."},
 

@@ -299,11 +299,11 @@ static const char *change_of(const struct incident_told *then, const struct inci
 	if (i->state == INCIDENT_CLEARED) {
 		return "over";
 	}
-	if (i->state != then->state && i->state != INCIDENT_ACTIVE) {
-		return incident_state_name(i->state);
+	if (i->state != then->state && then->state == INCIDENT_PAUSED) {
+		return "resumed";
 	}
 	if (i->state != then->state) {
-		return then->state == INCIDENT_PAUSED ? "resumed" : "worse";
+		return i->state == INCIDENT_ACTIVE ? "worse" : incident_state_name(i->state);
 	}
 	return worse			      ? "worse"
 	       : i->held && !then->held	      ? "held"

@@ -273,7 +273,7 @@ int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
 	struct alarm *e = find(a, object, code);
 
 	if (!e || !alarm_is_active(e)) {
-		return sc_fail(error, -ENOENT, "no-such-alarm", "fcmctl alarm list shows what does",
+		return sc_fail(error, -ENOENT, "no-such-alarm", "fcmctl incident list shows what does",
 			       "%s/%s does not stand", object, code);
 	}
 	if (e->acknowledged) {
@@ -306,7 +306,7 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 		 const struct alarm_hand *hand, struct engine_now now, struct sc_error *error)
 {
 	static const char room_hint[] =
-		"fcmctl alarm list shows them: resume what is not needed any more";
+		"fcmctl incident list shows them: resume what is not needed any more";
 	struct alarm *e;
 
 	if (!hand->text[0]) {
@@ -319,13 +319,13 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 	}
 	if (!find(a, object, code) && !room_ahead(a)) {
 		return sc_fail(error, -ENOSPC, "too-many", room_hint,
-			       "%u alarms are paused that do not stand: there is no room for more",
+			       "%u are paused that are not active: there is no room for more",
 			       ALARMS_AHEAD_MAX);
 	}
 	e = find_or_make(a, object, code);
 	if (!e) {
 		return sc_fail(error, -ENOSPC, "too-many", room_hint,
-			       "%u alarms stand or are paused: there is no room for more",
+			       "%u are active or paused: there is no room for more",
 			       ALARMS_MAX);
 	}
 	e->paused_until_ns = now.utc_ns + (int64_t)(seconds * 1e9);
@@ -342,7 +342,7 @@ int alarms_resume(struct alarms *a, const char *object, const char *code,
 	struct alarm *e = find(a, object, code);
 
 	if (!e || !e->paused_until_ns) {
-		return sc_fail(error, -ENOENT, "not-paused", "fcmctl alarm list shows what is",
+		return sc_fail(error, -ENOENT, "not-paused", "fcmctl incident list shows what is",
 			       "%s/%s is not paused", object, code);
 	}
 	e->paused_until_ns = 0;

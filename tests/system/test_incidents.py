@@ -120,7 +120,7 @@ def acknowledged_and_paused(t):
             (["ack", "floor2/hv-trip"], 1, f"was acknowledged by {me}"),
             (["ack", "floor2/hv-tripp"], 2, 'no incident "floor2/hv-tripp" is active'),
             (["ack", "floor3", "nowhere"], 2, 'no incident "nowhere" is active'),
-            (["ack"], 2, "needs ALARM"),
+            (["ack"], 2, "needs INCIDENT"),
             (["pause", "floor2/hv-trip", "--for", "25h", "--reason", "x"], 2, "1 s to 24 h"),
             (["pause", "floor2/hv-trip", "--for", "2h"], 2, "needs its end and a reason"),
             (["pause", "flor2/hv-trip", "--for", "2h", "--reason", "x"], 2, 'there is no "flor2"'),
@@ -258,7 +258,7 @@ def two_levels(t):
     st.wait_for("cool", lambda: found(st)[HOT]["standing"] == "not active", 60)
     t.equal("it was both, and nothing else of this station was", sorted({
         (e["severity"], e["object"]) for e in events(st, "limit")}),
-        [("red", HOT[:-6]), ("info", HOT[:-6]), ("warning", HOT[:-6])])
+        [("info", HOT[:-6]), ("red", HOT[:-6]), ("warning", HOT[:-6])])
     t.equal("each once", len([e for e in events(st, "limit") if e["severity"] != "info"]), 2)
 
 

@@ -37,7 +37,12 @@ MASKS = (
     (r"(?m)^Incident \d+", "Incident N"),
     (r"\(explains \d+ more\)", "(explains N more)"),
     (r"(?m)^  \d+  cleared  .*\n?|^  \d+  \w+  \w+  .*/(?:machine-late|disk-hangs|link-silent): .*\n?", ""),
-    (r"(?m)^  \d+  (active|acknowledged)  ", r"  N  \1  "),
+    # Incidents: what the start brought is over soon; where a text is cut depends on its numbers.
+    (r"(?m)^ +\d+ cleared  ?\d\d:\d\d:\d\d .*\n", ""),
+    (r"(?m)^ +\d+ (red|warning|seen|paused) +\d\d:\d\d:\d\d ([^:\n]*):.*", r"  N \1 TIME \2: ..."),
+    (r"(?m)^  +\d+  (red|warning|seen|paused|cleared)  ", r"  N  \1  "),
+    (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
+    (r"(?m)^(clock .*)\n  +(?=\S)", r"\1 "),  # where it is broken
     (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "TIME"),
     (DATE, "DATE"),
     (r"127\.0\.0\.1:\d+", "HOST:PORT"),
@@ -111,7 +116,7 @@ def shape(line):
     except ValueError:
         return line
     done = {"error", "command", "parameter", "dry_run", "jobs", "job", "safe", "a", "observations", "rows", "begun", "path"}
-    measured = {"reference", "before"}  # histories
+    measured = {"reference", "before", "cost"}  # histories
     if not isinstance(found, dict) or (done & set(found) and not measured & set(found) and len(line) < FIGURES):
         return line
     return json.dumps({k: v if k == "v" else "..." for k, v in found.items()})

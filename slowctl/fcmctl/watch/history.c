@@ -212,16 +212,19 @@ static int history_run(struct ctl *ctl, const struct ctl_args *args)
 	for (int i = 0; code == CTL_DONE && i < args->words; i++) {
 		json_t *result = NULL;
 
+		if (!ctl->csv && !plot) {
+			code = ctl_show(ctl, "param.history", question(args, args->word[i], limit),
+					render_table);
+			continue;
+		}
 		code = ctl_ask(ctl, "param.history", question(args, args->word[i], limit), &result);
 		if (code == CTL_DONE && ctl->csv) {
 			add_for_programs(rows, result);
-		} else if (code == CTL_DONE && plot) {
-			plot_one(ctl, args, result);
 		} else if (code == CTL_DONE) {
-			writer_result(ctl->out, result, render_table);
+			plot_one(ctl, args, result);
 		}
 		writer_flush(ctl->out);
-		if (code == CTL_DONE && (all || plot)) {
+		if (code == CTL_DONE) {
 			remark_limit(args, result, limit);
 		}
 		json_decref(result);

@@ -201,10 +201,14 @@ static void hands_cell(struct writer *w, const json_t *row)
 
 void ctl_incident_past_render(struct writer *w, const json_t *incidents)
 {
-	static const struct value_column columns[] = {
-		{">no.", "{number:count}"},	      {"severity", "{severity}", VALUE_BY_WORD},
-		{"since (UTC)", "{since:time}"},      {"?cost", NULL, .cell = cost_cell},      {"?until (UTC)", "{until:time|active}"},   {"?by", NULL, .cell = hands_cell},
-		{"cause", "{object}/{code}: {text}"}, {0}};
+	static const struct value_column columns[] = {{">no.", "{number:count}"},
+						      {"severity", "{severity}", VALUE_BY_WORD},
+						      {"since (UTC)", "{since:time}"},
+						      {"?cost", NULL, .cell = cost_cell},
+						      {"?until (UTC)", "{until:time|active}"},
+						      {"?by", NULL, .cell = hands_cell},
+						      {"cause", "{object}/{code}: {text}"},
+						      {0}};
 
 	value_table(w, incidents, columns, "no incident in that time");
 }

@@ -179,7 +179,7 @@ static void render_links(struct writer *w, const json_t *s)
 		{">hits/s", "{hits_per_s:rate}"},
 		{">lost/min", "{lost_last_minute:count}", VALUE_WARN},
 		{"?>ring", "{ring.used}/{ring.depth}"},
-		{">last", "{age_s:age}"},
+		{"?>last", "{age_s:age}"},
 		{"?>phase ps", "{phase.phase_ps:ps}"},
 		{">moved ps", "{phase.difference_ps:+ps}"},
 		{"re-lock", "{phase.last.verdict}", VALUE_BY_WORD},
@@ -266,9 +266,10 @@ static void render_incidents(struct writer *w, const json_t *list, size_t lines)
 void ctl_status_render(struct writer *w, const json_t *s)
 {
 	const json_t *incidents = value_at(s, "incidents");
+	size_t wide = writer_room(w);
 	size_t lines = (size_t)value_integer(s, "lines", CTL_SCREEN_LINES), body;
 
-	if (writer_room(w) > CTL_SCREEN_COLUMNS) {
+	if (wide > CTL_SCREEN_COLUMNS) {
 		writer_set_width(w, CTL_SCREEN_COLUMNS);
 	}
 	render_word(w, incidents);
@@ -276,6 +277,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	body = 2 + writer_count_lines(w, s, render_body);
 	render_incidents(w, value_at(incidents, "list"), lines > body ? lines - body : 0);
 	render_body(w, s);
+	writer_set_width(w, wide);
 }
 
 /* --- in full --- */
