@@ -273,8 +273,9 @@ int alarms_acknowledge(struct alarms *a, const char *object, const char *code,
 	struct alarm *e = find(a, object, code);
 
 	if (!e || !alarm_is_active(e)) {
-		return sc_fail(error, -ENOENT, "no-such-alarm", "fcmctl incident list shows what does",
-			       "%s/%s does not stand", object, code);
+		return sc_fail(error, -ENOENT, "no-such-alarm",
+			       "fcmctl incident list shows what does", "%s/%s does not stand",
+			       object, code);
 	}
 	if (e->acknowledged) {
 		return sc_fail(error, -EALREADY, "acknowledged", "nothing is left to do",
@@ -325,8 +326,7 @@ int alarms_pause(struct alarms *a, const char *object, const char *code, double 
 	e = find_or_make(a, object, code);
 	if (!e) {
 		return sc_fail(error, -ENOSPC, "too-many", room_hint,
-			       "%u are active or paused: there is no room for more",
-			       ALARMS_MAX);
+			       "%u are active or paused: there is no room for more", ALARMS_MAX);
 	}
 	e->paused_until_ns = now.utc_ns + (int64_t)(seconds * 1e9);
 	e->pause_ends_ns = now.mono_ns + (uint64_t)(seconds * 1e9);

@@ -221,7 +221,7 @@ static void test_room_ahead(void **state)
 	assert_int_equal(alarms_pause(a, "tower1.floor99", "hits-lost", 60, &eva, now(), &error),
 			 -ENOSPC);
 	assert_non_null(strstr(error.message, "no room"));
-	assert_non_null(strstr(error.hint, "fcmctl alarm list"));
+	assert_non_null(strstr(error.hint, "fcmctl incident list"));
 	for (unsigned n = 100; n < 100 + ALARMS_MAX - ALARMS_AHEAD_MAX; n++) {
 		snprintf(object, sizeof(object), "tower1.floor%u", n);
 		sight.object = object;
