@@ -268,11 +268,13 @@ static void write_row(struct station *s, const struct incident *i, struct incide
 	then->written_ns = now_mono_ns();
 }
 
-/* Its cost has changed since its row was written. */
+/* It has no row yet, or its cost has changed since that was written. */
 static bool is_due(const struct incident *i, const struct incident_told *then)
 {
-	return !i->of_start && memcmp(&i->cost, &then->cost, sizeof(i->cost)) != 0 &&
-	       now_mono_ns() - then->written_ns >= WRITE_NS;
+	bool changed = memcmp(&i->cost, &then->cost, sizeof(i->cost)) != 0 &&
+		       now_mono_ns() - then->written_ns >= WRITE_NS;
+
+	return !i->of_start && (then->written_ns == 0 || changed);
 }
 
 /* --- to clients --- */
@@ -308,8 +310,7 @@ static const char *change_of(const struct incident_told *then, const struct inci
 	return worse			      ? "worse"
 	       : i->held && !then->held	      ? "held"
 	       : i->cause->kind != then->kind ? "refined"
-	       : then->red && !i->red	      ? "eased"
-					      : "again";
+					      : "eased";
 }
 
 static void tell(struct station *s, const struct incident *i)
@@ -318,10 +319,10 @@ static void tell(struct station *s, const struct incident *i)
 	const char *change = then ? change_of(then, i) : "began";
 
 	then = then ? then : told_of(s, 0);
-	if (!then || (!change && !is_due(i, then))) {
+	if (!then || (!change && !(s->restored && is_due(i, then)))) {
 		return; /* `then` is never NULL: as many places as incidents */
 	}
-	if (!i->of_start) {
+	if (!i->of_start && s->restored) { /* else its number may still change */
 		write_row(s, i, then);
 	}
 	then->number = i->number;
@@ -346,7 +347,9 @@ static void tell_gone(struct station *s, struct incident_told *then,
 		}
 	}
 	if (then->state != INCIDENT_CLEARED) {
-		store_put_incident_end(s->store, then->number, now_utc_ns(), true);
+		if (s->restored) {
+			store_put_incident_end(s->store, then->number, now_utc_ns(), true);
+		}
 		tell_watchers(s, json_pack("{s:s,s:o,s:i}", "change", "joined", "time",
 					   json_time(now_utc_ns()), "number", (int)then->number));
 	}
@@ -359,7 +362,7 @@ static void tell_all(struct station *s)
 	const struct incident *const *list = incidents_list(judge_incidents(s->judge), &count);
 
 	s->told = s->told ? s->told : calloc(INCIDENTS_MAX, sizeof(*s->told));
-	if (!s->told || !s->restored) { /* until then numbers may change */
+	if (!s->told) {
 		return;
 	}
 	for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
@@ -484,6 +487,9 @@ void incident_actions_restore(struct station *s, const struct store_past *past)
 	struct engine_now now = station_now();
 
 	recover_incidents(s, past);
+	if (s->told) { /* by numbers that have changed */
+		memset(s->told, 0, INCIDENTS_MAX * sizeof(*s->told));
+	}
 	for (size_t n = 0; n < past->observation_count; n++) {
 		const struct alarm *old = &past->observations[n];
 		const struct alarm *ours =

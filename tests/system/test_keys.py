@@ -90,7 +90,7 @@ def who_may_not(t):
     status = st.status()
     t.equal("status and info say the daemon's key", (status["data"]["public_key"],
                                                      st.request("info")["result"]["public_key"]), (n.server,) * 2)
-    t.check("fcmctl status, too", f"encrypted, its key {n.server}" in st.ctl("status")[1], st.ctl("status"))
+    t.check("fcmctl status, too", f"encrypted, its key {n.server}" in st.ctl("status", "-v")[1], st.ctl("status", "-v"))
     at = "--endpoint", st.reserved, "--name"
     for what, args, word in (
             ("no key", (*at, "trigger-2", "--group", "trigger", "--seconds", "20"), None),

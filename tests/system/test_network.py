@@ -162,7 +162,7 @@ def strangers(t):
         "refused", lambda c: c["network"]["refused"] == then + 20)) == "", why)
     with n.client("grafana") as s:
         t.check("who has a key is served all the time", ask(s, "status")["ok"])
-    code, out, err = n.st.ctl("status")
+    code, out, err = n.st.ctl("status", "-v")
     t.check("fcmctl status tells of the refused", "network" in out and "refused" in out, out)
     log = n.st.daemon.tail(100000)
     t.check("no secret is in the log", not any(

@@ -23,7 +23,7 @@ DAEMON = "fcm-server --board 0 --config"  # at the end, see daemon_by_hand()
 
 # What each command of a shell block prints, by the beginning of the command.
 SHOWS = {
-    "fcmctl status": r"(?m)^data ",
+    "fcmctl status": r"(?m)^modules +24/24 on",
     "fcmctl link list": r"(?s)tower1\.floor1.*tower1\.floor4",
     "fcmctl get '": r"\.om2\.hv ",
     "fcmctl set floor": r" DONE ",

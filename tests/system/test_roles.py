@@ -70,7 +70,7 @@ def roles(t):
     t.equal("the best of several counts", role(st, as_user(20000, gid(READERS), gid(EXPERTS), gid(SHIFTERS))), "expert")
     t.equal("root is an expert", role(st, []), "expert")
     expert, shifter, reader = (as_user(20000 + n, gid(g)) for n, g in enumerate(ROLES))
-    out = fcmctl(st, shifter, "status")[1]
+    out = fcmctl(st, shifter, "status", "-v")[1]
     t.check("status tells who one is", "you       uid 20001, operator\n" in out, out)
     code, out, err = fcmctl(st, reader, "set", "floor1.om0.threshold", "21", "--yes")
     t.check("a reader sets nothing", code == 1 and "param.set: that is for operators; uid 20002 is a reader" in err and
@@ -166,7 +166,7 @@ def unset(t):
     t.check("the log warns", warning in st.daemon.tail(500) and "expert_group" in st.daemon.tail(500), st.daemon.tail(20))
     t.equal("the socket is its group's", os.stat(st.path("control.sock")).st_mode & 0o777, 0o660)
     t.equal("an expert", role(st, []), "expert")
-    out = st.ctl("status")[1]
+    out = st.ctl("status", "-v")[1]
     t.check("status says that it is by no role", "expert as all who may use the control socket" in out, out)
     st.stop()
 

@@ -56,7 +56,7 @@ def arm(t, st):
     is_read(st, "floor*.fcm.silence_time")
     is_read(st, "floor*.fcm.silence_timer")
     t.equal("the timers are off", timers(st), {floor: ("off", 120, 0) for floor in range(1, 5)})
-    out = st.ctl("status")[1]
+    out = st.ctl("status", "-v")[1]
     t.check("status says that the HV stays as it is then", "timer off: all floors; without it the HV stays" in out, out)
     code, _, err = st.ctl("set", "floor1.fcm.silence_time", str(LIMIT - 1))
     t.check("less than a daemon's restart needs is refused", code == 1 and "20..3600" in err, (code, err))
@@ -66,7 +66,7 @@ def arm(t, st):
                                  st.ctl("run", "stop")[0]), (0, 0, 0))
     t.equal("status shows which are on", timers(st), {1: ("on", LIMIT, 0), 2: ("on", LIMIT, 0), 3: ("off", 120, 0),
                                                       4: ("off", 120, 0)})
-    out = st.ctl("status")[1]
+    out = st.ctl("status", "-v")[1]
     t.check("and says so", f"timer on: tower1.floor1 ({LIMIT} s), tower1.floor2 ({LIMIT} s); off: tower1.floor3" in out,
             out)
 
@@ -129,9 +129,9 @@ def told_and_true(t, st, killed):
             all(killed + LIMIT / 2 < fired[f] < begun[-1] for f in (1, 2)), (killed, fired, begun))
     t.equal("the other floors have no such reason", {o for c, o in codes(st) if c == "hv-silenced"}, {"tower1.floor1",
                                                                                              "tower1.floor2"})
-    out = st.ctl("status")[1]
-    t.check("status says what, since when and what to do", "no word from the shore" in out.replace("\n           ", " ") and
-            "set 'floor1.om*.hv' VOLTS" in out.replace("\n           ", " "), out)
+    out = st.ctl("status", "-v")[1]
+    t.check("status says what, since when and what to do", "no word from the shore" in re.sub(r"\s+", " ", out) and
+            "set 'floor1.om*.hv' VOLTS" in re.sub(r"\s+", " ", out), out)
     t.equal("it is red", st.word(), "RED")
     st.wait_for("the events", lambda: len(events(st, "hv-silenced")) == 2, 10)
 
@@ -170,7 +170,7 @@ def an_fcm_without_the_timer(t):
         "parameters"] if p["access"] == "rw" and ".fcm.silence" not in p["name"]), 60)
     silent = st.ask("get", "floor*.fcm.silence*")["parameters"]
     t.check("they are bad", len(silent) == 16 and all(p["quality"] == "bad" for p in silent), silent)
-    out = st.ctl("status")[1]
+    out = st.ctl("status", "-v")[1]
     t.check("status says so", "timer not in the FCM: all floors; without it the HV stays" in out, out)
     time.sleep(max(0, ready + 22 - time.monotonic()))  # a value that is never read is a reason after 20 s
     t.equal("it is no reason of its own", {c for c, _ in codes(st)} & {"stale", "hv-silenced", "limit"}, set())

@@ -40,6 +40,8 @@ MASKS = (
     # Incidents: what the start brought is over soon; where a text is cut depends on its numbers.
     (r"(?m)^ +\d+ cleared  ?\d\d:\d\d:\d\d .*\n", ""),
     (r"(?m)^ +\d+ (red|warning|seen|paused) +\d\d:\d\d:\d\d ([^:\n]*):.*", r"  N \1 TIME \2: ..."),
+    (r"(?m)^ {6}-> .*\n", ""),  # what to do is there while there is room
+    (r"(?<=incident show )\d+(?=$|\n)|(?m:(?<=acknowledged )\d+(?= \w+/)|(?<=paused  )\d+(?= \w+/))", "N"),
     (r"(?m)^  +\d+  (red|warning|seen|paused|cleared)  ", r"  N  \1  "),
     (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
     (r"(?m)^(clock .*)\n  +(?=\S)", r"\1 "),  # where it is broken
