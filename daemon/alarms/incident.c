@@ -158,9 +158,11 @@ static bool in_time(const struct incident_part *cause, const struct incident_par
 	       (!end || p->since_ns <= end + INCIDENT_NEAR_NS);
 }
 
+/* What was no more than the daemon's start, and has ended, is no company. */
 static bool together(const struct incident_part *a, const struct incident_part *b)
 {
-	return a->kind == b->kind && a->since_ns <= b->since_ns + INCIDENT_NEAR_NS &&
+	return a->kind == b->kind && !(a->of->of_start && a->over_ns) &&
+	       a->since_ns <= b->since_ns + INCIDENT_NEAR_NS &&
 	       b->since_ns <= a->since_ns + INCIDENT_NEAR_NS;
 }
 
@@ -577,12 +579,25 @@ static enum incident_state state_of(bool acknowledged, bool active, bool counts)
 	return acknowledged ? INCIDENT_ACKNOWLEDGED : INCIDENT_ACTIVE;
 }
 
+/* Of several causes of one code the first may end before the others: then another one stands for them. */
+static void pass_on(struct incidents *s, struct incident *i)
+{
+	const struct incident_part *p = NULL;
+
+	while (i->cause->over_ns && (p = incidents_part(s, i, p))) {
+		if (p->kind == i->cause->kind && !p->over_ns) {
+			i->cause = p;
+		}
+	}
+}
+
 /* Its new state. True: it is to be forgotten. */
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
 	const struct incident_part *p = NULL;
 	bool active = false, counts = false, red = false, acknowledged = true;
 
+	pass_on(s, i);
 	i->before.dark_ns = i->cost.dark_ns;
 	i->cost = i->before;
 	i->parts = 0;

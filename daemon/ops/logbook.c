@@ -25,8 +25,8 @@ static void op_add(struct control_request *rq, json_t *args, void *context)
 	if (control_dry(rq, args, "would write into the logbook: %s", text)) {
 		return;
 	}
-	store_put_event(ops->store, "info", arg_true(args, "summary") ? "summary" : "remark",
-			*object ? object : "shift", text, "", now);
+	store_put_remark(ops->store, arg_true(args, "summary") ? "summary" : "remark",
+			 *object ? object : "shift", text, now);
 	control_answer(rq, json_pack("{s:o,s:s,s:s}", "time", json_time(now), "object",
 				     *object ? object : "shift", "text", text));
 }

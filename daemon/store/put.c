@@ -124,6 +124,13 @@ int store_put_event(struct store *s, const char *severity, const char *code, con
 		   T(action));
 }
 
+int store_put_remark(struct store *s, const char *code, const char *object, const char *text,
+		     int64_t utc_ns)
+{
+	return put(s, ROW_EVENT, 0, STORE_URGENT, I(utc_ns), T("info"), T(code), T(object), T(text),
+		   T(""));
+}
+
 int store_put_observation(struct store *s, const struct alarm *a)
 {
 	return put(s, ROW_OBSERVATION, 0, STORE_URGENT, T(a->object), T(a->code),

@@ -227,6 +227,9 @@ int store_put_clock_event(struct store *s, const struct label *label, const char
 /* An event for the operator. severity: "info", "warning", "red". */
 int store_put_event(struct store *s, const char *severity, const char *code, const char *object,
 		    const char *text, const char *action, int64_t utc_ns);
+/* The same of a remark of the shift: urgent. */
+int store_put_remark(struct store *s, const char *code, const char *object, const char *text,
+		     int64_t utc_ns);
 /* What operators have done about an observation, or that there is nothing to remember of it; urgent. */
 int store_put_observation(struct store *s, const struct alarm *alarm);
 int store_put_observation_forget(struct store *s, const struct alarm *alarm);

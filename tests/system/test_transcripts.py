@@ -46,6 +46,7 @@ MASKS = (
     (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
     (r"(?m)^(clock .*)\n  +(?=\S)", r"\1 "),  # where it is broken
     (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "TIME"),
+    (r"(?m)^TIME  TIME  .*/link-dark: .*\n", ""),  # a link that became light just when another one went dark
     (DATE, "DATE"),
     (r"127\.0\.0\.1:\d+", "HOST:PORT"),
     (r"(?<=version )\d+\.\d+\.\d+|(?<=fcm-server )\d+\.\d+\.\d+", "VERSION"),
