@@ -86,9 +86,9 @@ def what_was_at_a_time(t):
     t.check("for people", code == 0 and "1430" in out and "the second" in out, out + err)
     code, out, err = st.ctl("history", HV, "--csv", "--since", "1h")
     rows = [x.split(",") for x in out.splitlines()]
-    t.check("as CSV", code == 0 and rows[0][:2] == ["time", "value"] and len({len(r) for r in rows}) == 1 and
-            rows[-1][2] == "V" and float(rows[-1][4]) == 1430, out + err)
-    t.equal("with the rows of JSON", [float(r[1]) for r in rows[1:]][:3],
+    t.check("as CSV", code == 0 and rows[0][:3] == ["time", "name", "value"] and len({len(r) for r in rows}) == 1 and
+            rows[-1][3] == "V" and float(rows[-1][5]) == 1430, out + err)
+    t.equal("with the rows of JSON", [float(r[2]) for r in rows[1:]][:3],
             [round(r["value"], 6) for r in st.ask("history", HV)["rows"]][:3])
     code, out, err = st.ctl("history", HV, "--plot", "--since", "10m")
     quiet = st.ask("history", "floor3.om4.threshold", "--since", "1s")
