@@ -29,7 +29,9 @@ class Screens(threading.Thread):
                 continue
             self.shown += 1
             word = lines[0].split()[0]
-            if len(lines) > 24 or max(map(len, lines)) > 80 or word not in ("WELL", "ATTENTION", "RED") or \
+            # A command is whole, however long the paths of this station are.
+            wide = max(len(x) for x in lines if not x.startswith("      -> "))
+            if len(lines) > 24 or wide > 80 or word not in ("WELL", "ATTENTION", "RED") or \
                     (word == "RED") != (code == 1):
                 self.too_large.append(out)
 
