@@ -539,7 +539,7 @@ static void end_unseen(struct incidents *s, uint64_t now_ns)
 	}
 }
 
-/* It had begun under a previous daemon: that number, and what it has cost. */
+/* It started under a previous daemon: its number and its cost are taken over. */
 static bool take_up(struct incidents *s, struct incident *i)
 {
 	struct incident_before *b = before_of(s, i->cause);
@@ -579,7 +579,7 @@ static enum incident_state state_of(bool acknowledged, bool active, bool counts)
 	return acknowledged ? INCIDENT_ACKNOWLEDGED : INCIDENT_ACTIVE;
 }
 
-/* Of several causes of one code the first may end before the others: then another one stands for them. */
+/* Of several causes of one code the first may end before the others: then another one becomes the cause. */
 static void pass_on(struct incidents *s, struct incident *i)
 {
 	const struct incident_part *p = NULL;

@@ -29,7 +29,7 @@
 #define INCIDENT_PARTS_MAX 384u
 #define INCIDENT_NEAR_NS   2000000000ull
 #define INCIDENT_KEPT_NS   600000000000ull
-#define INCIDENT_START_NS  30000000000ull /* what the daemon's start brings is over by then */
+#define INCIDENT_START_NS  30000000000ull /* what the daemon's start causes has cleared by then */
 #define INCIDENT_BRIEF_NS  10000000000ull /* then it is kept for so long */
 
 /* How the two objects are related. */
@@ -90,7 +90,7 @@ struct incident {
 	bool of_start; /* it began with the daemon, less than INCIDENT_START_NS ago or long: no more than its start */
 	const struct incident_part *cause;
 	char own[80];			/* our command that caused it: "reset by ann"; "": none */
-	struct alarm_hand acknowledged; /* who "": nobody has */
+	struct alarm_hand acknowledged; /* who "": it is not acknowledged */
 	uint64_t since_ns, over_ns;	/* CLOCK_MONOTONIC; over_ns 0: not cleared */
 	int64_t begun_ns; /* UTC, under a previous daemon; 0: under this one, at since_ns */
 	struct incident_cost cost; /* also under previous daemons */

@@ -26,7 +26,7 @@ struct incident_watcher {
 #define WRITE_NS 10000000000ull /* while an incident goes on its row is written so often */
 
 /* An incident, as those who watch and the database know it. */
-struct incident_told {
+struct incident_reported {
 	unsigned number; /* 0: a free place */
 	enum incident_state state;
 	bool red, held;
@@ -229,7 +229,7 @@ static void forget_gone(struct station *s)
 	}
 }
 
-static void tell_watchers(struct station *s, json_t *progress)
+static void notify_watchers(struct station *s, json_t *progress)
 {
 	forget_gone(s);
 	for (struct incident_watcher *w = s->incident_watchers; w; w = w->next) {
@@ -245,7 +245,7 @@ static int64_t utc_of(uint64_t mono_ns)
 	return now_utc_ns() - (int64_t)(now_mono_ns() - mono_ns);
 }
 
-static void write_row(struct station *s, const struct incident *i, struct incident_told *then)
+static void write_row(struct station *s, const struct incident *i, struct incident_reported *then)
 {
 	struct store_incident row = {.number = i->number,
 				     .red = i->red,
@@ -269,7 +269,7 @@ static void write_row(struct station *s, const struct incident *i, struct incide
 }
 
 /* It has no row yet, or its cost has changed since that was written. */
-static bool is_due(const struct incident *i, const struct incident_told *then)
+static bool is_due(const struct incident *i, const struct incident_reported *then)
 {
 	bool changed = memcmp(&i->cost, &then->cost, sizeof(i->cost)) != 0 &&
 		       now_mono_ns() - then->written_ns >= WRITE_NS;
@@ -279,18 +279,18 @@ static bool is_due(const struct incident *i, const struct incident_told *then)
 
 /* --- to clients --- */
 
-static struct incident_told *told_of(struct station *s, unsigned number)
+static struct incident_reported *reported_of(struct station *s, unsigned number)
 {
 	for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
-		if (s->told[n].number == number) {
-			return &s->told[n];
+		if (s->reported[n].number == number) {
+			return &s->reported[n];
 		}
 	}
 	return NULL;
 }
 
 /* The most important thing that is different; NULL: nothing. */
-static const char *change_of(const struct incident_told *then, const struct incident *i)
+static const char *change_of(const struct incident_reported *then, const struct incident *i)
 {
 	bool worse = i->red && !then->red;
 
@@ -313,12 +313,12 @@ static const char *change_of(const struct incident_told *then, const struct inci
 					      : "eased";
 }
 
-static void tell(struct station *s, const struct incident *i)
+static void report(struct station *s, const struct incident *i)
 {
-	struct incident_told *then = told_of(s, i->number);
+	struct incident_reported *then = reported_of(s, i->number);
 	const char *change = then ? change_of(then, i) : "began";
 
-	then = then ? then : told_of(s, 0);
+	then = then ? then : reported_of(s, 0);
 	if (!then || (!change && !(s->restored && is_due(i, then)))) {
 		return; /* `then` is never NULL: as many places as incidents */
 	}
@@ -331,15 +331,15 @@ static void tell(struct station *s, const struct incident *i)
 	then->held = i->held;
 	then->kind = i->cause->kind;
 	if (change && s->incident_watchers) {
-		tell_watchers(s,
-			      json_pack("{s:s,s:o,s:o}", "change", change, "time",
-					json_time(now_utc_ns()), "incident", incident_json(s, i)));
+		notify_watchers(s, json_pack("{s:s,s:o,s:o}", "change", change, "time",
+					     json_time(now_utc_ns()), "incident",
+					     incident_json(s, i)));
 	}
 }
 
 /* It was found to be part of another one, or was forgotten after it had cleared. */
-static void tell_gone(struct station *s, struct incident_told *then,
-		      const struct incident *const *list, size_t count)
+static void report_gone(struct station *s, struct incident_reported *then,
+			const struct incident *const *list, size_t count)
 {
 	for (size_t n = 0; n < count; n++) {
 		if (list[n]->number == then->number) {
@@ -350,28 +350,28 @@ static void tell_gone(struct station *s, struct incident_told *then,
 		if (s->restored) {
 			store_put_incident_end(s->store, then->number, now_utc_ns(), true);
 		}
-		tell_watchers(s, json_pack("{s:s,s:o,s:i}", "change", "joined", "time",
-					   json_time(now_utc_ns()), "number", (int)then->number));
+		notify_watchers(s, json_pack("{s:s,s:o,s:i}", "change", "joined", "time",
+					     json_time(now_utc_ns()), "number", (int)then->number));
 	}
-	*then = (struct incident_told){.number = 0};
+	*then = (struct incident_reported){.number = 0};
 }
 
-static void tell_all(struct station *s)
+static void report_all(struct station *s)
 {
 	size_t count;
 	const struct incident *const *list = incidents_list(judge_incidents(s->judge), &count);
 
-	s->told = s->told ? s->told : calloc(INCIDENTS_MAX, sizeof(*s->told));
-	if (!s->told) {
+	s->reported = s->reported ? s->reported : calloc(INCIDENTS_MAX, sizeof(*s->reported));
+	if (!s->reported) {
 		return;
 	}
 	for (unsigned n = 0; n < INCIDENTS_MAX; n++) {
-		if (s->told[n].number) {
-			tell_gone(s, &s->told[n], list, count);
+		if (s->reported[n].number) {
+			report_gone(s, &s->reported[n], list, count);
 		}
 	}
 	for (size_t n = 0; n < count; n++) {
-		tell(s, list[n]);
+		report(s, list[n]);
 	}
 }
 
@@ -384,7 +384,7 @@ void incident_actions_drain(struct station *s)
 		keep(s, e);
 		alarms_taken(e);
 	}
-	tell_all(s);
+	report_all(s);
 }
 
 /* --- those who watch --- */
@@ -455,8 +455,8 @@ void incident_actions_second(struct station *s)
 		return;
 	}
 	s->incidents_alive_ns = now;
-	tell_watchers(s,
-		      json_pack("{s:s,s:o}", "change", "alive", "time", json_time(now_utc_ns())));
+	notify_watchers(s,
+			json_pack("{s:s,s:o}", "change", "alive", "time", json_time(now_utc_ns())));
 }
 
 static void recover_incidents(struct station *s, const struct store_past *past)
@@ -487,8 +487,8 @@ void incident_actions_restore(struct station *s, const struct store_past *past)
 	struct engine_now now = station_now();
 
 	recover_incidents(s, past);
-	if (s->told) { /* by numbers that have changed */
-		memset(s->told, 0, INCIDENTS_MAX * sizeof(*s->told));
+	if (s->reported) { /* by numbers that have changed */
+		memset(s->reported, 0, INCIDENTS_MAX * sizeof(*s->reported));
 	}
 	for (size_t n = 0; n < past->observation_count; n++) {
 		const struct alarm *old = &past->observations[n];
@@ -509,8 +509,8 @@ void incident_actions_stop(struct station *s)
 	const struct incident *const *list =
 		s->judge ? incidents_list(judge_incidents(s->judge), &count) : NULL;
 
-	for (size_t n = 0; s->told && s->restored && n < count; n++) {
-		write_row(s, list[n], &s->told[0]); /* what it has cost until now */
+	for (size_t n = 0; s->reported && s->restored && n < count; n++) {
+		write_row(s, list[n], &s->reported[0]); /* what it has cost until now */
 	}
 	while ((w = s->incident_watchers)) {
 		s->incident_watchers = w->next;
@@ -518,6 +518,6 @@ void incident_actions_stop(struct station *s)
 			     "the daemon was stopped");
 		free(w);
 	}
-	free(s->told);
-	s->told = NULL;
+	free(s->reported);
+	s->reported = NULL;
 }

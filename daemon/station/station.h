@@ -137,8 +137,8 @@ struct station {
 	struct judge *judge;
 	struct view *view;
 	struct incident_watcher *incident_watchers;
-	struct incident_told *told;  /* INCIDENTS_MAX of them: as watchers know them */
-	uint64_t incidents_alive_ns; /* the last sign of life to clients that watch */
+	struct incident_reported *reported; /* INCIDENTS_MAX of them: as watchers know them */
+	uint64_t incidents_alive_ns;	    /* the last sign of life to clients that watch */
 
 	const struct station_ops *ops; /* NULL: not yet */
 	struct ops *ops_context;
