@@ -60,7 +60,7 @@ MASKS = (
     (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),
     (r"(?m)^(TIME  acquiring .*)(?:\nTIME  acquiring .*)+", r"\1"),
     # An emulator, or a disk, that a busy machine held up.
-    (r"(?m)^TIME  (?:began|over)  disk/disk-hangs.*\n(?: {9,}.*\n)?", ""),
+    (r"(?m)^TIME  (?:began|over) +\d+ disk/disk-hangs.*\n(?: {9,}.*\n)*", ""),
     (r"(?m)^TIME  holdover  gpsd .*; the board sees no PPS\nTIME  locked  gpsd .*\n", ""),
     (r"(?m)^-- the newest 60: .*\n?", ""),
     (r'(?m)^\{"v": 2, "change": "...", "time": "..."(, "incident": "...")?\}\n?', ""),  # signs of life; what comes meanwhile
