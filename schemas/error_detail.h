@@ -22,7 +22,7 @@
 	X(TOO_MUCH, "too-much", "the query would block the daemon: narrow it, or read the database's file") \
 	X(NOT_WRITTEN, "not-written", "the database is not written now; its file has what is older") \
 	X(SESSIONS, "sessions", "one user or key has 16 serial channels open") \
-	X(WATCHES, "watches", "one user or key has 8 `alarm.watch` open") \
+	X(WATCHES, "watches", "one user or key has 8 `incident.watch` open") \
 	/* commands: the request */ \
 	X(NO_SUCH_PARAMETER, "no-such-parameter", "no parameter has this name") \
 	X(AMBIGUOUS, "ambiguous", "several towers have a parameter of this name") \
