@@ -43,7 +43,9 @@ enum fcmdata_mode {
 /* Set all of it to 0 first: 0 is each member's default. */
 struct fcmdata_config {
 	enum fcmdata_mode mode;
-	const char *endpoint; /* "tcp://127.0.0.1:5710": for members, or for monitors */
+	/* "tcp://127.0.0.1:5710": for members, or for monitors. As the daemon binds it: at every address
+	 * (its host 0.0.0.0, or an asterisk) means this host. */
+	const char *endpoint;
 	/* Reserved. Letters, digits and "._:-". No two live members have the same name: the second is
 	 * refused, after consumer_dead_ms in which the first might have been its own dead connection. One
 	 * that comes back under its old name gets what it had not acknowledged. */

@@ -18,6 +18,7 @@
 #define LINGER_MS      500
 #define MESSAGE_MAX    (64 << 20) /* bytes of a part; the largest block has 16 MB */
 #define NAME_LETTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-"
+#define ENDPOINT_BYTES 64		 /* of an address at every interface */
 #define EVENTS_INPROC  "inproc://events" /* a context of its own: no other handle sees it */
 
 /* ---- opening ---- */
@@ -127,6 +128,23 @@ static int encrypt(struct fcmdata *h, const struct fcmdata_config *c)
 	return r;
 }
 
+/* A daemon that binds tcp at every address of its host is on this one. */
+static int connect_to(void *socket, const char *endpoint)
+{
+	static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
+	char here[ENDPOINT_BYTES];
+
+	for (unsigned i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+		size_t length = strlen(any[i]);
+
+		if (strncmp(endpoint, any[i], length) == 0) {
+			snprintf(here, sizeof(here), "tcp://127.0.0.1:%s", endpoint + length);
+			return zmq_connect(socket, here);
+		}
+	}
+	return zmq_connect(socket, endpoint);
+}
+
 static int open_sockets(struct fcmdata *h, const struct fcmdata_config *c)
 {
 	int r;
@@ -153,7 +171,7 @@ static int open_sockets(struct fcmdata *h, const struct fcmdata_config *c)
 				       ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
 				       ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
 				       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) < 0 ||
-	    zmq_connect(h->events, EVENTS_INPROC) < 0 || zmq_connect(h->socket, c->endpoint) < 0) {
+	    zmq_connect(h->events, EVENTS_INPROC) < 0 || connect_to(h->socket, c->endpoint) < 0) {
 		return zmq_error();
 	}
 	return 0;

@@ -16,20 +16,6 @@
 #define SLICE_NS 200000000ll
 #define FRAME_NS 125000ll
 
-/* The address to connect to: the daemon binds tcp at every address of this host. */
-static void connect_address(const char *bound, char *buf, size_t size)
-{
-	static const char *const any[] = {"tcp://*:", "tcp://0.0.0.0:"};
-
-	for (size_t i = 0; i < 2; i++) {
-		if (strncmp(bound, any[i], strlen(any[i])) == 0) {
-			snprintf(buf, size, "tcp://127.0.0.1:%s", bound + strlen(any[i]));
-			return;
-		}
-	}
-	snprintf(buf, size, "%s", bound);
-}
-
 /* The key file must be there and sound; libfcmdata reads it again. */
 static int check_key(struct ctl *ctl, const char *file)
 {
@@ -63,8 +49,8 @@ int ctl_monitor_open(struct ctl *ctl, const struct ctl_args *args, const json_t 
 	int r;
 
 	*m = (struct ctl_monitor){0};
-	connect_address(value_string(where, "monitor_endpoint", ""), m->endpoint,
-			sizeof(m->endpoint));
+	snprintf(m->endpoint, sizeof(m->endpoint), "%s",
+		 value_string(where, "monitor_endpoint", ""));
 	if (*m->endpoint == '\0') {
 		return ctl_fail(ctl, CTL_NOT, "refused",
 				"set monitor_endpoint in [data] of the configuration",
