@@ -322,8 +322,13 @@ static void say(struct incident_part *p, const struct observation *o)
 {
 	struct incident *i = p->of;
 
-	if (o->text) {
+	if (o->text && p->times > 1) {
+		snprintf(p->text, sizeof(p->text), "%s (comes and goes: %u times)", o->text,
+			 p->times);
+	} else if (o->text) {
 		snprintf(p->text, sizeof(p->text), "%s", o->text);
+	}
+	if (o->text) {
 		snprintf(p->action, sizeof(p->action), "%s", o->action);
 	}
 	p->red = o->red;
@@ -372,6 +377,21 @@ static void count(struct incidents *s, struct incident_part *p, const struct obs
 	memcpy(p->much.dark, much->dark, sizeof(p->much.dark));
 }
 
+/* It comes and goes, and has gone. */
+static bool is_quiet(const struct incident_part *p)
+{
+	return p->times && p->ended_ns && !p->held;
+}
+
+static void come_again(struct incident_part *p, const struct observation *o, uint64_t now_ns)
+{
+	p->times++;
+	p->since_ns = o->since_ns;
+	p->dark_from_ns = now_ns;
+	p->much = (struct observed){0};
+	p->placed = false;
+}
+
 void incidents_see(struct incidents *s, const struct observation *o, uint64_t now_ns)
 {
 	char object[ALARM_OBJECT_BYTES];
@@ -388,6 +408,9 @@ void incidents_see(struct incidents *s, const struct observation *o, uint64_t no
 		s->missing.count++;
 		s->missing.red |= o->red && !o->paused;
 		return;
+	}
+	if (is_quiet(p)) {
+		come_again(p, o, now_ns);
 	}
 	p->seen_ns = now_ns;
 	p->is = o->object;
@@ -530,11 +553,38 @@ static void place(struct incidents *s, struct incident_part *p)
 
 /* ------------------------------------------------------------------ a tick */
 
+/* Cleared incidents with the same cause, of the last time. */
+static unsigned recent(const struct incidents *s, const struct incident_part *p, uint64_t now_ns)
+{
+	unsigned n = 0;
+
+	for (const struct incident *i = s->incident; i < s->incident + INCIDENTS_MAX; i++) {
+		n += i->used && i->over_ns && !i->of_start &&
+		     now_ns - i->over_ns < INCIDENT_FLAP_NS && same(i->cause, p);
+	}
+	return n;
+}
+
+/* It was not seen, and goes on: it comes and goes. */
+static bool goes_on(const struct incidents *s, struct incident_part *p, uint64_t now_ns)
+{
+	if (is_quiet(p)) {
+		return now_ns - p->ended_ns < INCIDENT_QUIET_NS;
+	}
+	if (p->held || p->of->cause != p || (!p->times && recent(s, p, now_ns) < INCIDENT_FLAPS)) {
+		return false;
+	}
+	p->times = p->times ? p->times : 1;
+	p->ended_ns = now_ns;
+	memset(p->much.dark, 0, sizeof(p->much.dark)); /* it costs nothing while it is quiet */
+	return true;
+}
+
 static void end_unseen(struct incidents *s, uint64_t now_ns)
 {
 	for (struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
-		if (p->kind && !p->over_ns && p->seen_ns != now_ns) {
-			p->over_ns = now_ns;
+		if (p->kind && !p->over_ns && p->seen_ns != now_ns && !goes_on(s, p, now_ns)) {
+			p->over_ns = is_quiet(p) ? p->ended_ns : now_ns;
 		}
 	}
 }
@@ -591,6 +641,18 @@ static void pass_on(struct incidents *s, struct incident *i)
 	}
 }
 
+/* When the last of its observations ended. */
+static uint64_t last_over(const struct incidents *s, const struct incident *i)
+{
+	const struct incident_part *p = NULL;
+	uint64_t last = 0;
+
+	while ((p = incidents_part(s, i, p))) {
+		last = p->over_ns > last ? p->over_ns : last;
+	}
+	return last;
+}
+
 /* Its new state. True: it is to be forgotten. */
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
@@ -618,7 +680,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	if (!i->number && !take_up(s, i)) {
 		i->number = ++s->numbers;
 	}
-	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : now_ns;
+	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : last_over(s, i);
 	i->state = state_of(acknowledged && *i->acknowledged.who, active, counts);
 	i->of_start = !i->begun_ns && i->since_ns < s->start_until_ns &&
 		      (active ? now_ns : i->over_ns) - i->since_ns < INCIDENT_START_NS;
@@ -781,6 +843,17 @@ const struct incident_part *incidents_part(const struct incidents *s, const stru
 		}
 	}
 	return NULL;
+}
+
+bool incidents_come_and_go(const struct incidents *s, const char *code, const char *object)
+{
+	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
+		if (p->kind && p->of && p->of->cause->times && !p->of->over_ns &&
+		    strcmp(p->kind->code, code) == 0 && strcmp(p->object, object) == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 unsigned incidents_left_out(const struct incidents *s)

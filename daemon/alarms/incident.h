@@ -18,6 +18,8 @@
  *  - a cause that is noticed later than its effects takes them over.
  *  - each lost frame and hit is charged to one incident, a dark module to the incident that began first.
  *  - a number is given once, also by daemons before and after this one: incidents_recover().
+ *  - what comes and goes is one incident: of the fourth with one cause within INCIDENT_FLAP_NS the cause goes on until
+ *    it has been quiet for INCIDENT_QUIET_NS. While it is quiet it explains nothing and costs nothing.
  *  - memory is bounded: cleared incidents are forgotten first; observations without room are counted.
  */
 #pragma once
@@ -30,6 +32,9 @@
 #define INCIDENT_NEAR_NS   2000000000ull
 #define INCIDENT_KEPT_NS   600000000000ull
 #define INCIDENT_START_NS  30000000000ull /* what the daemon's start causes has cleared by then */
+#define INCIDENT_FLAP_NS   120000000000ull
+#define INCIDENT_FLAPS	   3u /* cleared incidents with one cause in that time */
+#define INCIDENT_QUIET_NS  60000000000ull
 #define INCIDENT_BRIEF_NS  10000000000ull /* then it is kept for so long */
 
 /* How the two objects are related. */
@@ -79,7 +84,8 @@ struct incident_part {
 	struct observed much; /* since since_ns, when it last became true */
 	bool paused, acknowledged, placed;
 	uint64_t since_ns, seen_ns, dark_from_ns;
-	uint64_t ended_ns; /* of one that is held; 0: it is true */
+	uint64_t ended_ns; /* of one that is held, or comes and goes; 0: it is true */
+	unsigned times;	   /* that it has come; 0: it does not come and go */
 };
 
 struct incident {
@@ -143,6 +149,9 @@ const struct incident_part *incidents_part(const struct incidents *s, const stru
 					   const struct incident_part *after);
 /* Observations of the last tick for which there was no room. */
 unsigned incidents_left_out(const struct incidents *s);
+
+/* Whether it belongs to an incident that comes and goes. */
+bool incidents_come_and_go(const struct incidents *s, const char *code, const char *object);
 
 /* The state of the station, from all observations that are true and not paused: "RED", "ATTENTION", "WELL". */
 const char *incidents_word(const struct incidents *s);

@@ -99,7 +99,8 @@ static void clear_reasons(struct judge *j)
 			keep_unknown(j, e, why);
 			continue;
 		}
-		if (e->reported && !(kind && kind->quiet)) {
+		if (e->reported && !(kind && kind->quiet) &&
+		    !incidents_come_and_go(j->incidents, e->code, e->object)) {
 			report_cleared(j, e);
 		}
 		alarms_over(j->alarms, e->object, e->code, judge_now(j));

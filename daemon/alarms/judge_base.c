@@ -114,7 +114,8 @@ static void observed(struct judge *j, struct observation *o, struct debounce_rea
 
 	/* Events caused by our own start are suppressed, except of kinds that outlive the daemon. */
 	report = e && (!judge_fresh_start(j) || (kind && kind->outlives)) && debounce_report(e);
-	if (report && !(kind && kind->quiet)) {
+	if (report && !(kind && kind->quiet) &&
+	    !incidents_come_and_go(j->incidents, o->code, object)) {
 		judge_put_event(j, o->red ? "red" : "warning", o->code, o->object, o->text,
 				o->action, NULL);
 	}

@@ -561,6 +561,94 @@ static void names_and_advices_are_written(void **state)
 	assert_string_equal(object_name(&floor, text, sizeof(text)), "group trigger");
 }
 
+/* Seen from `since_ns` on for a second, with its cost, then not for `pause_s`. */
+static void come_and_go(uint64_t frames, unsigned pause_s)
+{
+	struct observation o = seen("link-dark", object_link(0), now);
+
+	for (unsigned n = 0; n < 10; n++) {
+		o.much.frames = frames * (n + 1) / 10;
+		incidents_see(all, &o, now);
+		look();
+	}
+	for (unsigned n = 0; n < 10 * pause_s; n++) {
+		look();
+	}
+}
+
+/* A fibre that flaps for an hour: few entries, no frame forgotten, over when it has been quiet for a minute. */
+static void what_comes_and_goes_is_one(void **state)
+{
+	unsigned newest = 0;
+
+	for (unsigned n = 0; n < 360; n++) {
+		come_and_go(8000, 9);
+	}
+	assert_int_equal(at(0)->state, INCIDENT_ACTIVE);
+	assert_int_equal(at(0)->number, INCIDENT_FLAPS + 1);
+	assert_string_equal(at(0)->cause->text, "it is wrong (comes and goes: 357 times)");
+	assert_int_equal(at(0)->cost.frames, 357 * 8000);
+	for (unsigned n = 0; n < 520; n++) { /* it has been quiet for 9 s */
+		look();
+	}
+	assert_int_equal(at(0)->state, INCIDENT_CLEARED);
+	come_and_go(8000, 1);
+	for (size_t n = 0; n < count(); n++) {
+		assert_int_equal(at(n)->state, INCIDENT_CLEARED);
+		newest = at(n)->number > newest ? at(n)->number : newest;
+	}
+	assert_int_equal(newest, INCIDENT_FLAPS + 2);
+}
+
+/* While it is quiet it explains nothing, is charged no darkness, and another loss is its own. */
+static void quiet_explains_nothing(void **state)
+{
+	for (unsigned n = 0; n < 5; n++) {
+		come_and_go(8000, 9);
+	}
+	see("link-loss", object_link(0), now);
+	look();
+	assert_int_equal(at(0)->number, INCIDENT_FLAPS + 1);
+	assert_int_equal(at(0)->parts, 1);
+	assert_string_equal(at(1)->cause->kind->code, "link-loss");
+}
+
+/* Three within two minutes are three; of other objects, and slower ones too. */
+static void what_does_not_flap(void **state)
+{
+	for (unsigned n = 0; n < 3; n++) {
+		come_and_go(8000, 9);
+		assert_int_equal(at(0)->state, INCIDENT_CLEARED);
+	}
+	anew();
+	for (unsigned n = 0; n < 6; n++) {
+		come_and_go(8000, 60);
+		assert_int_equal(at(0)->state, INCIDENT_CLEARED);
+	}
+	assert_int_equal(count(), 6);
+}
+
+/* Every module of every floor trips in a second, and all floors are mute: entries by floor, everything in them. */
+static void a_storm(void **state)
+{
+	for (unsigned n = 0; n < 10; n++) {
+		for (unsigned link = 0; link < 2; link++) {
+			struct alarm_object floor = object_of("hv-trip", link);
+
+			floor.modules = (uint8_t)((1u << (n < 6 ? n + 1 : 6)) - 1);
+			see("hv-trip", floor, 1000 * S);
+			see("floor-mute", object_of("floor-mute", link), 1000 * S);
+			see("stale", object_of("stale", link), 1000 * S);
+		}
+		look();
+	}
+	assert_int_equal(incidents_left_out(all), 0);
+	assert_true(count() <= 4);
+	for (size_t n = 0; n < count(); n++) {
+		assert_int_equal(at(n)->state, INCIDENT_ACTIVE);
+	}
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -581,6 +669,10 @@ int main(void)
 		CASE(what_has_no_room_is_red_still),
 		CASE(red_ones_come_first),
 		CASE(names_and_advices_are_written),
+		CASE(what_comes_and_goes_is_one),
+		CASE(quiet_explains_nothing),
+		CASE(what_does_not_flap),
+		CASE(a_storm),
 	};
 
 	return cmocka_run_group_tests_name("incidents", tests, NULL, NULL);
