@@ -57,7 +57,7 @@ pkgl  = $(if $(1),$(shell pkg-config --libs $(1)))
 rooms := schemas tdm driver driver/options driver/lib driver/perf $(addprefix driver/emu/,common floor play world board host qemu) driver/emu \
          $(addprefix slowctl/,param access engine safe alarm query) daemon/consumer \
          $(addprefix slowctl/fcmctl/,show core record jobs watch) slowctl/fcmctl \
-         $(addprefix daemon/,core phase time data net feed control capture record store config disk publish alarms station ops)
+         $(addprefix daemon/,core phase time data net feed control capture record store config disk publish alarms station ops) slowctl/reader slowctl/page slowctl/notify
 
 archives   :=
 programs   :=
@@ -178,6 +178,14 @@ run: ## the whole station on the emulator and a real gpsd; SECONDS=10 ends by it
 	    exec $(PYTHON) tests/system/run.py --bin $(B)/bin --dir $(B)/run \
 	    $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SCENARIO),--scenario $(SCENARIO)) $(RUN_ARGS)
 
+drill: ## a station on which things go wrong: find out what, and answer; FAULTS=8 APART=45 seconds, SEED=an earlier one
+	@tests/setup/setup.sh run
+	@$(MAKE) --no-print-directory -j2 all
+	@mkdir -p $(B) && exec 9>$(B)/run.lock && \
+	    { flock -n 9 || { echo "make drill: a station runs in $(B)/run: end it first" >&2; exit 1; }; } && \
+	    exec $(PYTHON) tests/drill/drill.py --bin $(B)/bin --dir $(B)/run $(if $(FAULTS),--faults $(FAULTS)) \
+	    $(if $(APART),--apart $(APART)) $(if $(SEED),--seed $(SEED))
+
 stage = tests/setup/stage.sh
 check: ## set up, build, lint and pass all tests
 	@$(stage) set-up tests/setup/setup.sh check
@@ -194,6 +202,10 @@ check-system: all tests-build ## real processes: daemon, emulator, gpsd, consume
 
 check-long: all tests-build ## the system tests that take minutes each
 	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests --long
+
+check-page: all tests-build ## the page of a station in Chromium, every fault; its quick part is of check-system
+	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests page
+	@$(PYTHON) tests/system/run_all.py --bin $(B)/bin --tests $(B)/tests --long page
 
 check-attack: all tests-build ## an intruder on a running station: its doors, its memory, its descriptors; part of check-long
 	@$(PYTHON) tests/system/test_attack.py --bin $(B)/bin --tests $(B)/tests
@@ -322,6 +334,7 @@ install-module: ## the kernel module's sources, where DKMS looks for them
 
 install: all install-lib install-fcmdata install-module ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
+	    $(DESTDIR)$(prefix)/share/fcm-server/page \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
@@ -329,8 +342,9 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
 	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
-	install -m 755 $(B)/bin/fcmctl $(B)/bin/nanet3-emu \
-	    $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
+	install -m 755 $(B)/bin/fcmctl $(B)/bin/fcm-page $(B)/bin/fcm-notify \
+	    $(B)/bin/nanet3-emu $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
+	install -m 644 slowctl/page/www/* $(DESTDIR)$(prefix)/share/fcm-server/page/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm.lua \
 	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
@@ -342,15 +356,18 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	$(B)/bin/fcmctl completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fcmctl
 	$(B)/bin/fcmctl completion zsh > $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_fcmctl
 	install -m 644 daemon/fcm-server.conf.5 $(DESTDIR)$(prefix)/share/man/man5/
-	install -m 644 daemon/fcm-server.8 $(DESTDIR)$(prefix)/share/man/man8/
+	install -m 644 daemon/fcm-server.8 slowctl/page/fcm-page.8 \
+	    slowctl/notify/fcm-notify.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/fcm-server@.service > $(DESTDIR)$(unitdir)/fcm-server@.service
+	for unit in fcm-page@ fcm-notify@; do sed 's|/usr/bin/|$(prefix)/bin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
+	    systemd/$$unit.service > $(DESTDIR)$(unitdir)/$$unit.service; done
 	sed 's|/usr/bin/|$(prefix)/bin/|' \
 	    systemd/nanet3-selftest@.service > $(DESTDIR)$(unitdir)/nanet3-selftest@.service
 	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 
-.PHONY: all rooms help clean setup run check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+.PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
 -include $(sort $(all_objs:.o=.d))

@@ -14,6 +14,23 @@ static void add(char *text, size_t size, const char *format, va_list ap)
 	vsnprintf(text + used, size - used, format, ap);
 }
 
+void text_whole(char *text)
+{
+	size_t length = strlen(text), begin = length;
+
+	while (begin > 0 && length - begin < 3 && ((unsigned char)text[begin - 1] & 0xc0) == 0x80) {
+		begin--;
+	}
+	if (begin > 0 && (unsigned char)text[begin - 1] >= 0xc0) {
+		unsigned char first = (unsigned char)text[begin - 1];
+		size_t wanted = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+		if (length - (begin - 1) < wanted) {
+			text[begin - 1] = '\0';
+		}
+	}
+}
+
 void text_add(char *text, size_t size, const char *format, ...)
 {
 	va_list ap;

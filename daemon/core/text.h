@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A text that was cut to fit, ended at the border of a character (UTF-8). */
+void text_whole(char *text);
 /* Behind what is there. */
 void text_add(char *text, size_t size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -121,23 +121,25 @@ json_t *status_phase(struct ops *ops, unsigned link)
 		v.last.difference_ps = NAN;
 		v.last.time_ns = 0;
 	}
-	return json_pack("{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,"
-			 "s:i,s:o,s:o,s:o},"
-			 "s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
-			 "link", (int)link, FIELD(&v, locked), "since",
-			 v.locked ? json_time_of(v.lock_ns) : json_null(), "phase_ps",
-			 v.locked && v.last_sample_ns ? json_real(v.reading.phase_ps) : json_null(),
-			 NUMBER(&v, mean_ps), NUMBER(&v, sigma_ps), NUMBER(&v, peak_to_peak_ps),
-			 NUMBER(&v, slope_ps_per_s), NUMBER(&v, difference_ps), COUNT(&v, samples),
-			 "age_s", json_age(v.last_sample_ns), "round_trip", "frames",
-			 v.reading.rtt_frames, "bytes", v.reading.rtt_bytes, "bits",
-			 v.reading.rtt_bits, "reference", status_reference(&v.reference), "last",
-			 "verdict", phase_verdict_name(v.last.verdict), FIELD(&v.last, slip),
-			 NUMBER(&v.last, difference_ps), "step_ps",
-			 v.last.step_ps != 0 ? json_real(v.last.step_ps) : json_null(), "age_s",
-			 json_age(v.last.time_ns), COUNT(&v, relocks), COUNT(&v, passes),
-			 COUNT(&v, slips), COUNT(&v, jumps), COUNT(&v, drifts), "tdev_ps",
-			 three(v.tdev_ps), "mtie_ps", three(v.mtie_ps));
+	return json_pack(
+		"{s:i,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:f,s:I,s:o,s:{s:i,s:i,s:i},s:o,s:{s:s,"
+		"s:i,s:o,s:o,s:o},"
+		"s:I,s:I,s:I,s:I,s:I,s:o,s:o}",
+		"link", (int)link, FIELD(&v, locked), "since",
+		v.locked ? json_time_of(v.lock_ns) : json_null(), "phase_ps",
+		v.locked && v.last_sample_ns ? json_real(v.reading.phase_ps) : json_null(),
+		NUMBER(&v, mean_ps), NUMBER(&v, sigma_ps), NUMBER(&v, peak_to_peak_ps),
+		NUMBER(&v, slope_ps_per_s), NUMBER(&v, difference_ps), "tolerance_ps",
+		ops->config->phase.tolerance_ps, COUNT(&v, samples), "age_s",
+		json_age(v.last_sample_ns), "round_trip", "frames", v.reading.rtt_frames, "bytes",
+		v.reading.rtt_bytes, "bits", v.reading.rtt_bits, "reference",
+		status_reference(&v.reference), "last", "verdict",
+		phase_verdict_name(v.last.verdict), FIELD(&v.last, slip),
+		NUMBER(&v.last, difference_ps), "step_ps",
+		v.last.step_ps != 0 ? json_real(v.last.step_ps) : json_null(), "age_s",
+		json_age(v.last.time_ns), COUNT(&v, relocks), COUNT(&v, passes), COUNT(&v, slips),
+		COUNT(&v, jumps), COUNT(&v, drifts), "tdev_ps", three(v.tdev_ps), "mtie_ps",
+		three(v.mtie_ps));
 }
 
 /* --- the clock --- */

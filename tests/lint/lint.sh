@@ -92,7 +92,7 @@ cppchecked() {
 tidy() {
 	local flags
 	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' -DFCM_DATADIR='\"\"' $(pkg-config --cflags libevent libzmq \
-		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw smartcols) \
+		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw smartcols fftw3) \
 		-Xclang -analyzer-config -Xclang max-nodes=${NODES:-30000}"
 	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/perf/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null
@@ -120,7 +120,8 @@ units() {
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
-		nanet3-selftest@0.service || rc=1
+		nanet3-selftest@0.service fcm-page@0.service fcm-notify@0.service || rc=1
+	exposed fcm-page@0.service 15 || rc=1
 	exposed fcm-server@0.service 19 || rc=1
 	exposed nanet3-selftest@0.service 7 || rc=1
 	for page in $(sed -n 's/^Documentation=//p' systemd/*.service | tr ' ' '\n' |

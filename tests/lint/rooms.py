@@ -18,7 +18,8 @@ import sys
 
 KERNEL = "driver/kernel/"
 # Each puts a program together, from any room below it.
-MAINS = {"daemon/main.c", "driver/emu/main.c", "driver/perf/main.c", "slowctl/fcmctl/main.c"}
+MAINS = {"daemon/main.c", "driver/emu/main.c", "driver/perf/main.c", "slowctl/fcmctl/main.c", "slowctl/page/main.c",
+         "slowctl/notify/main.c"}
 # What only these files may do.
 ALONE = [
     (r"#include <gps.h>", r"daemon/time/gps\.c"),

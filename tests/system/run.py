@@ -18,11 +18,12 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from station import DRIFT_NS, LINKS, Station, StationError, die, free_base_port, is_free  # noqa: E402
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from station import DRIFT_NS, LINKS, Process, Station, StationError, die, free_base_port, is_free  # noqa: E402
 
 # What the manual and the examples name; others, where somebody has them.
-RESERVED_PORT, MONITOR_PORT, FEED_PORT = 5710, 5730, 5600
+RESERVED_PORT, MONITOR_PORT, FEED_PORT, PAGE_PORT = 5710, 5730, 5600, 5770
 LOSSES = ["link-down", "board-fifo", "ring-full", "crc", "alignment", "time-fault"]
 
 
@@ -290,10 +291,26 @@ def say_ports(st):
           + ".", flush=True)
 
 
+def start_page(st):
+    """The station's page. Its address; None: it has not started, its log says why."""
+    port = PAGE_PORT if is_free(PAGE_PORT) else 0
+    www = os.path.join(os.path.dirname(os.path.dirname(HERE)), "slowctl", "page", "www")
+    page = Process("fcm-page", [st.program("fcm-page"), "--dir", st.dir, "--port", str(port), "--files", www],
+                   st.path("page.log"))
+    st.extras.append(page)
+    end = time.monotonic() + 10
+    while page.alive() and time.monotonic() < end:
+        if found := re.search(r"http://\S+", page.tail()):
+            return found[0]
+        time.sleep(0.05)
+    return None
+
+
 def live(st):
     ctl = f"{os.path.relpath(st.program('fcmctl'))} --dir {os.path.relpath(st.dir)}"
+    page = start_page(st) or f"not served: {os.path.relpath(st.path('page.log'))} says why"
     print(f"The station runs below {os.path.relpath(st.dir)}. In a second terminal:\n\n    {ctl} status\n\n"
-          "Ctrl-C ends it.\n", flush=True)
+          f"In a browser: {page}\n\nCtrl-C ends it.\n", flush=True)
     say_ports(st)
     ended = threading.Event()
     keeper = threading.Thread(target=keep_alive, args=(st, ended), daemon=True)

@@ -134,6 +134,7 @@ class Station:
         self.emu = self.gpsd = self.daemon = None
         self.host_too_slow = False  # the emulator fell behind by more than the rings hold
         self.consumers = {}
+        self.extras = []  # further processes that end with the station
         self.records = []
         self.database = self.path("station.db")
         os.makedirs(self.dir, exist_ok=True)
@@ -258,7 +259,7 @@ class Station:
         return code
 
     def close(self):
-        for p in [self.daemon, *self.consumers.values(), self.gpsd]:
+        for p in [self.daemon, *self.consumers.values(), *self.extras, self.gpsd]:
             if p and p.alive():
                 p.kill9()
         if self.emu and self.emu.alive():

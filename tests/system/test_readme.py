@@ -60,6 +60,7 @@ INLINE = {
     "fcmctl record dump RECORDING --pcap FILE": OPEN,
     "fcm-server --example-config": INSTALLED,
     "fcmctl --board 0 status": INSTALLED,
+    "systemctl enable --now fcm-page@0": INSTALLED,
     "journalctl -u fcm-server@0": INSTALLED,
     "pkg-config fcmdata": INSTALLED,
     "systemctl status nanet3-selftest@0": INSTALLED,
