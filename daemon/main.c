@@ -298,6 +298,7 @@ static int start_operations(struct station *s)
 		.link = s->link,
 		.run = &s->run,
 		.records = &s->records,
+		.notices = &s->notices,
 		.capture_status = &s->capture_status,
 		.publisher_status = &s->publisher_status,
 		.public_key = s->public_key,

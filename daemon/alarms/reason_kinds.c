@@ -72,6 +72,7 @@ const struct reason_kind reason_kinds[] = {
 	{"disk-low", OF_THING, "disk"},
 	{"record-stopped", OF_THING, "recorder", .quiet = true},
 	{"record-let-go", OF_THING, "recorder"},
+	{"notify-failing", OF_THING, "notify"},
 	{0},
 };
 

@@ -4,10 +4,11 @@
 
 #include "daemon/alarms/private.h"
 
-#define BACK_SHOWN_NS 600000000000ull
-#define TICK_STUCK_NS 1000000000ull
-#define LATE_SHOWN_NS 60000000000ull
-#define DISK_LOW      0.05
+#define BACK_SHOWN_NS	 600000000000ull
+#define TICK_STUCK_NS	 1000000000ull
+#define LATE_SHOWN_NS	 60000000000ull
+#define DISK_LOW	 0.05
+#define NOTIFY_SILENT_NS 60000000000ull /* it reports once a second */
 
 /* Its counts restarted while it was away: the rings, and what the floors sent meanwhile, are in no account. */
 static void back_reason(struct judge *j)
@@ -100,6 +101,27 @@ static void disk_reasons(struct judge *j)
 	}
 }
 
+/* Nobody would hear of what is wrong. Only where fcm-notify has reported once since our start. */
+static void notices_reasons(struct judge *j)
+{
+	const struct judge_notices *v = &j->v->notices;
+	uint64_t silent = j->v->now_ns - v->reported_ns;
+
+	if (!v->reported_ns) {
+		return;
+	}
+	if (silent > NOTIFY_SILENT_NS) {
+		reasons_add(j, false, "notify-failing", object_thing("notify"),
+			    "start it again: systemctl status 'fcm-notify@*'",
+			    "fcm-notify has not reported for %.0f s: nobody is told of incidents",
+			    (double)silent / 1e9);
+	} else if (v->failing[0]) {
+		reasons_add(j, false, "notify-failing", object_thing("notify"),
+			    "look at that program, mail or network; then fcmctl notify test",
+			    "not told of incidents, %u notices wait: %s", v->waiting, v->failing);
+	}
+}
+
 static void emergency_reasons(struct judge *j)
 {
 	const struct emergency_status *v = &j->v->emergency;
@@ -170,6 +192,7 @@ void reasons_store(struct judge *j)
 			    (unsigned long long)j->v->reports_lost);
 	}
 	disk_reasons(j);
+	notices_reasons(j);
 	emergency_reasons(j);
 }
 

@@ -80,6 +80,13 @@ struct judge_recorder {
 	char name[80];
 };
 
+/* What fcm-notify has reported of itself. */
+struct judge_notices {
+	uint64_t reported_ns; /* the last time; 0: never */
+	char failing[300];    /* receivers that cannot be reached, and why; "": none */
+	unsigned waiting;     /* notices */
+};
+
 struct judge_view {
 	uint64_t now_ns;
 	int64_t utc_ns; /* the same moment */
@@ -101,6 +108,7 @@ struct judge_view {
 	struct disk_status disk;
 	struct emergency_status emergency;
 	struct judge_recorder recorder;
+	struct judge_notices notices;
 	const struct engine_reason *engine_reason; /* `engine_reasons` of them */
 	size_t engine_reasons;
 };

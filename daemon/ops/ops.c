@@ -254,8 +254,8 @@ static const struct control_op station_ops[] = {
 };
 
 const struct control_op *const station_op_tables[] = {
-	station_ops, record_ops,   param_ops, history_ops, incident_ops,
-	serial_ops,  snapshot_ops, safe_ops,  logbook_ops, NULL};
+	station_ops,  record_ops, param_ops,   history_ops, incident_ops, serial_ops,
+	snapshot_ops, safe_ops,	  logbook_ops, notify_ops,  NULL};
 
 static void on_stop(struct ops *ops)
 {

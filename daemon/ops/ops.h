@@ -26,6 +26,7 @@ struct ops {
 	const struct station_link *link; /* NANET3_LINKS of them */
 	const struct station_run *run;
 	const struct records *records;
+	struct notices *notices;
 	const struct capture_status *capture_status;
 	const struct publisher_status *publisher_status;
 	const char *public_key; /* for consumers; "": data are not encrypted */

@@ -41,7 +41,7 @@ struct question;
 		    .about = "names of parameters, or patterns: floor3.*")
 
 extern const struct control_op record_ops[], param_ops[], history_ops[], snapshot_ops[], safe_ops[],
-	serial_ops[], incident_ops[], logbook_ops[];
+	serial_ops[], incident_ops[], logbook_ops[], notify_ops[];
 
 /* True: `link` was not given, or is configured; *ret_link is QUERY_ALL or the link. False: refused, answered. */
 bool link_arg(struct ops *ops, struct control_request *rq, const json_t *args, int *ret_link);

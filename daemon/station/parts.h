@@ -42,6 +42,14 @@ struct station_link {
 	uint32_t last_status;
 };
 
+/* --- ops/notify.c --- */
+
+struct notices {
+	struct judge_notices report;
+	char receivers[600];  /* their names: "shift, expert" */
+	int64_t test, tested; /* tests of the receivers: the newest that was asked for, and done */
+};
+
 /* --- runs.c --- */
 
 struct station_run {

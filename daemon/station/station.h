@@ -117,6 +117,7 @@ struct station {
 	struct emergency *emergency;
 	uint64_t emergency_copied; /* its generation that was last offered to the disk */
 	struct disk *disk;
+	struct notices notices;
 	struct store *store;
 	struct questions *questions; /* to the database */
 	bool restored;		     /* what the database knows is known here */

@@ -157,6 +157,7 @@ static void look_at_all(struct station *s, struct judge_view *v)
 	doors_closed(s, s->view->closed_doors, sizeof(s->view->closed_doors));
 	store_get_status(s->store, &v->store);
 	disk_get_status(s->disk, &v->disk);
+	v->notices = s->notices.report;
 	emergency_get_status(s->emergency, &v->emergency);
 	records_view(s, &v->recorder);
 	v->now_ns = now_mono_ns(); /* later than all times in it */

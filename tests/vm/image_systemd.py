@@ -16,6 +16,7 @@ import image
 from image import ImageError
 
 ROOT = os.path.dirname(os.path.dirname(image.HERE))
+DYGRAPHS = "/usr/share/javascript/dygraphs"
 PACKAGES = ("systemd", "udev", "libsystemd-shared")
 # What is taken of them, below / or /usr.
 KEEP = re.compile(
@@ -65,6 +66,8 @@ class Root(image.Initramfs):
             self._modules(tmp, release, module)
             self.tree(tmp, re.compile(r"(?!src/|include/|share/man/|bin/nanet3-emu|.*\.a$)"))
         self.file(image.LEAP_SECONDS, image.LEAP_SECONDS)
+        for name in ("dygraph.min.js", "dygraph.min.css"):
+            self.file(f"{DYGRAPHS}/{name}", f"{DYGRAPHS}/{name}")
         for name in subprocess.check_output([image.busybox(), "--list"], text=True).split():
             if self.where(f"bin/{name}") not in self.entries:
                 self.link("busybox", f"bin/{name}")

@@ -33,7 +33,7 @@ ring() { sed -n "s/.*[ ,]$1 \([0-9]*\).*/\1/p" /sys/kernel/debug/nanet3/nanet3-0
 journal() { journalctl -q --no-pager -o json _SYSTEMD_UNIT=$daemon "$@"; }
 sysfs() { readlink -f /sys/class/nanet3/nanet3-0/device; }
 
-echo 1..43
+echo 1..49
 mkdir -p /tmp/systemd
 
 # udev: the module by its alias (nothing else here loads one), the node, the unit, the test.
@@ -89,6 +89,32 @@ su -s /bin/sh fcm -c 'fcmctl --board 0 --json status' 2>&1 | grep -q '"state"'
 ok $? "group fcm may operate it"
 ! su -s /bin/sh nobody -c 'fcmctl --board 0 --json status' >/tmp/said 2>&1 && ! grep -q '"state"' /tmp/said
 ok $? "others may not"
+
+# The page and the notices: readers, as fcm-page(8) says.
+page=fcm-page@0.service notify=fcm-notify@0.service
+mkdir -p /etc/fcm-server/board-0.conf.d
+printf '[control]\nexpert_group = fcm-expert\nreader_group = fcm-reader\n' >/etc/fcm-server/board-0.conf.d/roles.conf
+systemctl reload $daemon
+systemctl start $page
+fetched() { timeout 30 wget -q -O - "http://127.0.0.1:5770$1" >/tmp/systemd/fetched; }
+until_true fetched / && grep -q "<html" /tmp/systemd/fetched
+ok $? "the page is served"
+has_news() { timeout 5 wget -q -O /tmp/systemd/live http://127.0.0.1:5770/live; grep -q '"word":' /tmp/systemd/live; }
+until_true has_news
+ok $? "it is a reader of the control socket"
+until_true fetched /past/run.show && grep -q '"current"' /tmp/systemd/fetched
+ok $? "and of the database: $(cut -c 1-100 /tmp/systemd/fetched)"
+is $page DynamicUser yes && is $page NoNewPrivileges yes && is $page CapabilityBoundingSet ""
+ok $? "as a user of its own who can become nobody else"
+printf '[receiver all]\nprogram = /bin/true\nlevel = warning\n' >/etc/fcm-server/notify-0.conf
+systemctl start $notify
+until_true fcm notify test >/tmp/said 2>&1
+ok $? "a test reaches the receiver of the notices: $(head -n 1 /tmp/said)"
+has_mode /var/lib/fcm-notify/0 "fcm-notify fcm-notify 700" && [ -s /var/lib/fcm-notify/0/notices.json ]
+ok $? "whose book is its own"
+systemctl stop $page $notify
+rm -r /etc/fcm-server/board-0.conf.d
+systemctl reload $daemon
 systemctl status --no-pager $daemon >/tmp/systemd/status.txt 2>&1
 grep -q 'Status: ".*links.*"' /tmp/systemd/status.txt
 ok $? "systemctl status tells its:$(sed -n 's/.*Status://p' /tmp/systemd/status.txt)"

@@ -343,6 +343,61 @@ static void hits_and_tripped_modules_are_counted(void **state)
 	assert_true(i->cost.dark_ns == 2 * 49 * RIG_S / 10);
 }
 
+/* fcm-notify: it has never reported, all is well, a receiver fails, it is gone. */
+static void people_who_cannot_be_told_are_an_incident(void **state)
+{
+	rig_run(&rig, 100);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	rig.v.notices.reported_ns = rig.v.now_ns;
+	rig_run(&rig, 50);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	rig.v.notices.reported_ns = rig.v.now_ns;
+	rig.v.notices.waiting = 3;
+	strcpy(rig.v.notices.failing, "shift: exit 1");
+	rig_run(&rig, 1);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "notify-failing");
+	assert_string_equal(i->cause->text, "not told of incidents, 3 notices wait: shift: exit 1");
+	assert_string_equal(word(), "ATTENTION");
+	rig.v.notices.reported_ns = rig.v.now_ns;
+	rig.v.notices.failing[0] = '\0';
+	rig_run(&rig, 1);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	rig_run(&rig, 60);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_non_null(strstr(i->cause->text, "has not reported for 6"));
+}
+
+/* Half an hour of a bad connector: a few incidents, all frames charged, few events. */
+static void a_fibre_that_flaps_is_bounded(void **state)
+{
+	uint64_t frames = 0;
+	unsigned events = rig.events;
+	size_t count;
+	const struct incident *const *list;
+
+	for (unsigned n = 0; n < 180; n++) {
+		rig_cut(&rig, 1);
+		rig_run(&rig, 2);
+		rig_mend(&rig, 1);
+		rig_run(&rig, 8);
+	}
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "link-dark");
+	assert_non_null(strstr(i->cause->text, "comes and goes"));
+	list = incidents_list(judge_incidents(rig.judge), &count);
+	assert_true(count <= 4);
+	for (size_t n = 0; n < count; n++) {
+		frames += list[n]->cost.frames;
+	}
+	assert_true(frames >=
+		    170ull * 20 * 800);	       /* the first ones are forgotten after ten minutes */
+	assert_true(rig.events - events < 60); /* the ledger's losses have theirs */
+	rig_run(&rig, 120);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	assert_string_equal(word(), "WELL");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -362,6 +417,8 @@ int main(void)
 		CASE(a_boot_is_noticed_late),
 		CASE(a_group_without_a_member_drops),
 		CASE(hits_and_tripped_modules_are_counted),
+		CASE(people_who_cannot_be_told_are_an_incident),
+		CASE(a_fibre_that_flaps_is_bounded),
 	};
 
 	return cmocka_run_group_tests_name("judge", tests, NULL, NULL);
