@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A shift of twelve faults, as an operator sees it: each cause is one entry with the right numbers, the screen stays a
 screen, and the report has it all."""
+import fnmatch
 import html.parser
 import os
 import re
@@ -10,8 +11,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import blind_shifts  # noqa: E402
 import harness  # noqa: E402
-from faults import scenario  # noqa: E402
+from faults import BEGIN, scenario  # noqa: E402
 
 
 class Screens(threading.Thread):
@@ -120,6 +122,59 @@ def twelve_faults(t):
                          for c in ("link-down", "alignment", "crc", "board-fifo", "time-fault")])
 
 
+def fits(incident, pairs):
+    return any(incident["code"] == code and fnmatch.fnmatch(incident["object"], obj) for code, obj in pairs)
+
+
+def blind_shift(t, night):
+    """Each cause of a night is one incident, with its frames; what comes beside is ours, or was thought of."""
+    st = t.station(load="quiet", scenario=scenario(t, *[(at - BEGIN, what) for at, what in night["events"]]))
+    st.start()
+    st.wait_ready()
+    screens = Screens(st)
+    screens.start()
+    began = time.time() - min(sum(link["cells"].values()) for link in st.status()["links"]) / 8000
+    for at, argv in night["operator"]:
+        time.sleep(max(0, began + at - time.time()))
+        print(f"          fcmctl {' '.join(argv)}: exit {st.ctl(*argv)[0]}", flush=True)
+    time.sleep(max(0, began + 305 - time.time()))
+    screens.end()
+    t.check("status was always a screen", screens.shown > 50 and not screens.too_large, (screens.shown, screens.too_large[:1]))
+    left = [i for _, _, i in told(st)]
+    for wanted in night["expect"]:
+        pairs = [(wanted["code"], wanted["object"]), *wanted.get("alt", [])]
+        found = next((i for i in left if fits(i, pairs)), None)
+        t.check(f"{wanted['object']}/{wanted['code']}: {wanted['about']}", found,
+                [(i["code"], i["object"], round(i["since"] - began)) for i in left])
+        if found:
+            left.remove(found)
+        if found and wanted["frames"]:
+            t.equal(f"{wanted['object']}/{wanted['code']} has cost its frames", found["cost"]["frames"], wanted["frames"])
+    thought_of = [(m["code"], m["object"]) for m in night["may"]]
+    beside = [(i["code"], i["object"], i["text"], round(i["since"] - began)) for i in left if not i["own"] and not fits(i, thought_of)]
+    t.check("and that is all", not beside, beside)
+    for i in left:
+        print(f"          beside: {i['object']}/{i['code']}: {i['text']} (own: {i['own']})", flush=True)
+
+
+@harness.long
+def storm_night(t):
+    """bad weather, told blind"""
+    blind_shift(t, blind_shifts.SCENARIOS[0])
+
+
+@harness.long
+def patch_panel_works(t):
+    """work on shore, told blind"""
+    blind_shift(t, blind_shifts.SCENARIOS[1])
+
+
+@harness.long
+def tired_electronics(t):
+    """old electronics, told blind"""
+    blind_shift(t, blind_shifts.SCENARIOS[2])
+
+
 class Page(html.parser.HTMLParser):
     """Names of its elements, and what it would ask of others."""
 
@@ -213,4 +268,4 @@ def modules_off(t):
 
 
 if __name__ == "__main__":
-    harness.main([numbers_last, modules_off, twelve_faults])
+    harness.main([numbers_last, modules_off, twelve_faults, storm_night, patch_panel_works, tired_electronics])

@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import faults  # noqa: E402
 import harness  # noqa: E402
 import transcript  # noqa: E402
+from station import Process  # noqa: E402
 
 TRANSCRIPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "transcripts")
 
@@ -232,6 +233,11 @@ def well(t):
         "began; rings restarted: links 0, 1, 2, 3") for e in faults.events(st)))
     st.wait_for("a second of link 2's phase",
                 lambda: st.request("phase.history", link=2)["result"]["rows"])
+    with open(st.path("notify.conf"), "w") as f:
+        f.write("[receiver shift]\nprogram = /bin/true\n")
+    with open(st.path("drill.json"), "w") as f:
+        json.dump({"causes": [{"cause": "fibre-dark", "of": "link", "about": "the fibre gave no light"}], "objects": ["link2"]}, f)
+    st.extras.append(Process("fcm-notify", [st.program("fcm-notify"), "--dir", st.dir], st.path("notify.log")))
     Stage(t, st).play("well")
 
 

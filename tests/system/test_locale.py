@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The same output under any locale and time zone: a daemon in Italy writes what a fcmctl in Tokyo reads."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from faults import scenario  # noqa: E402
+
+
+def italy(t):
+    """An environment whose numbers have a decimal comma."""
+    subprocess.run(["localedef", "-i", "it_IT", "-f", "UTF-8", "--no-archive", os.path.join(t.base, "it_IT.UTF-8")],
+                   capture_output=True, check=False)  # it warns
+    env = {**os.environ, "LOCPATH": t.base, "LC_ALL": "it_IT.UTF-8", "TZ": "Asia/Tokyo"}
+    point = subprocess.run(["locale", "decimal_point"], env=env, capture_output=True, text=True, check=False).stdout
+    t.equal("the locale has a decimal comma", point.strip(), ",")
+    return env
+
+
+def everywhere(t):
+    """commands that look back, and status of a daemon that is not running: byte for byte"""
+    env = italy(t)
+    st = t.station(load="quiet", scenario=scenario(t, (1, "link 2 crc 300"), (2, "link 1 phase-step 250")))
+    st.start_emulator()
+    st.start_gpsd()
+    st.write_config()
+    st.start_consumer("trigger-1", "trigger")
+    st.start_consumer("acoustic-1", "acoustic")
+    st.launch_daemon(env=env)
+    st.wait_for("the daemon answers", st.answers)
+    st.wait_ready()
+    st.ask("set", "floor1.om0.hv", "1390.5", "--reason", "perché sì")
+    st.wait_rest("floor1.om0.hv")
+    t.equal("1390.5 V are set", st.ask("get", "floor1.om0.hv")["parameters"][0]["setpoint"], 1390.5)
+    st.wait_for("the step is told", lambda: any(i["code"] == "phase-jump" for i in st.status()["incidents"]["list"]), 60)
+    st.stop()
+    since = ["--since", "2020-01-01"]
+    for argv in (["command", "list"], ["incident", "list", *since], ["event", "list"], ["ledger", "show", *since],
+                 ["history", "floor1.om0.hv", *since], ["phase", "history", "1", *since], ["run", "show"], ["ledger", "dark", *since],
+                 ["--csv", "command", "list"], ["--json", "incident", "list", *since]):
+        def run(environment, what=tuple(argv)):
+            r = subprocess.run([st.program("fcmctl"), "--dir", st.dir, *what], env={**environment, "COLUMNS": "200"},
+                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+            return r.returncode, re.sub(r"\([\d.]+ s\)", "", r.stdout)  # since the daemon has stopped
+        here, there = run({**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"}), run(env)
+        t.check(f"fcmctl {' '.join(argv)}", here == there and here[1], (here, there))
+
+
+if __name__ == "__main__":
+    harness.main([everywhere])
