@@ -239,9 +239,8 @@ static void link_reasons(const struct engine *e, const struct link *l, const cha
 		    "locked",
 		    l->tower, l->floor, l->number);
 		SAY(action,
-		    "See what still comes of it: fcmctl link show %u. Wait half a minute for a "
-		    "boot "
-		    "to end. If data come and it stays mute: fcmctl link reset %u; then tell the "
+		    "See what still comes of it: fcmctl link show %u; wait half a minute for a "
+		    "boot to end; if data come and it stays mute: fcmctl link reset %u; then tell the "
 		    "detector expert.",
 		    l->number, l->number);
 		give(r, reason, object, NULL);

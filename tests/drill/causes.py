@@ -8,8 +8,9 @@ Fault = collections.namedtuple("Fault", "cause object at lines ends")
 
 
 class Cause:
-    def __init__(self, name, of, about, codes, make):
+    def __init__(self, name, of, about, codes, make, also=()):
         self.name, self.of, self.about, self.codes, self.make = name, of, about, codes, make
+        self.also = also  # what truly happens with it, and is no cause of its own
 
 
 def lasting(begin, end, low, high):
@@ -62,17 +63,18 @@ CAUSES = [
     Cause("frames-damaged", "link", "frames were damaged on the fibre", {"link-loss"}, numbered("link {link} crc {n}", 300, 3000)),
     Cause("board-overflow", "link", "the board dropped cells of the link", {"link-loss"},
           numbered("link {link} drop {n}", 200, 900)),
-    Cause("bit-slip", "link", "the link locked with bits off", {"phase-slip"}, bit_slip),
+    Cause("bit-slip", "link", "the link locked with bits off", {"phase-slip"}, bit_slip, ("fibre-dark",)),
     Cause("phase-step", "link", "the phase jumped", {"phase-jump"}, phase_step),
     Cause("phase-drift", "link", "the phase drifted", {"phase-drift"}, phase_drift),
     Cause("phase-silent", "link", "the board did not measure the phase", {"phase-silent"},
           lasting("link {link} phase-stop", "link {link} phase-go", 20, 30)),
-    Cause("fibres-swapped", "link", "two fibres were swapped; name one of the links", {"floor-identity"}, swapped),
+    Cause("fibres-swapped", "link", "two fibres were swapped; name one of the links", {"floor-identity"}, swapped, ("fibre-dark",)),
     Cause("hv-trip", "floor", "a module's high voltage tripped", {"hv-trip"}, numbered("link {link} hv-trip {n}", 0, 5)),
     Cause("floor-mute", "floor", "the FCM did not answer commands", {"floor-mute"},
           lasting("link {link} mute", "link {link} unmute", 25, 40)),
-    Cause("fcm-boot", "floor", "the FCM booted", {"fcm-booted"}, numbered("link {link} fcm-boot", 0, 0, ends=5)),
-    Cause("burst", "floor", "much light: hits were lost in the modules' FIFOs", {"hits-lost"}, burst),
+    Cause("fcm-boot", "floor", "the FCM booted", {"fcm-booted"}, numbered("link {link} fcm-boot", 0, 0, ends=5),
+          ("fibre-dark",)),
+    Cause("burst", "floor", "much light: hits were lost in the modules' FIFOs", {"hits-lost"}, burst, ("hv-trip",)),
     Cause("gps-lost", "clock", "the GPS receiver was silent", {"clock-holdover"}, lasting("gps silent", "gps ok", 30, 60)),
     Cause("board-stall", "board", "the board's DMA hung", {"board-stalled"}, board_stall),
 ]
@@ -119,7 +121,7 @@ def scenario(faults):
 
 def judge(faults, answers, begin):
     """[(fault, the answer that is right|None)], [wrong answers]. `begin`: UTC of the data's begin; answers: {time, cause,
-    object}. An answer counts from the fault's begin on."""
+    object}. An answer counts from the fault's begin on. What comes with a fault is no wrong answer."""
     left = sorted(answers, key=lambda a: a["time"])
     told = []
     for f in faults:
@@ -128,4 +130,6 @@ def judge(faults, answers, begin):
         if right:
             left.remove(right)
         told.append((f, right))
-    return told, left
+    wrong = [a for a in left if not any(a["cause"] in OF[f.cause].also and same_object(f, a["object"]) and
+                                        a["time"] >= begin + f.at - 1 for f in faults)]
+    return told, wrong

@@ -418,8 +418,10 @@ def every_fault(t):
         st.wait_for("all that is active is on the page", lambda: wanted <= set(browser.incidents()), 10)
         t.check(f"{what}: all that is active is on the page", True)
     t.check("the remark is text", not browser.driver.find_elements(By.CSS_SELECTOR, "img[src=x]"))
-    browser.driver.execute_script("window.scrollTo(0, document.body.scrollHeight)")
-    browser.shot("below")
+    t.equal("every part is shown", browser.driver.find_elements(By.CSS_SELECTOR, "[data-broken]"), [])
+    for part in ("modules", "consumers", "scope", "losses", "sample", "journal"):
+        browser.driver.execute_script("document.getElementById(arguments[0]).scrollIntoView()", part)
+        browser.shot(part)
     browser.end()
 
 
