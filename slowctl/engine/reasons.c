@@ -240,7 +240,8 @@ static void link_reasons(const struct engine *e, const struct link *l, const cha
 		    l->tower, l->floor, l->number);
 		SAY(action,
 		    "See what still comes of it: fcmctl link show %u; wait half a minute for a "
-		    "boot to end; if data come and it stays mute: fcmctl link reset %u; then tell the "
+		    "boot to end; if data come and it stays mute: fcmctl link reset %u; then tell "
+		    "the "
 		    "detector expert.",
 		    l->number, l->number);
 		give(r, reason, object, NULL);

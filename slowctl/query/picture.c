@@ -215,12 +215,12 @@ static void draw(struct scope *scope, const struct phase_point *p)
 	double last = floor((p->mean + 4.0 * sigma - scope->low) / scope->row_ps);
 
 	column = column < w->columns ? column : w->columns - 1;
-	for (double row = fmax(first, 0.0); row <= fmin(last, w->rows - 1.0); row++) {
+	for (unsigned row = (unsigned)fmin(fmax(first, 0.0), w->rows); row < w->rows && row <= last;
+	     row++) {
 		double edge = scope->low + row * scope->row_ps;
 
-		scope->cell[column][(unsigned)row] +=
-			(float)(below(edge + scope->row_ps, p->mean, sigma) -
-				below(edge, p->mean, sigma));
+		scope->cell[column][row] += (float)(below(edge + scope->row_ps, p->mean, sigma) -
+						    below(edge, p->mean, sigma));
 	}
 }
 
