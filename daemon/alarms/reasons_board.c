@@ -111,14 +111,16 @@ static void notices_reasons(struct judge *j)
 		return;
 	}
 	if (silent > NOTIFY_SILENT_NS) {
-		reasons_add(j, false, "notify-failing", object_thing("notify"),
-			    "start it again: systemctl status 'fcm-notify@*'",
-			    "fcm-notify has not reported for %.0f s: nobody is told of incidents",
-			    (double)silent / 1e9);
+		reasons_add(
+			j, false, "notify-failing", object_thing("notify"),
+			"start it again: systemctl status 'fcm-notify@*'",
+			"fcm-notify has not reported for %.0f s: no notices of incidents are sent",
+			(double)silent / 1e9);
 	} else if (v->failing[0]) {
 		reasons_add(j, false, "notify-failing", object_thing("notify"),
 			    "look at that program, mail or network; then fcmctl notify test",
-			    "not told of incidents, %u notices wait: %s", v->waiting, v->failing);
+			    "cannot be notified of incidents, %u notices wait: %s", v->waiting,
+			    v->failing);
 	}
 }
 

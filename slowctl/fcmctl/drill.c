@@ -106,8 +106,7 @@ static int answer_run(struct ctl *ctl, const struct ctl_args *args)
 		code = ctl_usage(ctl, "fcmctl drill causes lists them", "there is no cause '%s'",
 				 cause);
 	} else if (!is_listed(json_object_get(drill, "objects"), NULL, object)) {
-		code = ctl_usage(ctl, "link2, floor3, clock, board, trigger", "there is no '%s'",
-				 object);
+		code = ctl_usage(ctl, "link2, floor3, clock, board", "there is no '%s'", object);
 	} else {
 		answer = json_pack("{s:f,s:s,s:s}", "time", ctl_now(), "cause", cause, "object",
 				   object);

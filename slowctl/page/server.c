@@ -36,7 +36,6 @@ struct server_client {
 };
 
 struct server {
-	struct event_base *base;
 	struct evhttp *http;
 	struct evhttp_bound_socket *socket;
 	struct server_config config;
@@ -451,7 +450,6 @@ int server_open(struct event_base *base, const struct server_config *config,
 	if (!s) {
 		return sc_fail(error, -ENOMEM, "internal", "", "out of memory");
 	}
-	s->base = base;
 	s->config = *config;
 	LIST_INIT(&s->list);
 	s->http = evhttp_new(base);
