@@ -357,7 +357,8 @@ static void people_who_cannot_be_told_are_an_incident(void **state)
 	rig_run(&rig, 1);
 	i = rig_only(&rig, INCIDENT_ACTIVE);
 	assert_string_equal(i->cause->kind->code, "notify-failing");
-	assert_string_equal(i->cause->text, "cannot be notified of incidents, 3 notices wait: shift: exit 1");
+	assert_string_equal(i->cause->text,
+			    "cannot be notified of incidents, 3 notices wait: shift: exit 1");
 	assert_string_equal(word(), "ATTENTION");
 	rig.v.notices.reported_ns = rig.v.now_ns;
 	rig.v.notices.failing[0] = '\0';
