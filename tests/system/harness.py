@@ -12,6 +12,7 @@ import re
 import resource
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import time
@@ -181,6 +182,10 @@ def in_memory():
     return "/dev/shm" if enough and "TMPDIR" not in os.environ else None
 
 
+def no_sockets(directory, names):
+    return [n for n in names if stat.S_ISSOCK(os.lstat(os.path.join(directory, n)).st_mode)]
+
+
 def run_case(case, args):
     print(f"== {os.path.basename(sys.argv[0])}: {case.__name__}: {(case.__doc__ or '').strip()}", flush=True)
     base = tempfile.mkdtemp(prefix="fcm-", dir=in_memory())
@@ -198,8 +203,9 @@ def run_case(case, args):
                 for part in (st.daemon, st.emu):
                     if part:
                         print(f"  -- {part.name}:\n{part.tail(25)}", flush=True)
-        if not bench.failed:
-            shutil.rmtree(base, ignore_errors=True)
-        else:
-            print(f"  kept: {base}")
+        if bench.failed:
+            kept = os.path.join(tempfile.mkdtemp(prefix="fcm-failed-"), case.__name__)  # not in memory
+            shutil.copytree(base, kept, symlinks=True, ignore=no_sockets)
+            print(f"  kept: {kept}")
+        shutil.rmtree(base, ignore_errors=True)
     return bench
