@@ -33,7 +33,7 @@ ring() { sed -n "s/.*[ ,]$1 \([0-9]*\).*/\1/p" /sys/kernel/debug/nanet3/nanet3-0
 journal() { journalctl -q --no-pager -o json _SYSTEMD_UNIT=$daemon "$@"; }
 sysfs() { readlink -f /sys/class/nanet3/nanet3-0/device; }
 
-echo 1..48
+echo 1..49
 mkdir -p /tmp/systemd
 
 # udev: the module by its alias (nothing else here loads one), the node, the unit, the test.
@@ -102,6 +102,8 @@ ok $? "the page is served"
 has_news() { timeout 5 wget -q -O /tmp/systemd/live http://127.0.0.1:5770/live; grep -q '"word":' /tmp/systemd/live; }
 until_true has_news
 ok $? "it is a reader of the control socket"
+until_true fetched /past/run.show && grep -q '"current"' /tmp/systemd/fetched
+ok $? "and of the database: $(cut -c 1-100 /tmp/systemd/fetched)"
 is $page DynamicUser yes && is $page NoNewPrivileges yes && is $page CapabilityBoundingSet ""
 ok $? "as a user of its own who can become nobody else"
 printf '[receiver all]\nprogram = /bin/true\nlevel = warning\n' >/etc/fcm-server/notify-0.conf
