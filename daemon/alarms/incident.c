@@ -65,6 +65,7 @@ const struct incident_row incident_rows[] = {
 	{"link-silent", RELATED_LINK, {"link-loss", "phase-silent", "floor-mute", "stale"}},
 	{"downlink-errors", RELATED_LINK, {"floor-mute", "stale", "command-unknown"}},
 	{"floor-mute", RELATED_LINK, {"stale", "command-unknown"}},
+	{"phase-silent", RELATED_ITSELF, {"stale"}},
 	{"hv-silenced", RELATED_LINK, {"hv-low", "hv-off"}},
 	{"hv-trip", RELATED_MODULE, {"limit"}},
 	{"disk-hangs",
@@ -118,6 +119,8 @@ static bool related(enum incident_relation by, const struct alarm_object *a,
 	switch (by) {
 	case RELATED_LINK:
 		return a->link >= 0 && a->link == b->link;
+	case RELATED_ITSELF:
+		return a->of == b->of && a->link >= 0 && a->link == b->link;
 	case RELATED_MODULE:
 		return a->link >= 0 && a->link == b->link && (a->modules & b->modules);
 	case RELATED_GROUP:

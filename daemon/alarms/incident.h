@@ -41,6 +41,7 @@
 enum incident_relation {
 	RELATED_ALWAYS,
 	RELATED_LINK,	/* on the same link */
+	RELATED_ITSELF, /* the same link, not its floor */
 	RELATED_MODULE, /* of the same module */
 	RELATED_GROUP,	/* of the same group of consumers */
 };

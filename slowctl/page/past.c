@@ -15,10 +15,9 @@
 #include "slowctl/query/picture.h"
 #include "slowctl/query/recordings.h"
 
-#define NAME_BYTES 80
-#define BUSY_NS	   (2000000ull * PAST_LIMIT_MS) /* a disk that hangs */
+#define BUSY_NS (2000000ull * PAST_LIMIT_MS) /* a disk that hangs */
 
-/* What may be asked: all arguments are numbers but `name`. */
+/* What may be asked: numbers. */
 static const struct argument {
 	const char *name;
 	double low, high;
@@ -65,11 +64,8 @@ static const struct known {
 	{"command.list", ask_operation, 200},
 	{"event.list", ask_operation, 200},
 	{"run.show", ask_operation, 50},
-	{"clock.history", ask_operation, 200},
 	{"dark.show", ask_operation, 100},
 	{"ledger.show", ask_operation, 1},
-	{"param.history", ask_operation, 4000},
-	{"phase.history", ask_operation, 3000},
 	{"record.list", ask_recordings, 100},
 	{"losses", ask_losses, 0},
 	{"phase", ask_phase, 0},
@@ -209,10 +205,6 @@ static bool take_argument(json_t *args, const char *name, const char *value)
 	char *end;
 	double v = strtod(value, &end);
 
-	if (strcmp(name, "name") == 0) {
-		return strlen(value) < NAME_BYTES &&
-		       json_object_set_new(args, name, json_string(value)) == 0;
-	}
 	for (size_t i = 0; i < sizeof(arguments_known) / sizeof(arguments_known[0]); i++) {
 		const struct argument *a = &arguments_known[i];
 
@@ -265,7 +257,7 @@ void past_ask(void *context, struct server_client *c, const char *rest,
 	TAILQ_FOREACH (a, arguments, next) {
 		if (!take_argument(args, a->key, a->value)) {
 			server_refuse(c, HTTP_BADREQUEST,
-				      "since, until: UTC s; limit, link, columns, rows; name",
+				      "since, until: UTC s; limit, link, columns, rows",
 				      "an argument is unknown or out of range");
 			json_decref(args);
 			return;

@@ -112,9 +112,9 @@ def door(t):
         t.equal(f"{path} for a page of another site: refused", page.get(path, Sec_Fetch_Site="cross-site")[0], 403)
     t.equal("for our own page: served", page.get("/past/run.show", Sec_Fetch_Site="same-origin")[0], 200)
     for arguments in ("since=x", "since=-1", "since=1e300", "limit=1.5", "limit=0", "link=4", "columns=401", "rows=201",
-                      "who=x", "since=", "name=" + "x" * 100, "link=nan"):
+                      "who=x", "since=", "name=x", "link=nan"):
         t.equal(f"?{arguments}: refused", page.past("phase?" + arguments)[0], 400)
-    t.equal("a parameter that there is not", page.past("param.history?name=floor9.om9.hv")[0], 404)
+    t.equal("a question that there is not", page.past("param.history?link=1")[0], 404)
     t.check("a head without end is refused", b" 200 " not in page.raw(b"GET / HTTP/1.1\r\nX: " + b"y" * 100000 + b"\r\n\r\n"))
     t.check("so is a body", b" 200 " not in page.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n123456789"))
     t.check("so is what is no HTTP", b" 200 " not in page.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 50, 3))
@@ -240,8 +240,7 @@ def year(t):
     year_s = 365 * 86400
     for path in (*(f"phase?link={n}&since={now - year_s}&until={now}&columns=400&rows=200" for n in range(4)),
                  f"losses?since={now - year_s}&until={now}&columns=400", f"event.list?since={now - year_s}",
-                 f"incident.history?since={now - year_s}", f"command.list?since={now - year_s}", "run.show",
-                 f"phase.history?link=1&since={now - year_s}&limit=3000"):
+                 f"incident.history?since={now - year_s}", f"command.list?since={now - year_s}", "run.show"):
         code, _, body = page.get("/past/" + path)
         t.check(f"{path.split('?')[0]} of a year", code == 200 and len(body) < 1 << 20, (code, len(body), body[:200]))
     t.equal("it ends in order", page.end(), 0)

@@ -242,6 +242,19 @@ static void modules_are_told_apart(void **state)
 	assert_string_equal(at(1)->cause->object, "tower1.floor1.om3.current");
 }
 
+/* Without phase samples the link's own values of it are stale. The floor's have another cause. */
+static void a_silent_phase_is_no_mute_floor(void **state)
+{
+	see("phase-silent", object_link(1), now);
+	see("stale", object_link(1), now);
+	see("stale", object_link(2), now);
+	see("stale", object_floor(1, 2, 1), now);
+	look();
+	assert_string_equal(at(0)->cause->kind->code, "phase-silent");
+	assert_int_equal(at(0)->parts, 2);
+	assert_int_equal(count(), 2); /* the others began together */
+}
+
 /* A cause that is noticed late takes only what is its own. */
 static void what_began_together_is_parted_again(void **state)
 {
@@ -658,6 +671,7 @@ int main(void)
 		CASE(what_is_forgiven_has_a_bound),
 		CASE(no_cause_is_its_own_effect),
 		CASE(modules_are_told_apart),
+		CASE(a_silent_phase_is_no_mute_floor),
 		CASE(what_began_together_is_parted_again),
 		CASE(what_waits_for_its_acknowledgement_stands),
 		CASE(what_comes_again_adds_up),

@@ -52,7 +52,8 @@ struct rig_stream {
 	uint8_t floor;
 	uint64_t next_frame;
 	uint64_t next_hit[6];
-	uint64_t blocks, repeats, unflagged, different, holes, bad, gaps, items, faults;
+	_Atomic uint64_t blocks; /* tests look at it while blocks come */
+	uint64_t repeats, unflagged, different, holes, bad, gaps, items, faults;
 	uint64_t frames, frames_missing;
 	uint32_t cable_delay_ns, block_frames; /* of the last block */
 	/* Of the last blocks, whatever their length: where they begin, are they gaps, and of whom. */
