@@ -80,6 +80,7 @@ CAUSES = [
 ]
 OF = {c.name: c for c in CAUSES}
 LINKS = range(4)
+MOVES_PHASE = {"bit-slip", "phase-step", "phase-drift"}
 
 
 def objects():
@@ -102,14 +103,20 @@ def same_object(fault, name):
 
 
 def plan(r, count, apart):
-    """`count` faults, one every `apart` s or so; no link has two at a time, and what drifts or is swapped has no company."""
-    faults, at, last = [], 5, None
+    """`count` faults, one every `apart` s or so, each cause once before one comes again. No link has two at a time, what
+    drifts or is swapped has no company, and a phase that stays away from its reference does not move once more."""
+    faults, at, left, displaced = [], 20, [], set()
     while len(faults) < count:
-        cause = r.choice([c for c in CAUSES if c.name != last])
-        link = r.choice(LINKS)
+        left = left or list(CAUSES)
+        cause, link = r.choice(left), r.choice(LINKS)
+        if cause.name in MOVES_PHASE and link in displaced:
+            if len(displaced) == len(LINKS):
+                left.remove(cause)
+            continue
+        left.remove(cause)
+        displaced |= {link} if cause.name in MOVES_PHASE else set()
         lines, ends = cause.make(r, link)
         faults.append(Fault(cause.name, object_of(cause, link), at, lines, ends))
-        last = cause.name
         at += max(r.uniform(apart * 0.7, apart * 1.3), 0 if ends < 20 else ends + 12)
     return faults
 
