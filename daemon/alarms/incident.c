@@ -340,7 +340,7 @@ static void say(struct incident_part *p, const struct observation *o)
 	if (i->cause != p) {
 		return;
 	}
-	if (o->own) {
+	if (o->own && o->since_ns <= p->since_ns + INCIDENT_NEAR_NS) { /* not a later reply to it */
 		snprintf(i->own, sizeof(i->own), "%s", o->own);
 	}
 	i->acknowledged = o->acknowledged ? *o->acknowledged : (struct alarm_hand){.who = ""};
@@ -704,6 +704,9 @@ static int by_rank(const void *a, const void *b)
 	int ranks = (int)rank(x) - (int)rank(y);
 	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
 
+	if (x->state == INCIDENT_CLEARED) { /* the newest first: a short list has these */
+		ages = -ages;
+	}
 	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 

@@ -400,6 +400,15 @@ static unsigned unknown_commands(struct ops *ops)
 	return count;
 }
 
+/* What is read from a floor that is not heard is old. */
+static enum judge_module_state module_state(struct ops *ops, unsigned link, unsigned module)
+{
+	enum judge_module_state state = view_module(ops->station, link, module);
+	bool seeing = state == JUDGE_MODULE_ON || state == JUDGE_MODULE_LOW;
+
+	return seeing && links_state(ops->station, link) != LINK_UP ? JUDGE_MODULE_UNKNOWN : state;
+}
+
 /* The optical modules: how many see something, and why the others do not. */
 static json_t *modules_json(struct ops *ops)
 {
@@ -415,7 +424,7 @@ static json_t *modules_json(struct ops *ops)
 		enum judge_module_state state;
 
 		if (ops->link[link].enabled) {
-			state = view_module(ops->station, link, module);
+			state = module_state(ops, link, module);
 			count++;
 			on += state == JUDGE_MODULE_ON;
 			json_array_append_new(names[state],

@@ -74,6 +74,7 @@ struct phase {
 	bool out; /* a second ago the mean was out, and moving away */
 	bool drifting;
 	double farthest_ps; /* of the drift */
+	double drifted_ps;  /* where a lock that came back right had drifted to; 0: nowhere */
 	struct phase_judgement judgement;
 	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift is over */
 	bool judgement_ready;
@@ -301,9 +302,16 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 	*ret_sigma = n > 1 ? sqrt(fmax(0, (squares - sum * sum / n) / (n - 1))) : 0;
 }
 
+static bool is_slip(const struct phase *p, double difference, double slips)
+{
+	return slips != 0 && fabs(slips) < 1e9 &&
+	       fabs(difference - slips * PHASE_UI_PS) <= p->config.tolerance_ps;
+}
+
+/* Whole bits are a slip, counted from the reference or, of a new lock, from where the last one had drifted to. */
 static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 {
-	double difference, slips;
+	double difference, moved, slips;
 	enum phase_verdict verdict = PHASE_SLIP;
 
 	p->judged = true;
@@ -318,10 +326,13 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 	if (fabs(difference) <= p->config.tolerance_ps) {
 		verdict = PHASE_PASS;
 		slips = 0;
-	} else if (slips == 0 || fabs(slips) >= 1e9 ||
-		   fabs(difference - slips * PHASE_UI_PS) > p->config.tolerance_ps) {
-		verdict = PHASE_JUMP;
-		slips = 0;
+	} else if (!is_slip(p, difference, slips)) {
+		moved = difference - (p->step_ps == 0 ? p->drifted_ps : 0);
+		slips = round(moved / PHASE_UI_PS);
+		if (!is_slip(p, moved, slips)) {
+			verdict = PHASE_JUMP;
+			slips = 0;
+		}
 	}
 	p->view.passes += verdict == PHASE_PASS;
 	p->view.slips += verdict == PHASE_SLIP;
@@ -344,6 +355,9 @@ static void judge_drift(struct phase *p)
 	moments(p, since(p, REFERENCE_S), &m);
 	mean = mean_over(p, RECENT_S);
 	difference = mean - TOTAL_PS(&p->view.reference);
+	p->drifted_ps = p->of_lock.verdict == PHASE_PASS || p->of_lock.verdict == PHASE_FIRST
+				? difference
+				: 0;
 	if (p->drifting && fabs(difference) < p->config.drift_ps / 2) {
 		p->drifting = false;
 		p->view.last = p->of_lock;

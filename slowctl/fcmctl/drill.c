@@ -31,7 +31,7 @@ static int read_drill(struct ctl *ctl, json_t **ret_drill)
 	*ret_drill = json_load_file(path, 0, NULL);
 	return *ret_drill ? CTL_DONE
 			  : ctl_fail(ctl, CTL_NOT, "refused", "make drill begins one",
-				     "there is no drill below %.200s", path);
+				     "there is no drill here: no %.200s", path);
 }
 
 static void render_causes(struct writer *w, const json_t *result)
@@ -126,6 +126,7 @@ const struct ctl_command ctl_drill_commands[] = {
 		 "what was right.\n\n"
 		 "  fcmctl drill answer fibre-dark link2",
 	 .run = answer_run},
-	{"drill", "causes", "", "what may happen in it", .run = causes_run},
+	{"drill", "causes", "", "what may happen in it",
+	 .help = "The words for the answers, and of what objects each can be.", .run = causes_run},
 	{0},
 };

@@ -77,7 +77,7 @@ def debrief(st, faults, begin):
         i = incident_of(fault, incidents, begin)
         print(f"          {causes.OF[fault.cause].about} ({'; '.join(what for _, what in fault.lines)})")
         if i:
-            print(f"          incident {i['number']}, {i['object']}/{i['code']}: {i['text']}\n          -> {i['action']}")
+            print(f"          incident {i['number']}, {i['object']}/{i['code']}: {i['text']}")
         else:
             print("          the station has no incident of it: that is its fault, not yours")
     for a in wrong:
@@ -87,8 +87,13 @@ def debrief(st, faults, begin):
     return {"right": right, "wrong": len(wrong), "missed": len(told) - right, "faults": len(told)}
 
 
+def shown(path):
+    """The shorter name of it."""
+    return min(os.path.relpath(path), os.path.abspath(path), key=len)
+
+
 def announce(st, args, seconds):
-    ctl = f"{os.path.relpath(st.program('fcmctl'))} --dir {os.path.relpath(st.dir)}"
+    ctl = f"{os.path.relpath(st.program('fcmctl'))} --dir {shown(st.dir)}"
     print(f"""
 The drill has begun; it takes {seconds / 60:.0f} minutes, and {args.faults} things go wrong. Find out what:
 
@@ -133,6 +138,7 @@ def main():
         run.name_ports(st, False)
         try:
             score = drill(st, args, faults)
+            os.remove(st.path("drill.json"))  # no answers any more
             print(f"the same drill again: --seed {seed}")
             with open(st.path("drill.score"), "w") as f:
                 json.dump({**score, "seed": seed}, f)

@@ -19,6 +19,9 @@ SENTENCE = {"names", "shows", "tells", "then", "brings", "has", "is", "if", "whe
 SAFE = "safe"  # switches everything off: is named, not advised
 EXTRA = {"set": ["--yes"], "action": ["--yes"], "phase accept": ["--reason", "a test has looked at it"]}
 VOLTS = "1400"
+# A reset or an align that was carried out, of a link whose fault goes on: no help, and no harm.
+CARRIED_OUT = ("locked and judged in", "was not locked and judged within", "its phase is not judged")
+WAIT = 75  # s for the end of an incident, after the fault's: what has booted is shown for a minute
 
 
 def commands(action):
@@ -56,7 +59,7 @@ def type_all(t, st, incident, typed):
             argv = shlex.split(command)
             extra = next((more for begin, more in EXTRA.items() if command.startswith(begin)), [])
             code, out, err = st.ctl(*argv, *extra, timeout=120)
-            good = code == 0 or argv[0] == "status"
+            good = code == 0 or argv[0] == "status" or (code == 1 and any(said in out + err for said in CARRIED_OUT))
             t.check(f"{incident['object']}/{incident['code']}: fcmctl {command}", good, (o["action"], code, out[-300:], err[-300:]))
 
 
@@ -81,9 +84,13 @@ def try_cause(t, st, cause, begun, ends):
         if incident is None or incident["state"] == "cleared":
             break
         type_all(t, st, incident, typed)
-        if time.time() > end + 50:
+        if time.time() > end + WAIT:
             break
         time.sleep(1)
+    if cause.name in causes.MOVES_PHASE and incident and incident["state"] != "cleared":  # what stays is the expert's to accept
+        code, _, err = st.ctl("phase", "accept", incident["object"].removeprefix("link"), "--reason", "looked at")
+        t.check(f"{cause.name}: the expert accepts what stays", code == 0, err)
+        st.wait_for("it is accepted", lambda: (of(st, number) or {"state": "cleared"})["state"] == "cleared", 15)
     incident = of(st, number)
     t.check(f"{cause.name}: it is over", incident is None or incident["state"] == "cleared", incident)
     worse = [(i["code"], i["object"], i["text"]) for i in st.status()["incidents"]["list"]
@@ -99,7 +106,7 @@ def each_hint(t):
     for n, cause in enumerate(causes.CAUSES):
         lines, ends = cause.make(r, n % 4)
         plan.append((cause, at, lines, ends))
-        at += ends + 60
+        at += ends + WAIT + 15
     st = t.station(load="quiet", scenario=t.scenario("from data\n" + "".join(
         f"at {when} {what}\n" for when, what in sorted((a + after, what) for _, a, lines, _ in plan for after, what in lines))))
     st.start()

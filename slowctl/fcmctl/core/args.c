@@ -166,8 +166,8 @@ static int match(const char *what, const char *word, const struct names *names,
 		 const char **ret_name, struct ctl_fault *ret_fault)
 {
 	struct names fits = {.count = 0};
-	char list[200];
-	char hint[256];
+	char list[360];
+	char hint[400];
 	const char *near;
 
 	for (size_t i = 0; i < names->count; i++) {

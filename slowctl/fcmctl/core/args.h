@@ -10,7 +10,7 @@
 struct ctl_fault {
 	unsigned line;	/* of a file; 0: of all */
 	char text[256]; /* one sentence: what, which, why */
-	char hint[256]; /* what to do; may be empty */
+	char hint[400]; /* what to do; may be empty */
 };
 /* Text and hint into it. -EINVAL. */
 int ctl_fault(struct ctl_fault *ret, const char *hint, const char *format, ...)

@@ -22,7 +22,7 @@ static const char *cost_words(const json_t *cost, bool brief, char *buf, size_t 
 		{"frames", "{frames:count} frames", "{frames:rate} frames"},
 		{"dropped", "{dropped:count} frames dropped", "{dropped:rate} dropped"},
 		{"hits", "{hits:rate} hits", "{hits:rate} hits"},
-		{"dark_s", "{dark_s:rate} module-s dark", "{dark_s:rate} s dark"},
+		{"dark_s", "{dark_s:rate} module-s dark", "{dark_s:rate} mod-s dark"},
 	};
 	char part[80];
 
@@ -115,7 +115,8 @@ void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
 
 	value_say(w, WRITER_PLAIN, incident, "{number:4} ");
 	writer_text(w, state_style(incident), "%-8s", state_word(incident));
-	value_text(value_at(incident, "since"), VALUE_TIME, when, sizeof(when));
+	value_text(value_at(incident, ctl_incident_has_cleared(incident) ? "until" : "since"),
+		   VALUE_TIME, when, sizeof(when));
 	writer_text(w, WRITER_DIM, "%s ", strlen(when) > 11 ? when + 11 : when);
 	cost_words(value_at(incident, "cost"), true, cost, sizeof(cost));
 	used = strcmp(cost, "-") == 0 ? 0 : strlen(cost) + 2;

@@ -483,6 +483,40 @@ static void drift_ends(void **state)
 	teardown(&l);
 }
 
+/* A lock that comes back whole bits off, from where the phase had drifted to, is a slip; other than whole bits is not. */
+static void a_slip_of_what_has_drifted(void **state)
+{
+	static const struct {
+		double off_ps;
+		enum phase_verdict verdict;
+		int slip;
+	} cases[] = {
+		{7 * 1250.0, PHASE_SLIP, 7},
+		{-1250, PHASE_SLIP, -1},
+		{7 * 1250.0 + 400, PHASE_JUMP, 0},
+		{0, PHASE_JUMP, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 900 * 12500.0 + 5000, 15);
+		run(&l, 100);
+		l.drift_ps_per_s = 8;
+		run(&l, 600);
+		l.drift_ps_per_s = 0;
+		run(&l, 50);
+		assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
+		l.aligns++;
+		l.total_ps += cases[i].off_ps;
+		run(&l, 10);
+		assert_int_equal(l.judgement.verdict, cases[i].verdict);
+		assert_int_equal(l.judgement.slip, cases[i].slip);
+		assert_near(l.judgement.difference_ps, 480 + cases[i].off_ps, 40);
+		teardown(&l);
+	}
+}
+
 /* ------------------------------------------------------------------ known numbers */
 
 static void a_second_and_a_lock_are_summed_up_as_they_were(void **state)
@@ -688,6 +722,7 @@ int main(void)
 		cmocka_unit_test(silent),
 		cmocka_unit_test(silent_relock),
 		cmocka_unit_test(drift_ends),
+		cmocka_unit_test(a_slip_of_what_has_drifted),
 		cmocka_unit_test(steady),
 		cmocka_unit_test(around_the_wrap),
 		cmocka_unit_test(slope),
