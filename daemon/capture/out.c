@@ -187,7 +187,7 @@ static bool block_out(struct link *l, const struct assembled *span, unsigned str
 		drop_block(l, span, stream);
 		return true;
 	}
-	block_build(b, &plan);
+	block_build(&plan, &b->header, b->payload);
 	b->order = l->span_number * FCM_STREAMS + stream;
 	b->end_count = span->end_count;
 	b->monotonic_ns = handed_over_ns(l, span->last_good_count ? span->last_good_count

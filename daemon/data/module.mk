@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Cells to blocks, both balances, what is out and what came back. No I/O.
+# Blocks on their way, both balances, what is out and what came back. No I/O.
 $(eval $(call room,schemas tdm driver daemon/core))

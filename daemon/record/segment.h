@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/core/label.h"
+#include "tdm/label.h"
 #include "tdm/record.h"
 
 struct segment_config {

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/core/label.h"
+#include "tdm/label.h"
 #include "tdm/frame.h"
 
 /* What a leap-seconds.list says about now. */

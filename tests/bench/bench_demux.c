@@ -124,7 +124,7 @@ static void make_block(struct demux *d, const struct lane *lane, enum fcm_stream
 		d->bad++;
 		return;
 	}
-	block_build(b, &plan);
+	block_build(&plan, &b->header, b->payload);
 	d->blocks++;
 	d->faults += b->header.item_faults;
 	d->bad += b->header.flags != FCM_BLOCK_EMULATED;

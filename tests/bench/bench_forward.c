@@ -84,7 +84,7 @@ static int make_models(struct feed *f)
 
 		f->model[stream] = block_get(f->pool, block_capacity(&plan));
 		if (f->model[stream]) {
-			block_build(f->model[stream], &plan);
+			block_build(&plan, &f->model[stream]->header, f->model[stream]->payload);
 		} else {
 			r = -ENOMEM;
 		}

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/core/label.h"
+#include "tdm/label.h"
 #include "tdm/frame.h"
 
 #define SEA_LINKS	  4u

@@ -124,7 +124,7 @@ static void test_block_is_written(void **state)
 	assert_true(block_capacity(&plan) <= b.capacity);
 	b.payload = calloc(1, b.capacity);
 	assert_non_null(b.payload);
-	block_build(&b, &plan);
+	block_build(&plan, &b.header, b.payload);
 	wanted = golden("block.payload");
 	assert_int_equal(b.header.payload_bytes, wanted->length);
 	assert_memory_equal(b.payload, wanted->at, wanted->length);

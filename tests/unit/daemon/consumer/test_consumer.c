@@ -216,7 +216,7 @@ static struct sent build(unsigned n, enum fcm_stream stream)
 	b.capacity = block_capacity(&plan);
 	b.payload = malloc(b.capacity);
 	assert_non_null(b.payload);
-	block_build(&b, &plan);
+	block_build(&plan, &b.header, b.payload);
 	return (struct sent){b.header, b.payload};
 }
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-$(eval $(call tests,test_downlink test_boots test_block_pool test_ledger test_losses test_assemble test_ack_tracker \
+$(eval $(call tests,test_downlink test_boots test_pool test_ledger test_losses test_ack_tracker \
     test_owner_page test_tap,\
     ,\
     daemon/data))
-$(eval $(call tests,test_block,tests/unit/rig/floor_rig.c,daemon/data))

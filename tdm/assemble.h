@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The assembler of one link: from verdicts on the board's cells to plans of blocks on the floor's own
  * grid of frames. Pure: no threads, no I/O, no clock but the board's count, no allocation after
@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/data/block.h"
+#include "tdm/block.h"
 #include "tdm/deframe.h"
 
 #define ASSEMBLE_SLICE	 FCM_SLICE_FRAMES

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The assembler: from cells to blocks and gaps on the floor's grid. See assemble.h.
  *
@@ -12,7 +12,7 @@
  *   - cells [first_count, next) have their final verdict in `log` and are in no span yet. FORCED_CELLS
  *     bounds them, whatever the floor numbers its frames: then a block closes as it is.
  */
-#include "daemon/data/assemble.h"
+#include "tdm/assemble.h"
 
 #include <assert.h>
 #include <stdlib.h>

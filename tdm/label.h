@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The label: the TAI time of a board count. The clock makes it (main thread); capture takes it at
  * the border of a block. A new label is a new time epoch. It is kept in the owner page, so that a

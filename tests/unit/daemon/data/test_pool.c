@@ -129,6 +129,14 @@ static void test_pool_threads(void **state)
 	block_pool_destroy(p);
 }
 
+static void outcomes_have_names(void **state)
+{
+	assert_string_equal(outcome_name(OUTCOME_ACKED), "acknowledged");
+	assert_string_equal(outcome_name(OUTCOME_DROP_POOL), "pool");
+	assert_string_equal(outcome_name(OUTCOME_DROP_NO_TIME), "no-time");
+	assert_string_equal(outcome_name(OUTCOMES), "unknown");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +144,7 @@ int main(void)
 		cmocka_unit_test(a_block_has_a_largest_size),
 		cmocka_unit_test(test_pool_warm),
 		cmocka_unit_test(test_pool_threads),
+		cmocka_unit_test(outcomes_have_names),
 	};
 
 	return cmocka_run_group_tests_name("block pool", tests, NULL, NULL);
