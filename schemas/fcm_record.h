@@ -48,6 +48,13 @@ enum fcm_record_kind {
 	FCM_RECORD_INDEX = 5,
 };
 
+/* A floor as the daemon was configured for it. */
+struct fcm_segment_floor {
+	uint32_t cable_delay_ns;
+	uint8_t tower, floor;
+	uint8_t reserved[2];
+};
+
 struct fcm_segment_header {
 	uint32_t magic;
 	uint16_t version, header_bytes; /* 1, 128 (more in a later version: records begin behind) */
@@ -61,9 +68,15 @@ struct fcm_segment_header {
 	uint32_t run;	      /* 0: outside a run */
 	uint32_t serial; /* of the board, and which of its boots: counts of one boot never repeat */
 	uint32_t boot_count;
-	uint8_t reserved[68];	 /* 0, as all that is reserved; see VERSIONS.md */
-	uint32_t data_bytes_max; /* of a record */
-	uint32_t header_crc;	 /* CRC-32C of the 124 bytes before */
+	/* How the daemon makes blocks of these cells, so that a reader makes the same ones. */
+	uint32_t block_frames; /* 0: not said */
+	uint8_t emulated;      /* 1: from a model, not from the sea */
+	uint8_t day_origin;    /* of the stamps in hits: enum hit_day_origin of tdm/hit.h */
+	uint8_t reserved0[2];
+	struct fcm_segment_floor floors[4]; /* by link */
+	uint8_t reserved[28];		    /* 0, as all that is reserved; see VERSIONS.md */
+	uint32_t data_bytes_max;	    /* of a record */
+	uint32_t header_crc;		    /* CRC-32C of the 124 bytes before */
 };
 _Static_assert(sizeof(struct fcm_segment_header) == 128, "segment header");
 

@@ -267,6 +267,20 @@ static int load_account(struct link *l, struct owner_account *ret_account)
 	return r == 0 && ahead_of_ring(l, ret_account) ? -EBADMSG : r;
 }
 
+static void begin_tap(struct link *l)
+{
+	const struct capture *c = l->capture;
+	const struct tap_board board = {
+		.serial = c->serial,
+		.boot_count = c->boot_count,
+		.emulated = nanet3_info(c->board)->emulated,
+	};
+
+	if (c->config.tap) {
+		tap_begin(c->config.tap, l->number, l->dma_epoch, &board, l->release_position);
+	}
+}
+
 int link_begin(struct link *l, bool taken_over)
 {
 	struct owner_account account;
@@ -307,10 +321,7 @@ int link_begin(struct link *l, bool taken_over)
 		resume(l, ack_tracker_account(l->settle));
 		keep_lengths(l, ack_tracker_account(l->settle));
 	}
-	if (l->capture->config.tap) {
-		tap_begin(l->capture->config.tap, l->number, l->dma_epoch, l->capture->serial,
-			  l->capture->boot_count, l->release_position);
-	}
+	begin_tap(l);
 	l->live = *ack_tracker_ledger(l->settle);
 	ack_tracker_pack(l->settle);
 	owner_commit(l->page, ack_tracker_account(l->settle));

@@ -27,15 +27,14 @@ void tap_fini(struct tap *t)
 
 /* ------------------------------------------------------------------------------------- capture */
 
-void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, uint32_t serial,
-	       uint32_t boot_count, uint64_t position)
+void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, const struct tap_board *board,
+	       uint64_t position)
 {
 	struct tap_link *l = &t->link[link];
 
 	l->life++;
 	l->dma_epoch = dma_epoch;
-	l->serial = serial;
-	l->boot_count = boot_count;
+	l->board = *board;
 	atomic_store(&l->floor, tap_ticket(l->life, position));
 }
 
@@ -140,8 +139,7 @@ static bool put_state(struct tap *t, unsigned link, uint64_t count, const struct
 	e->count = count;
 	e->state.label = *label;
 	e->state.run = run;
-	e->state.serial = l->serial;
-	e->state.boot_count = l->boot_count;
+	e->state.board = l->board;
 	queue_commit(&t->queue);
 	l->state_sent = true;
 	l->sent_label = *label;

@@ -30,6 +30,12 @@
 
 #define TAP_BEHIND_NS 1000000000ull /* the recorder may be behind by this */
 
+/* Which boot of which board: counts of one boot never repeat. */
+struct tap_board {
+	uint32_t serial, boot_count;
+	bool emulated;
+};
+
 enum tap_kind {
 	TAP_CELLS = 1,	 /* a completion: data, a gap, or first data and then a gap */
 	TAP_LET_GO = 2,	 /* cells that found the queue full */
@@ -53,7 +59,8 @@ struct tap_entry {
 		} cells;
 		struct { /* STATE */
 			struct label label;
-			uint32_t run, serial, boot_count;
+			uint32_t run;
+			struct tap_board board;
 		} state;
 	};
 };
@@ -77,7 +84,8 @@ struct tap_link {
 	uint64_t fed_from,
 		fed;	   /* tickets: first and behind the last offered since the feed began */
 	uint64_t until_ns; /* feed until then, whether it is wanted or not */
-	uint32_t dma_epoch, serial, boot_count;
+	uint32_t dma_epoch;
+	struct tap_board board;
 	uint64_t mark, mark_ns;		      /* an entry, and when it was offered; 0: none */
 	struct tap_missed missed[TAP_MISSED]; /* not reported yet, in order */
 	unsigned missed_n;
@@ -104,8 +112,8 @@ static inline uint64_t tap_ticket(uint32_t life, uint64_t position)
 /* ------------------------------------------------------------------------- the capture thread */
 
 /* The link has been claimed; its ring begins, or continues, at `position`. */
-void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, uint32_t serial,
-	       uint32_t boot_count, uint64_t position);
+void tap_begin(struct tap *t, unsigned link, uint32_t dma_epoch, const struct tap_board *board,
+	       uint64_t position);
 /* Its ring is about to be unmapped, or its count to restart. Waits for lent buffers: for a checksum
  * at most. */
 void tap_end(struct tap *t, unsigned link);

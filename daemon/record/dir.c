@@ -279,8 +279,7 @@ static int open_segments(struct record_dir *r, const struct record_place *place)
 			.directory = r->fd,
 			.board = place->board,
 			.link = (uint8_t)link,
-			.tower = place->expected[link].tower,
-			.floor = place->expected[link].floor,
+			.maker = place->maker,
 			.bytes = place->segment_bytes,
 		};
 
@@ -533,8 +532,9 @@ int record_dir_take(struct record_dir *r, struct tap *tap, const struct tap_entr
 		state = (struct segment_state){
 			.label = e->state.label,
 			.run = e->state.run,
-			.serial = e->state.serial,
-			.boot_count = e->state.boot_count,
+			.serial = e->state.board.serial,
+			.boot_count = e->state.board.boot_count,
+			.emulated = e->state.board.emulated,
 		};
 		segment_set_state(s, &state);
 		return 0;

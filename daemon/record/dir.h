@@ -23,9 +23,7 @@ struct record_place {
 	const char *directory; /* of all recordings */
 	uint8_t board;
 	uint64_t segment_bytes;
-	struct {
-		uint8_t tower, floor;
-	} expected[NANET3_LINKS];
+	struct segment_maker maker;
 };
 
 struct record_spec {

@@ -291,11 +291,12 @@ static int close_segment(struct segment *s)
 
 static int open_segment(struct segment *s, uint32_t dma_epoch, uint64_t count, uint64_t time_ns)
 {
+	const struct segment_maker *maker = &s->config.maker;
 	struct fcm_segment_header h = {
 		.board = s->config.board,
 		.link = s->config.link,
-		.tower = s->config.tower,
-		.floor = s->config.floor,
+		.tower = maker->floors[s->config.link].tower,
+		.floor = maker->floors[s->config.link].floor,
 		.dma_epoch = dma_epoch,
 		.segment = s->number,
 		.frame_bytes = TDM_FRAME_BYTES,
@@ -304,6 +305,9 @@ static int open_segment(struct segment *s, uint32_t dma_epoch, uint64_t count, u
 		.run = s->state.run,
 		.serial = s->state.serial,
 		.boot_count = s->state.boot_count,
+		.block_frames = maker->block_frames,
+		.emulated = s->state.emulated,
+		.day_origin = (uint8_t)maker->day_origin,
 		.data_bytes_max = NANET3_CHUNK_MAX,
 	};
 	struct iovec v = {&h, sizeof(h)};
@@ -313,6 +317,7 @@ static int open_segment(struct segment *s, uint32_t dma_epoch, uint64_t count, u
 	if (s->number > NUMBER_MAX) {
 		return -EFBIG;
 	}
+	memcpy(h.floors, maker->floors, sizeof(h.floors));
 	name_of(s, s->number, name, sizeof(name));
 	s->fd = openat(s->config.directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
 	if (s->fd < 0) {

@@ -20,12 +20,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tdm/hit.h"
 #include "tdm/label.h"
 #include "tdm/record.h"
 
+/* How the daemon makes blocks: a reader makes the same ones. */
+struct segment_maker {
+	uint32_t block_frames;
+	enum hit_day_origin day_origin;
+	struct fcm_segment_floor floors[4]; /* as configured, by link */
+};
+
 struct segment_config {
 	int directory; /* descriptor; stays the caller's, open */
-	uint8_t board, link, tower, floor;
+	uint8_t board, link;
+	struct segment_maker maker;
 	uint64_t bytes; /* size at which a segment ends */
 };
 
@@ -33,6 +42,7 @@ struct segment_config {
 struct segment_state {
 	struct label label;
 	uint32_t run, serial, boot_count;
+	bool emulated;
 };
 
 struct segment_counts {

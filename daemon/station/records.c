@@ -45,7 +45,9 @@ int records_start(struct station *s)
 {
 	struct recorder_config c = {
 		.place = {.board = (uint8_t)s->config.instance,
-			  .segment_bytes = (uint64_t)s->config.record.segment_mb << 20},
+			  .segment_bytes = (uint64_t)s->config.record.segment_mb << 20,
+			  .maker = {.block_frames = s->config.data.block_frames,
+				    .day_origin = s->config.data.day_origin}},
 		.min_free_bytes = (uint64_t)s->config.record.min_free_mb << 20,
 		.blackbox_s = s->config.record.blackbox_s,
 		.blackbox_keep = s->config.record.blackbox_keep,
@@ -62,8 +64,11 @@ int records_start(struct station *s)
 	c.place.directory = r->directory;
 	c.links = station_links(s);
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
-		c.place.expected[link].tower = s->config.link[link].tower;
-		c.place.expected[link].floor = s->config.link[link].floor;
+		c.place.maker.floors[link] = (struct fcm_segment_floor){
+			.cable_delay_ns = s->config.link[link].cable_delay_ns,
+			.tower = s->config.link[link].tower,
+			.floor = s->config.link[link].floor,
+		};
 	}
 	e = tap_init(&s->tap, TAP_SIZE);
 	e = e ? e : recorder_start(&c, &s->tap, &s->recorder);

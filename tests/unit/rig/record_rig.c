@@ -94,9 +94,14 @@ void rec_segment(struct rec *r, unsigned link, uint32_t number, uint32_t epoch, 
 		.frame_bytes = TDM_FRAME_BYTES,
 		.count = count,
 		.utc_ns = utc_s * 1000000000,
+		.run = r->run,
 		.boot_count = r->boot,
+		.block_frames = REC_FRAMES,
+		.emulated = 1,
 		.data_bytes_max = REC_FRAMES * TDM_FRAME_BYTES,
 	};
+	r->segment.floors[link % 4] = (struct fcm_segment_floor){
+		.cable_delay_ns = REC_DELAY_NS, .tower = 1, .floor = (uint8_t)(link + 1)};
 	tdm_segment_seal(&r->segment);
 	r->count = count;
 	r->bytes = 0;

@@ -16,13 +16,14 @@
 #define REC_ANCHOR  80000u
 #define REC_UTC_S   1795194010ll /* 2026-11-20, of count REC_ANCHOR */
 #define REC_TAI_UTC 37
+#define REC_DELAY_NS 490000u /* of the cables */
 #define REC_MONO_NS 1000000000000ull
 
 struct rec {
 	char directory[64];
 	char path[PATH_MAX]; /* of the segment being written */
 	int fd;		     /* -1: none */
-	uint32_t boot;	     /* of the board, in the segments to come */
+	uint32_t boot, run;  /* of the segments to come */
 	struct fcm_segment_header segment;
 	uint64_t count; /* next cell */
 	uint64_t bytes; /* written so far */

@@ -19,11 +19,12 @@
 static struct tap T;
 static uint8_t data[DEPTH];
 static struct label label = {.time_epoch = 1};
+static const struct tap_board board = {.serial = 7, .boot_count = 1, .emulated = true};
 
 static int set_up(void **state)
 {
 	assert_int_equal(tap_init(&T, 64), 0);
-	tap_begin(&T, 1, 5, 7, 1, 100);
+	tap_begin(&T, 1, 5, &board, 100);
 	return 0;
 }
 
@@ -96,7 +97,8 @@ static void test_release_waits(void **state)
 	assert_true(next(&e));
 	assert_int_equal(e.kind, TAP_STATE);
 	assert_int_equal(e.state.run, 3);
-	assert_int_equal(e.state.serial, 7);
+	assert_int_equal(e.state.board.serial, 7);
+	assert_true(e.state.board.emulated);
 	tap_done(&T, &e);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_true(next(&e));
@@ -238,7 +240,7 @@ static void test_missed_over_lives(void **state)
 
 	feed(100, 165, 1000);
 	tap_end(&T, 1); /* no place */
-	tap_begin(&T, 1, 6, 7, 1, 0);
+	tap_begin(&T, 1, 6, &board, 0);
 	while (next(&e)) {
 	}
 	feed(0, 1, 2000);
@@ -283,7 +285,7 @@ static void test_lives(void **state)
 	}
 	tap_end(&T, 1);
 	assert_false(tap_lend(&T, &old));
-	tap_begin(&T, 1, 6, 7, 1, 0); /* positions begin anew */
+	tap_begin(&T, 1, 6, &board, 0); /* positions begin anew */
 	assert_false(tap_holds(&T, &old));
 	feed(0, 2, 2000);
 	assert_true(next(&e));
@@ -371,7 +373,7 @@ static void test_missed_lists_stay_in_their_place(void **state)
 		offer_at(163 + i, FIRST + (i + 1) * 8000, 1000);
 	}
 	tap_end(&T, 1);
-	tap_begin(&T, 1, 6, 7, 1, 0);
+	tap_begin(&T, 1, 6, &board, 0);
 	feed(0, 1, 2000); /* no place yet */
 	while (next(&e)) {
 	}
@@ -489,7 +491,7 @@ static void test_never_wrong(void **state)
 	pthread_t capture;
 
 	tap_end(&T, 1);
-	tap_begin(&T, 1, 5, 7, 1, 0);
+	tap_begin(&T, 1, 5, &board, 0);
 	atomic_store(&over, 0);
 	pthread_create(&capture, NULL, race_capture, NULL);
 	while (!atomic_load(&over)) {

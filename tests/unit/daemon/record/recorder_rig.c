@@ -16,6 +16,7 @@ struct recorder_rig rig;
 
 static uint8_t cells[16 * TDM_FRAME_BYTES];
 static struct label label = {.time_epoch = 1};
+static const struct tap_board board = {.serial = 7, .boot_count = 1};
 
 struct recorder_config rig_config(void)
 {
@@ -30,7 +31,7 @@ struct recorder_config rig_config(void)
 void rig_start(const struct recorder_config *c)
 {
 	assert_int_equal(tap_init(&rig.tap, 1024), 0);
-	tap_begin(&rig.tap, RIG_LINK, 5, 7, 1, rig.position);
+	tap_begin(&rig.tap, RIG_LINK, 5, &board, rig.position);
 	assert_int_equal(recorder_start(c, &rig.tap, &rig.recorder), 0);
 }
 

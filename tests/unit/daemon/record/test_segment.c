@@ -29,7 +29,13 @@ static char directory[64];
 static int dir_fd;
 static uint8_t cells[16 * TDM_FRAME_BYTES];
 static struct segment_state state_1 = {
-	.label = {.time_epoch = 1, .anchor_tai_ns = 5}, .run = 9, .serial = 7, .boot_count = 1};
+	.label = {.time_epoch = 1, .anchor_tai_ns = 5}, .run = 9, .serial = 7, .boot_count = 1, .emulated = true};
+
+static const struct segment_maker maker = {
+	.block_frames = 16,
+	.day_origin = HIT_DAY_FROM_1,
+	.floors[2] = {.cable_delay_ns = 490000, .tower = 1, .floor = 3},
+};
 
 static int set_up(void **state)
 {
@@ -55,7 +61,7 @@ static int tear_down(void **state)
 static struct segment *create(uint64_t bytes)
 {
 	struct segment_config c = {
-		.directory = dir_fd, .link = 2, .tower = 1, .floor = 3, .bytes = bytes};
+		.directory = dir_fd, .link = 2, .maker = maker, .bytes = bytes};
 	struct segment *s = NULL;
 
 	assert_int_equal(segment_create(&c, &s), 0);
@@ -140,6 +146,10 @@ static void assert_segment(unsigned number, const char *text, enum record_end en
 	assert_int_equal(h.segment, number);
 	assert_int_equal(h.link, 2);
 	assert_int_equal(h.floor, 3);
+	assert_int_equal(h.block_frames, 16);
+	assert_int_equal(h.day_origin, 1);
+	assert_int_equal(h.emulated, 1);
+	assert_int_equal(h.floors[2].cable_delay_ns, 490000);
 }
 
 static unsigned files(void)
