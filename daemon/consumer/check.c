@@ -86,6 +86,18 @@ static uint32_t block_frames(const struct fcm_block_header *h)
 	return number > 0 ? (uint32_t)(h->first_frame / number) : 0;
 }
 
+struct fcm_ack libfcmdata_key(const struct fcm_block_header *h)
+{
+	return (struct fcm_ack){
+		.sequence = h->sequence,
+		.stream = h->stream,
+		.link = h->link,
+		.tower = h->tower,
+		.floor = h->floor,
+		.block_frames = block_frames(h),
+	};
+}
+
 enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const void *header,
 				  size_t header_bytes, const void *payload, size_t payload_bytes,
 				  struct fcmdata_block *ret_block)
@@ -116,14 +128,7 @@ enum fcmdata_damage fcmdata_check(const void *topic, size_t topic_bytes, const v
 	if (!layout_sane(&b)) {
 		return FCMDATA_MALFORMED;
 	}
-	b.key = (struct fcm_ack){
-		.sequence = h->sequence,
-		.stream = h->stream,
-		.link = h->link,
-		.tower = h->tower,
-		.floor = h->floor,
-		.block_frames = block_frames(h),
-	};
+	b.key = libfcmdata_key(h);
 	*ret_block = b;
 	return FCMDATA_GOOD;
 }

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "schemas/fcm_data.h"
+#include "schemas/fcm_hits.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -238,6 +239,65 @@ struct fcmdata_serial {
 };
 /* The next record of FCMDATA_CHANNEL_SERIAL: 1, 0, -EBADMSG, -EINVAL as for hits. */
 int fcmdata_next_serial(struct fcmdata_cursor *c, struct fcmdata_serial *ret_serial);
+
+/* ---- hits as rows and columns ---- */
+
+#define FCMDATA_ALL (-1)
+
+/*
+ * The hits of a block as rows (fcm_hits.h), module by module in the order sent; of one module, or FCMDATA_ALL. `number`:
+ * what `block` of each row says. `room`: rows that there is place for, header.items is always enough. How many;
+ * -EINVAL: not a block of hits, no such module; -EBADMSG: a hit that is none; -ENOSPC.
+ */
+int64_t fcmdata_hits(const struct fcmdata_block *b, int module, uint32_t number,
+		     struct fcm_hit_row *rows, size_t room);
+/* Sort by time; those of the same ns stay in the order given. Rows of several floors are merged so: put the rows of their
+ * blocks of one slice behind each other first. `scratch`: as many rows. */
+void fcmdata_hits_order(struct fcm_hit_row *rows, struct fcm_hit_row *scratch, size_t n);
+/* Each field to its column. */
+void fcmdata_hits_split(const struct fcm_hit_row *rows, size_t n, const struct fcm_hit_columns *to);
+/* How many samples the rows have in all. */
+size_t fcmdata_hits_samples(const struct fcm_hit_row *rows, size_t n);
+/* The samples as 16-bit values, expanded where the floor sent bytes. `payloads`: of the rows' blocks, by `block`. Row i has
+ * values[offsets[i]] up to values[offsets[i + 1]]; `values`: fcmdata_hits_samples() of them, `offsets`: n + 1. */
+void fcmdata_hits_waveforms(const struct fcm_hit_row *rows, size_t n,
+			    const uint8_t *const payloads[], uint16_t *values, uint64_t *offsets);
+
+/* ---- recordings ---- */
+
+struct fcmdata_recording;
+
+/* Set all of it to 0 first: 0 is each member's default. */
+struct fcmdata_recording_config {
+	unsigned links;	  /* bit mask; 0: all */
+	unsigned streams; /* bit mask, 1 << enum fcm_stream; 0: all */
+	uint32_t run;	  /* blocks of this run only; 0: all */
+	/* With data of [from, until), TAI since 1970 in ns; 0: no limit. With a limit blocks without time are left
+	 * out. */
+	int64_t from_tai_ns, until_tai_ns;
+	uint32_t block_frames; /* divisor of 1600; 0: as the daemon had it */
+	bool follow; /* it is being written: at its end fcmdata_recording_next() waits for more */
+	uint64_t reserved[6]; /* 0 */
+};
+
+/*
+ * The blocks of a recording: a directory of segments, or one segment. They are those that the daemon made, without its
+ * flag RESENT; where the recording begins or ends inside a block, the frames that it does not have are lost for
+ * board-fifo. `config` may be NULL. -ENOENT, -ENODATA: no segments there; -EBADMSG, -EPROTO: not a segment, or of another
+ * version; -EINVAL: no divisor; errno of open(2).
+ */
+int fcmdata_recording_open(const char *path, const struct fcmdata_recording_config *config,
+			   struct fcmdata_recording **ret_recording);
+/*
+ * The next block: 1, valid until the next call; its gap_ members say what the recording lacks before it. 0: there are no more,
+ * with `follow` none now: ask again. -ENOMEM, -EIO and the like may be asked again, too. Blocks of a link come in order, those
+ * of several links by board count.
+ */
+int fcmdata_recording_next(struct fcmdata_recording *r, const struct fcmdata_block **ret_block);
+/* Segments damaged so far, behind whose damage reading went on with the next segment; *ret_text: the last one, in
+ * words, or NULL. */
+unsigned fcmdata_recording_troubles(const struct fcmdata_recording *r, const char **ret_text);
+void fcmdata_recording_close(struct fcmdata_recording *r); /* NULL is fine */
 
 #ifdef __cplusplus
 }

@@ -12,6 +12,11 @@
 
 #define LIBFCMDATA_ALIVE_MS 250 /* of silence, then ALIVE: the daemon wants one a second */
 
+/* ---- check.c ---- */
+
+/* What names a block in an acknowledgement. */
+struct fcm_ack libfcmdata_key(const struct fcm_block_header *h);
+
 /* ---- track.c ---- */
 
 struct tracks;

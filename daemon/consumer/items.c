@@ -6,10 +6,10 @@
 #include "daemon/consumer/fcmdata_private.h"
 #include "tdm/frame.h"
 #include "tdm/hit.h"
+#include "tdm/hit_rows.h"
 #include "tdm/le.h"
 
 #define SERIAL_HEADER 4u /* u8 channel, u8 length, u16 sequence */
-#define T5_NS	      5
 
 _Static_assert(FCMDATA_SAMPLES == TDM_SAMPLES, "samples a frame");
 
@@ -70,20 +70,6 @@ static const uint8_t *cursor_bytes(struct fcmdata_cursor *c, size_t *ret_left)
 	return c->block->payload + c->at;
 }
 
-/* The carrier's time, less what the hit is older, plus its place in its frame. */
-static int64_t hit_tai_ns(const struct fcm_block_header *h, uint32_t carrier, const struct hit *hit)
-{
-	unsigned of_second = (unsigned)((h->first_frame + carrier) % TDM_FRAMES_PER_SECOND);
-	int64_t frames = (int64_t)carrier - hit_age_frames(hit->frame, of_second);
-
-	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns == FCM_NO_TAI) {
-		return FCM_NO_TAI;
-	}
-	/* A header's time may be any number: wrap, do not overflow. */
-	return (int64_t)((uint64_t)h->tai_ns +
-			 (uint64_t)(frames * TDM_FRAME_NS + (int64_t)hit->t5ns * T5_NS));
-}
-
 int fcmdata_next_hit(struct fcmdata_cursor *c, struct fcmdata_hit *ret_hit)
 {
 	const struct fcm_block_header *h = &c->block->header;
@@ -107,7 +93,7 @@ int fcmdata_next_hit(struct fcmdata_cursor *c, struct fcmdata_hit *ret_hit)
 		.bytes = bytes,
 		.length = hit_bytes(bytes),
 		.carrier = c->frame - 1,
-		.tai_ns = hit_tai_ns(h, c->frame - 1, &hit),
+		.tai_ns = hit_tai_ns(h, c->frame - 1, hit.frame, hit.t5ns),
 		.pmt = hit.pmt,
 		.efcm = hit.efcm,
 		.tower = hit.tower,
@@ -186,4 +172,33 @@ int fcmdata_next_serial(struct fcmdata_cursor *c, struct fcmdata_serial *ret_ser
 	};
 	c->at += SERIAL_HEADER + bytes[1];
 	return 1;
+}
+
+/* ------------------------------------------------------------------------------ rows and columns */
+
+int64_t fcmdata_hits(const struct fcmdata_block *b, int module, uint32_t number,
+		     struct fcm_hit_row *rows, size_t room)
+{
+	return hit_rows(&b->header, b->payload, module, number, rows, room);
+}
+
+void fcmdata_hits_order(struct fcm_hit_row *rows, struct fcm_hit_row *scratch, size_t n)
+{
+	hit_rows_order(rows, scratch, n);
+}
+
+void fcmdata_hits_split(const struct fcm_hit_row *rows, size_t n, const struct fcm_hit_columns *to)
+{
+	hit_rows_split(rows, n, to);
+}
+
+size_t fcmdata_hits_samples(const struct fcm_hit_row *rows, size_t n)
+{
+	return hit_rows_samples(rows, n);
+}
+
+void fcmdata_hits_waveforms(const struct fcm_hit_row *rows, size_t n,
+			    const uint8_t *const payloads[], uint16_t *values, uint64_t *offsets)
+{
+	hit_rows_waveforms(rows, n, payloads, values, offsets);
 }

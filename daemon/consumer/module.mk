@@ -8,8 +8,9 @@ packages_daemon/consumer := libzmq jansson libisal
 archive_daemon/consumer  := $(B)/lib/libfcmdata.a
 archives                 += $(B)/lib/libfcmdata.a
 
-fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c track.c handle.c member.c receive.c) \
-                   $(addprefix tdm/,frame.c hit.c) $(addprefix slowctl/access/,keyfile.c access.c file_guard.c)
+fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c recordings.c track.c handle.c member.c receive.c) \
+                   $(addprefix tdm/,frame.c hit.c hit_run.c hit_rows.c deframe.c assemble.c block.c \
+                   record.c recording.c lane.c recorded.c) $(addprefix slowctl/access/,keyfile.c access.c file_guard.c)
 fcmdata_so      := libfcmdata.so.0
 fcmdata_objs    := $(patsubst %.c,$(B)/pic/%.o,$(fcmdata_sources))
 $(eval $(call shared,fcmdata,0,$(fcmdata_sources),daemon/consumer/fcmdata.map,$(packages_daemon/consumer)))
@@ -27,8 +28,8 @@ install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmd
 	ln -sf $(fcmdata_so) $(DESTDIR)$(libdir)/libfcmdata.so
 	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 	    daemon/consumer/fcmdata.pc.in > $(DESTDIR)$(libdir)/pkgconfig/fcmdata.pc
-	sed 's|"schemas/fcm_data.h"|"fcm_data.h"|' daemon/consumer/fcmdata.h > $(DESTDIR)$(includedir)/fcmdata/fcmdata.h
-	install -m 644 schemas/fcm_data.h $(DESTDIR)$(includedir)/fcmdata/
+	sed 's|"schemas/\(fcm_[a-z]*.h\)"|"\1"|' daemon/consumer/fcmdata.h > $(DESTDIR)$(includedir)/fcmdata/fcmdata.h
+	install -m 644 schemas/fcm_data.h schemas/fcm_hits.h $(DESTDIR)$(includedir)/fcmdata/
 	install -m 644 daemon/consumer/fcmdata.3 $(DESTDIR)$(prefix)/share/man/man3/
 	install -m 644 schemas/fcm_data.py daemon/consumer/fcmdata.py $(DESTDIR)$(pythondir)/
 

@@ -6,3 +6,4 @@ $(eval $(call tests,test_consumer,\
 $(eval $(call tests,test_fcmdata test_fcmdata_wait,fcmdata_rig.c,daemon/consumer tdm,libzmq))
 $(eval $(call tests,test_fcmdata_block,,daemon/consumer tdm))
 $(eval $(call tests,test_fcmdata_track,daemon/consumer/track.c,))
+$(eval $(call tests,test_fcmdata_recording,tests/unit/rig/floor_rig.c tests/unit/rig/record_rig.c,daemon/consumer tdm))

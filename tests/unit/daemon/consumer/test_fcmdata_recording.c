@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* libfcmdata on recordings: blocks as from a daemon, with what is missing before them, and hits as rows. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/consumer/fcmdata.h"
+#include "tdm/frame.h"
+#include "tests/unit/rig/floor_rig.h"
+#include "tests/unit/rig/record_rig.h"
+
+#define BLOCK REC_FRAMES
+#define COUNT (REC_ANCHOR + 1600u)
+
+static struct rec rec;
+static struct floor_rig floor_rig;
+static struct fcmdata_recording *recording;
+
+static void frames(unsigned blocks)
+{
+	static uint8_t cells[REC_FRAMES * TDM_FRAME_BYTES];
+
+	while (blocks-- > 0) {
+		for (unsigned i = 0; i < REC_FRAMES; i++) {
+			floor_rig_frame(&floor_rig, rec.count + i, cells + i * TDM_FRAME_BYTES);
+		}
+		rec_cells(&rec, cells, REC_FRAMES);
+	}
+}
+
+static int set_up(void **state)
+{
+	rec_init(&rec);
+	floor_rig_init(&floor_rig, 1, 2);
+	rec_segment(&rec, 1, 0, 5, COUNT, REC_UTC_S);
+	frames(4);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	fcmdata_recording_close(recording);
+	recording = NULL;
+	rec_fini(&rec);
+	return 0;
+}
+
+static void open_as(const struct fcmdata_recording_config *config)
+{
+	assert_int_equal(fcmdata_recording_open(rec.directory, config, &recording), 0);
+}
+
+static const struct fcmdata_block *next(void)
+{
+	const struct fcmdata_block *b = NULL;
+
+	assert_int_equal(fcmdata_recording_next(recording, &b), 1);
+	return b;
+}
+
+static void blocks_are_checked_ones(void **state)
+{
+	const struct fcmdata_block *b;
+	struct fcmdata_block again;
+	const char *text = "";
+
+	open_as(NULL);
+	for (unsigned i = 0; i < 4 * FCM_STREAMS; i++) {
+		char topic[FCM_TOPIC_BYTES];
+		size_t length;
+
+		b = next();
+		length = fcm_topic(&b->header, topic);
+		assert_int_equal(fcmdata_check(topic, length, &b->header, sizeof(b->header),
+					       b->payload, b->header.payload_bytes, &again),
+				 FCMDATA_GOOD);
+		assert_memory_equal(&again.key, &b->key, sizeof(b->key));
+		assert_false(b->repeat || b->again);
+		assert_int_equal(b->gap_frames, 0);
+	}
+	assert_int_equal(fcmdata_recording_next(recording, &b), 0);
+	assert_int_equal(fcmdata_recording_troubles(recording, &text), 0);
+	assert_null(text);
+}
+
+static void what_is_missing_is_lost(void **state)
+{
+	const struct fcmdata_recording_config c = {.streams = 1u << FCM_HYDROPHONE};
+	const struct fcmdata_block *b;
+
+	rec_segment(&rec, 1, 3, 5, COUNT + 10 * BLOCK, REC_UTC_S);
+	frames(1);
+	open_as(&c);
+	for (unsigned i = 0; i < 4; i++) {
+		b = next();
+		assert_int_equal(b->gap_frames, 0);
+	}
+	b = next();
+	assert_int_equal(b->header.first_frame, COUNT + 10 * BLOCK);
+	assert_int_equal(b->gap_first, COUNT + 4 * BLOCK);
+	assert_int_equal(b->gap_frames, 6 * BLOCK);
+	assert_int_equal(b->gap_lost, 6 * BLOCK);
+}
+
+static void no_limit_is_zero(void **state)
+{
+	struct fcmdata_recording_config c = {.streams = 1u << FCM_PMT};
+	const struct fcmdata_block *b;
+	int64_t second_ns;
+
+	open_as(&c);
+	next();
+	second_ns = next()->header.tai_ns;
+	fcmdata_recording_close(recording);
+	c.from_tai_ns = second_ns;
+	c.until_tai_ns = second_ns + 1;
+	open_as(&c);
+	assert_int_equal(next()->header.tai_ns, second_ns);
+	assert_int_equal(fcmdata_recording_next(recording, &b), 0);
+}
+
+/* Row by row what fcmdata_next_hit() says. */
+static void rows_are_the_hits(void **state)
+{
+	const struct fcmdata_recording_config c = {.streams = 1u << FCM_PMT};
+	struct fcm_hit_row *rows;
+	const struct fcmdata_block *b;
+	int64_t n, i = 0;
+
+	open_as(&c);
+	next();
+	b = next();
+	rows = calloc(b->header.items, sizeof(*rows));
+	n = fcmdata_hits(b, FCMDATA_ALL, 9, rows, b->header.items);
+	assert_int_equal(n, b->header.items);
+	assert_true(n > 20);
+	for (unsigned m = 0; m < 6; m++) {
+		struct fcmdata_cursor cursor;
+		struct fcmdata_hit hit;
+
+		assert_int_equal(fcmdata_begin(b, m, &cursor), 0);
+		while (fcmdata_next_hit(&cursor, &hit) == 1) {
+			const struct fcm_hit_row *r = &rows[i++];
+
+			assert_int_equal(r->tai_ns, hit.tai_ns);
+			assert_int_equal(r->charge, hit.charge);
+			assert_int_equal(r->module, m);
+			assert_int_equal(r->samples, hit.samples);
+			assert_int_equal(r->block, 9);
+			assert_ptr_equal(b->payload + r->samples_at, hit.bytes + 16);
+		}
+	}
+	assert_int_equal(i, n);
+	free(rows);
+}
+
+static void what_cannot_be_opened(void **state)
+{
+	assert_int_equal(fcmdata_recording_open("/nowhere", NULL, &recording), -ENOENT);
+	assert_null(recording);
+	fcmdata_recording_close(NULL);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(blocks_are_checked_ones), CASE(what_is_missing_is_lost),
+		CASE(no_limit_is_zero),	       CASE(rows_are_the_hits),
+		CASE(what_cannot_be_opened),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
