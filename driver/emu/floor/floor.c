@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/emu/floor/geometry.h"
 #include "driver/emu/floor/private.h"
 
 #define BOOT_FRAMES   4000u /* 0.5 s without light */
@@ -48,7 +49,8 @@ static void read_sensors(struct floor *f)
 	const double t = f->slow_ms * 1e-3;
 	struct tdm_telemetry *s = &f->telemetry;
 	const uint32_t mask = floor_power_mask(f);
-	double heading = 47.0 * n + 1.5 * sin(2 * M_PI * t / 610) + 0.05 * rng_normal(&f->rng);
+	double heading = geometry_heading_deg(n) + 1.5 * sin(2 * M_PI * t / 610) +
+			 0.05 * rng_normal(&f->rng);
 
 	heading -= 360 * floor(heading / 360);
 	s->boot_count = f->boot_count;
@@ -110,7 +112,7 @@ void floor_destroy(struct floor *f)
 
 static void ctd_speaks(struct floor *f)
 {
-	const double depth = 3480 - 20.0 * f->config.floor;
+	const double depth = GEOMETRY_DEPTH_M - geometry_floor(0, f->config.floor).z;
 
 	if (f->serial.length > 0 || f->away > 0) {
 		return;
