@@ -22,6 +22,7 @@ enum rng_use {
 	RNG_FAULTS,
 	RNG_FLOOR,
 	RNG_TABLES,
+	RNG_LIGHT, /* of a beacon's flash at a module */
 };
 
 static inline uint64_t rng_splitmix(uint64_t *state)

@@ -82,6 +82,10 @@ struct floor *floor_create(const struct floor_config *config, const struct pulse
 	rng_seed(&f->rng, config->seed, RNG_FLOOR, name, 0);
 	rng_seed(&f->fault_rng, config->seed, RNG_FAULTS, name, 0);
 	sea_init(&f->sea, config->seed, name);
+	if (config->beacons) {
+		beacon_view_init(&f->view, config->beacons, config->seed, config->tower,
+				 config->floor);
+	}
 	if (create_modules(f, pulses, sound) < 0) {
 		floor_destroy(f);
 		return NULL;
@@ -290,7 +294,19 @@ static uint16_t send_serial(struct floor *f, uint8_t *frame)
 	return TDM_VALID_SERIAL;
 }
 
-static uint16_t send_data(struct floor *f, uint8_t *frame, struct truth_record *truth)
+static void generate(struct floor *f, unsigned module, const struct arrivals *arrivals)
+{
+	const bool lit = arrivals->lit[module];
+	const uint8_t outcome =
+		pmt_generate(f->pmts[module], f->time.frame, lit ? &arrivals->light[module] : NULL);
+
+	if (lit) {
+		f->light.light[module] = outcome;
+	}
+}
+
+static uint16_t send_data(struct floor *f, uint8_t *frame, const struct arrivals *arrivals,
+			  struct truth_record *truth)
 {
 	uint16_t valid = 0;
 	unsigned lost = 0;
@@ -299,7 +315,7 @@ static uint16_t send_data(struct floor *f, uint8_t *frame, struct truth_record *
 		struct pmt_share share;
 
 		pmt_drain(f->pmts[m], frame, f->config.hash, &share);
-		pmt_generate(f->pmts[m], f->time.frame);
+		generate(f, m, arrivals);
 		truth->hits[m] = share.hits;
 		truth->hit_hash[m] = share.hash;
 		lost += share.lost;
@@ -328,7 +344,8 @@ static uint16_t false_number(struct floor *f)
 	return (uint16_t)((f->time.frame + shift) % TDM_FRAMES_PER_SECOND);
 }
 
-static void send_frame(struct floor *f, uint8_t *frame, struct truth_record *truth)
+static void send_frame(struct floor *f, uint8_t *frame, const struct arrivals *arrivals,
+		       struct truth_record *truth)
 {
 	struct tdm_header header = {
 		.tower = f->config.tower,
@@ -348,8 +365,9 @@ static void send_frame(struct floor *f, uint8_t *frame, struct truth_record *tru
 		header.time.frame = false_number(f);
 		truth->flags |= TRUTH_TIME;
 	}
-	header.slot_valid = (uint16_t)(send_data(f, frame, truth) | send_serial(f, frame) |
-				       TDM_VALID_REPLIES | TDM_VALID_TELEMETRY);
+	header.slot_valid =
+		(uint16_t)(send_data(f, frame, arrivals, truth) | send_serial(f, frame) |
+			   TDM_VALID_REPLIES | TDM_VALID_TELEMETRY);
 	control_send(f, frame);
 	t->executed = f->control.executed;
 	t->rejected = f->control.rejected;
@@ -364,11 +382,13 @@ static void send_frame(struct floor *f, uint8_t *frame, struct truth_record *tru
 unsigned floor_frame(struct floor *f, const struct floor_down *down, uint8_t *frame,
 		     struct truth_record *ret_truth)
 {
+	struct arrivals arrivals;
 	unsigned number;
 
 	ret_truth->tower = f->config.tower;
 	ret_truth->floor = f->config.floor;
 	f->rx_power_nw = down->rx_power_nw;
+	arrivals_look(f, ret_truth->tai_ns, &arrivals);
 	if (f->away > 0) {
 		f->away--;
 		f->time.frame = (uint16_t)((f->time.frame + 1) % TDM_FRAMES_PER_SECOND);
@@ -376,13 +396,18 @@ unsigned floor_frame(struct floor *f, const struct floor_down *down, uint8_t *fr
 	}
 	take_time(f, down);
 	number = f->time.frame;
-	send_frame(f, frame, ret_truth);
+	send_frame(f, frame, &arrivals, ret_truth);
 	control_frame(f);
 	obey(f, down);
 	if (f->boot_in > 0 && --f->boot_in == 0) {
 		floor_boot(f);
 	}
 	return number;
+}
+
+const struct truth_light *floor_light(const struct floor *f)
+{
+	return &f->light;
 }
 
 bool floor_lit(const struct floor *f)

@@ -7,13 +7,16 @@
  *   modules' FIFOs, samples, replies, telemetry --> upstream frame, sealed
  *
  * It runs on the downstream clock: one floor_frame() per frame period of its own. Its frame number is
- * the one it receives; without light it continues to count by itself.
+ * the one it receives; without light it continues to count by itself. So the label of its frame is that
+ * of the shore when the downstream frame left, and the frame begins later, by the fibre's delay down. The
+ * floor does not know this true time; what reaches it from beacons comes at true time.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "driver/emu/floor/beacon.h"
 #include "driver/emu/floor/hydrophone.h"
 #include "driver/emu/floor/pulse.h"
 #include "driver/emu/common/truth.h"
@@ -30,6 +33,7 @@ struct floor_config {
 	uint32_t fifo_bytes;
 	bool hash; /* fill the hashes of truth records */
 	uint64_t seed;
+	const struct beacons *beacons; /* outlive the floor; NULL: the sea has none */
 	/* A WRITE or ACTION was decided: `w` is the request, `status` and `value` its outcome. */
 	void (*executed)(void *context, uint8_t floor, const struct word *w, int status,
 			 int32_t value);
@@ -56,11 +60,13 @@ void floor_slow(struct floor *f);
 /*
  * A frame period: receive `down`, build and seal the upstream frame at `frame` (10 000 bytes).
  * Fills tower, floor, flags, hits, hits_lost and hashes of the truth record, the rest is the
- * caller's. Returns the floor's own frame number, 0..7999; the one in the header may be false
+ * caller's; where there are beacons its tai_ns is used: the true time of the frame's start. Returns the floor's own frame number, 0..7999; the one in the header may be false
  * (TRUTH_TIME). While the FCM is away (booting) nothing is built and floor_lit() is false.
  */
 unsigned floor_frame(struct floor *f, const struct floor_down *down, uint8_t *frame,
 		     struct truth_record *ret_truth);
+/* What of the beacons' light and sound arrived in the last frame; zeros without beacons. */
+const struct truth_light *floor_light(const struct floor *f);
 /* Whether the FCM's laser is on. */
 bool floor_lit(const struct floor *f);
 /* The FCM has aligned its transmitter again since the last call (broadcast ALIGN). */

@@ -12,12 +12,10 @@
 #include "tdm/le.h"
 #include "tdm/registers.h"
 
-#define SAMPLE_HZ      192000.0
 #define SINES	       4096u
 #define NOISES	       65536u
 #define SINE_ONE       32767
 #define PING_SAMPLES   960u /* 5 ms */
-#define PING_HZ	       32000.0
 #define FULL_SCALE     8388607
 #define DEFAULT_GAIN   200 /* 20 dB: the amplitudes below are at this gain */
 #define POWER_CYCLE_MS 200u
@@ -68,10 +66,10 @@ void hydrophone_init(struct hydrophone *h, const struct hydrophone_tables *table
 	rng_seed(&h->rng, seed, RNG_HYDROPHONE, floor, index);
 	rng_seed(&h->slow_rng, seed, RNG_HYDROPHONE, floor, 16 + index);
 	for (unsigned i = 0; i < 2; i++) {
-		h->step[i] = (uint32_t)lround(tone_hz[index][i] / SAMPLE_HZ * 0x1p32);
+		h->step[i] = (uint32_t)lround(tone_hz[index][i] / HYDROPHONE_HZ * 0x1p32);
 		h->phase[i] = (uint32_t)rng_next(&h->rng);
 	}
-	h->step[2] = (uint32_t)lround(PING_HZ / SAMPLE_HZ * 0x1p32);
+	h->step[2] = (uint32_t)lround(HYDROPHONE_PING_HZ / HYDROPHONE_HZ * 0x1p32);
 	/* The beacon is some 300 m away: 0.2 s, 20 m a floor further, the two 10 m apart. */
 	h->ping_delay = 38400 + floor * 2560 + index * 1280;
 	set_gain(h, DEFAULT_GAIN);
@@ -94,13 +92,45 @@ static int32_t scaled(int32_t amplitude, int16_t sine)
 	return (int32_t)(((int64_t)amplitude * sine) >> 15);
 }
 
+/* The ping without beacons: its carrier goes on from second to second. */
+static void add_steady_ping(struct hydrophone *h, unsigned frame, int32_t samples[TDM_SAMPLES])
+{
+	const uint32_t first = frame * TDM_SAMPLES;
+
+	if (first + TDM_SAMPLES <= h->ping_delay || first >= h->ping_delay + PING_SAMPLES) {
+		return;
+	}
+	for (unsigned i = 0; i < TDM_SAMPLES; i++) {
+		const int32_t envelope = ping_envelope(first + i - h->ping_delay);
+		const int16_t sine = h->tables->sine[h->phase[2] >> 20];
+
+		samples[i] += (int32_t)(((int64_t)h->ping * envelope * sine) >> 23);
+		h->phase[2] += h->step[2];
+	}
+}
+
+/* A beacon's ping: its carrier begins with it, between two samples. */
+static void add_ping(const struct hydrophone *h, int32_t samples[TDM_SAMPLES])
+{
+	const double loud = fmin(h->ping * h->ping_loudness, FULL_SCALE);
+
+	for (unsigned i = 0; i < TDM_SAMPLES; i++) {
+		const double since = h->ping_since + i;
+		double turns;
+
+		if (since < 0 || since >= PING_SAMPLES) {
+			continue;
+		}
+		turns = since * HYDROPHONE_PING_HZ / HYDROPHONE_HZ;
+		samples[i] += (int32_t)lround(loud * ping_envelope((uint32_t)since) / 256 *
+					      sin(2 * M_PI * turns));
+	}
+}
+
 static void make_samples(struct hydrophone *h, unsigned frame, int32_t samples[TDM_SAMPLES])
 {
 	const struct hydrophone_tables *t = h->tables;
 	const int16_t *noise = t->noise + (rng_next(&h->rng) >> 48);
-	const uint32_t first = frame * TDM_SAMPLES;
-	const bool pinging =
-		first + TDM_SAMPLES > h->ping_delay && first < h->ping_delay + PING_SAMPLES;
 
 	for (unsigned i = 0; i < TDM_SAMPLES; i++) {
 		int32_t x = (int32_t)(((int64_t)h->noise * noise[i]) >> 12);
@@ -111,12 +141,10 @@ static void make_samples(struct hydrophone *h, unsigned frame, int32_t samples[T
 		h->phase[1] += h->step[1];
 		samples[i] = x;
 	}
-	for (unsigned i = 0; pinging && i < TDM_SAMPLES; i++) {
-		const int32_t envelope = ping_envelope(first + i - h->ping_delay);
-		const int16_t sine = t->sine[h->phase[2] >> 20];
-
-		samples[i] += (int32_t)(((int64_t)h->ping * envelope * sine) >> 23);
-		h->phase[2] += h->step[2];
+	if (!h->beacons) {
+		add_steady_ping(h, frame, samples);
+	} else if (h->ping_since < PING_SAMPLES) {
+		add_ping(h, samples);
 	}
 	for (unsigned i = 0; i < TDM_SAMPLES; i++) { /* the converter clips */
 		samples[i] = samples[i] > FULL_SCALE ? FULL_SCALE : samples[i];
@@ -153,6 +181,13 @@ uint64_t hydrophone_frame(struct hydrophone *h, uint8_t *cell, unsigned frame, b
 	tdm_hydro_slot_put(cell, h->index, &slot);
 	h->counter += TDM_SAMPLES;
 	return hash ? XXH3_64bits(bytes, sizeof(bytes)) : 0;
+}
+
+void hydrophone_sound(struct hydrophone *h, double since_samples, double loudness)
+{
+	h->beacons = true;
+	h->ping_since = since_samples;
+	h->ping_loudness = loudness;
 }
 
 void hydrophone_slow(struct hydrophone *h)

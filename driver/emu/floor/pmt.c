@@ -11,6 +11,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "driver/emu/floor/beacon.h"
 #include "driver/emu/floor/floor.h"
 #include "driver/emu/floor/hit_fifo.h"
 #include "driver/emu/floor/pulse.h"
@@ -30,6 +31,7 @@
 #define FULL_FILL      (4u * TDM_PMT_STREAM)
 #define NO_HITS	       1e30f
 #define HIT_FIFO_FULL  0x80u /* in byte 12 of the hit: bit 7 of its third word */
+#define DARK_V	       100   /* below there are no pulses */
 #define DEFAULT_MV     10
 #define DEFAULT_RAMP   1000
 
@@ -46,6 +48,7 @@ struct pmt {
 	uint32_t identity; /* first word of every hit */
 	float mean_wait;   /* ticks between the end of a pulse and the next; NO_HITS */
 	float next;	   /* ticks from the start of the next frame */
+	float busy_until;  /* likewise: where the last pulse is over */
 	uint32_t first_quantile;
 	int gain_steps;
 	float mean_bytes, mean_ticks;
@@ -125,12 +128,21 @@ bool pmt_powered(const struct pmt *p)
 
 /* ---------------------------------------------------------------- slow */
 
+static double gain_of(const struct pmt *p)
+{
+	return pow(p->hv / 10 / (REG_OM_HV_NOMINAL / 10.0), GAIN_POWER);
+}
+
+static bool is_dark(const struct pmt *p)
+{
+	return !p->powered || p->hv / 10 < DARK_V;
+}
+
 static double current_na(const struct pmt *p)
 {
 	const double volts = p->hv / 10;
-	const double gain = pow(volts / (REG_OM_HV_NOMINAL / 10.0), GAIN_POWER);
 
-	return p->powered ? volts / BASE_OHM * 1e9 + p->rate * ANODE_C * gain * 1e9 : 0;
+	return p->powered ? volts / BASE_OHM * 1e9 + p->rate * ANODE_C * gain_of(p) * 1e9 : 0;
 }
 
 void pmt_trip(struct pmt *p)
@@ -172,12 +184,11 @@ static void ramp_hv(struct pmt *p)
 /* How often a pulse passes the threshold now. */
 static void set_rate(struct pmt *p, double light)
 {
-	const double volts = p->hv / 10;
-	const double gain = pow(volts / (REG_OM_HV_NOMINAL / 10.0), GAIN_POWER);
+	const double gain = gain_of(p);
 	double rate;
 
 	p->mean_wait = NO_HITS;
-	if (!p->powered || volts < 100) {
+	if (is_dark(p)) {
 		return;
 	}
 	p->first_quantile = pulse_first_quantile(p->tables, gain, p->threshold_mv);
@@ -226,13 +237,14 @@ static float wait_for_full(const struct pmt *p)
 	return fmaxf(FRAME_TICKS / hits - p->mean_ticks, 1);
 }
 
-static void store(struct pmt *p, const struct pulse *pulse, uint32_t tick, unsigned frame)
+/* Whether there was room in the FIFO. */
+static bool store(struct pmt *p, const struct pulse *pulse, uint32_t tick, unsigned frame)
 {
 	uint8_t *at = hit_fifo_reserve(&p->fifo, pulse->bytes, pulse->fragments);
 
 	p->rate_count += pulse->fragments;
 	if (!at) {
-		return;
+		return false;
 	}
 	if (pulse->bytes <= 96) {
 		memcpy(at, pulse->data, 96); /* fixed length: a few vector moves */
@@ -256,31 +268,75 @@ static void store(struct pmt *p, const struct pulse *pulse, uint32_t tick, unsig
 		p->fifo.mark = false;
 	}
 	hit_fifo_commit(&p->fifo, pulse->bytes);
+	return true;
 }
 
-void pmt_generate(struct pmt *p, unsigned frame)
+/* The sea's pulses that begin before tick `until`. One that falls into the pulse of a flash is part of
+ * that, and gives no hit of its own. */
+static void generate_sea(struct pmt *p, float wait, float until, unsigned frame)
 {
-	const float wait = p->full ? wait_for_full(p) : p->mean_wait;
 	const uint32_t span = PULSE_QUANTILES - p->first_quantile;
 	float next = p->next;
 
-	if (wait >= NO_HITS) {
-		p->next = fmaxf(next - FRAME_TICKS, 0);
-		return;
-	}
-	while (next < FRAME_TICKS) {
+	while (next < until) {
 		const uint64_t bits = rng_next(&p->rng);
 		const uint32_t quantile =
 			p->first_quantile + (uint32_t)(((bits & 0xffff) * span) >> 16);
 		const struct pulse *pulse =
 			pulse_pick(p->tables, quantile, p->gain_steps, (uint32_t)(bits >> 16));
-
-		store(p, pulse, (uint32_t)next, frame);
 		/* One tick more than the pulse: times of a module never repeat. */
-		next = floorf(next) + (float)pulse->ticks + 1 + wait * pulse_wait(p->tables, bits);
+		const float over = floorf(next) + (float)pulse->ticks + 1;
+
+		if (next >= p->busy_until) {
+			store(p, pulse, (uint32_t)next, frame);
+			p->busy_until = over;
+		}
+		next = over + wait * pulse_wait(p->tables, bits);
 	}
-	/* A rate that rises must not wait for a hit drawn while it was dark. */
-	p->next = fminf(next - FRAME_TICKS, 100.0f * FRAME_TICKS);
+	p->next = next;
+}
+
+/* The light of a flash is a pulse like others: of its charge, where the module has HV, if it passes the
+ * threshold and no other pulse is being digitised. */
+static uint8_t take_light(struct pmt *p, const struct beacon_light *light, unsigned frame)
+{
+	const double mv = light->charge * PULSE_PE_MV * gain_of(p);
+	const struct pulse *pulse = pulse_of(p->tables, mv, light->variant);
+
+	if (is_dark(p)) {
+		return TRUTH_OFF;
+	}
+	if (mv < p->threshold_mv) {
+		return TRUTH_DIM;
+	}
+	if ((float)light->tick < p->busy_until) {
+		return TRUTH_BUSY;
+	}
+	p->busy_until = (float)(light->tick + pulse->ticks + 1);
+	return store(p, pulse, light->tick, frame) ? TRUTH_HIT : TRUTH_FULL;
+}
+
+uint8_t pmt_generate(struct pmt *p, unsigned frame, const struct beacon_light *light)
+{
+	const float wait = p->full ? wait_for_full(p) : p->mean_wait;
+	const bool sea = wait < NO_HITS;
+	uint8_t outcome = TRUTH_NOTHING;
+
+	if (light != NULL) {
+		if (sea) {
+			generate_sea(p, wait, (float)(light->tick + 1), frame);
+		}
+		outcome = take_light(p, light, frame);
+	}
+	if (sea) {
+		generate_sea(p, wait, FRAME_TICKS, frame);
+		/* A rate that rises must not wait for a hit drawn while it was dark. */
+		p->next = fminf(p->next - FRAME_TICKS, 100.0f * FRAME_TICKS);
+	} else {
+		p->next = fmaxf(p->next - FRAME_TICKS, 0);
+	}
+	p->busy_until = fmaxf(p->busy_until - FRAME_TICKS, 0);
+	return outcome;
 }
 
 void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_share)

@@ -12,6 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "driver/emu/common/truth.h"
+
+struct beacon_light;
 struct floor_config;
 struct pulse_tables;
 struct pmt;
@@ -25,8 +28,9 @@ void pmt_destroy(struct pmt *p);
  * temperature in m-degree C. */
 void pmt_slow(struct pmt *p, double light, int32_t water_mc);
 
-/* The hits born in frame `frame` (0..7999) go into the FIFO. */
-void pmt_generate(struct pmt *p, unsigned frame);
+/* The hits born in frame `frame` (0..7999) go into the FIFO: the sea's, and that of the light of a flash
+ * (NULL: there is none). Returns what became of the flash, an enum truth_outcome. */
+uint8_t pmt_generate(struct pmt *p, unsigned frame, const struct beacon_light *light);
 
 /* What of this module a frame carries: fills the module's slot in `cell`. */
 struct pmt_share {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Inside a floor: shared by floor.c (frames, sensors) and control.c (slow-control words). */
+/* Inside a floor: shared by floor.c (frames, sensors), control.c (slow-control words) and arrivals.c
+ * (what of the beacons arrives). */
 #pragma once
 
 #include "driver/emu/floor/floor.h"
@@ -46,6 +47,8 @@ struct floor {
 	struct pmt *pmts[TDM_MODULES];
 	struct hydrophone hydrophones[TDM_HYDROPHONES];
 	struct sea sea;
+	struct beacon_view view;
+	struct truth_light light; /* of the current frame */
 	struct control control;
 	struct silence silence;
 	struct rng rng; /* sensors */
@@ -74,6 +77,16 @@ struct floor {
 	uint32_t rx_power_nw;
 	struct floor_faults faults;
 };
+
+/* Light of a beacon's flash that arrives in a frame, by module. */
+struct arrivals {
+	bool lit[TDM_MODULES]; /* whether there is any; else `light` is not valid */
+	struct beacon_light light[TDM_MODULES];
+};
+
+/* What of the beacons arrives in the frame that begins at this TAI: light to be digitised, sound for the
+ * hydrophones, and both in f->light. */
+void arrivals_look(struct floor *f, int64_t tai_ns, struct arrivals *ret_arrivals);
 
 /* Take the requests of a received frame; replies wait for the next upstream frame. */
 void control_receive(struct floor *f, const uint8_t *down);

@@ -18,7 +18,6 @@
 #define PEDESTAL	 8
 #define ZIP_SAMPLES	 62u /* even, so that hits keep to 16-bit words; 6-bit field */
 #define WIDE_SAMPLES	 36u /* 2 bytes each: 16 + 72 = 88 */
-#define PRE_SAMPLES	 8u
 #define POST_SAMPLES	 25u
 #define PULSE_SAMPLES	 140u
 #define ADC_MAX		 4095
@@ -74,8 +73,8 @@ static double shape(double t_ns)
 /* Sample the pulse; returns how many samples it takes, an even number. */
 static unsigned digitise(double amplitude_mv, struct rng *rng, uint16_t samples[PULSE_SAMPLES])
 {
-	const double start_ns = PRE_SAMPLES * 5.0 - 5.0 * rng_unit(rng);
-	unsigned last = PRE_SAMPLES;
+	const double start_ns = PULSE_PRE_SAMPLES * 5.0 - 5.0 * rng_unit(rng);
+	unsigned last = PULSE_PRE_SAMPLES;
 
 	for (unsigned i = 0; i < PULSE_SAMPLES; i++) {
 		const double mv = amplitude_mv * shape(i * 5.0 - start_ns);
@@ -198,10 +197,9 @@ int pulse_gain_steps(double gain)
 	return (int)lround(fmax(log2(fmax(gain, 1e-9)), -30) * STEPS_PER_OCTAVE);
 }
 
-const struct pulse *pulse_pick(const struct pulse_tables *t, uint32_t quantile, int gain_steps,
-			       uint32_t variant)
+static const struct pulse *template_at(const struct pulse_tables *t, int steps, uint32_t variant)
 {
-	int i = t->amplitude_steps[quantile] + gain_steps - GRID_LOW;
+	int i = steps - GRID_LOW;
 
 	if (i < 0) {
 		i = 0;
@@ -209,6 +207,19 @@ const struct pulse *pulse_pick(const struct pulse_tables *t, uint32_t quantile, 
 		i = (int)GRID - 1;
 	}
 	return &t->pulses[i][variant % VARIANTS];
+}
+
+const struct pulse *pulse_pick(const struct pulse_tables *t, uint32_t quantile, int gain_steps,
+			       uint32_t variant)
+{
+	return template_at(t, t->amplitude_steps[quantile] + gain_steps, variant);
+}
+
+const struct pulse *pulse_of(const struct pulse_tables *t, double amplitude_mv, uint32_t variant)
+{
+	const double steps = log2(fmax(amplitude_mv, 1e-3)) * STEPS_PER_OCTAVE;
+
+	return template_at(t, (int)lround(steps), variant);
 }
 
 double pulse_mean_bytes(const struct pulse_tables *t, double threshold_mv)

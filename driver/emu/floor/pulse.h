@@ -18,6 +18,8 @@
 #define PULSE_PE_MV	30.0 /* one photo-electron at nominal HV */
 #define PULSE_FRAGMENTS 4u
 #define PULSE_BYTES	(PULSE_FRAGMENTS * HIT_MAX_BYTES)
+/* A pulse's own start is when its light comes: the time in its first hit. Samples begin earlier. */
+#define PULSE_PRE_SAMPLES 8u
 
 /* A pulse as one or more hits, complete but for the identity and the time of each. */
 struct pulse {
@@ -42,6 +44,8 @@ int pulse_gain_steps(double gain);
 /* The pulse of a quantile; `variant` is any number. */
 const struct pulse *pulse_pick(const struct pulse_tables *t, uint32_t quantile, int gain_steps,
 			       uint32_t variant);
+/* The pulse of an amplitude, up to 8 V: larger ones are cut by the converter all the same. */
+const struct pulse *pulse_of(const struct pulse_tables *t, double amplitude_mv, uint32_t variant);
 /* Mean bytes of a pulse's hits at nominal gain and the given threshold. */
 double pulse_mean_bytes(const struct pulse_tables *t, double threshold_mv);
 
