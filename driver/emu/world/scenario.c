@@ -94,6 +94,8 @@ static const struct action {
 	 {{"LANES", 1, 16, true}, {"GENERATION", 1, 5, true}}},
 	{"board-temperature", SCENARIO_BOARD_TEMPERATURE, false, 1, {{"CELSIUS", -20, 150, false}}},
 	{"swap", SCENARIO_SWAP, false, 2, {{LINK}, {LINK}}},
+	{"beacons off", SCENARIO_BEACONS},
+	{"beacons on", SCENARIO_BEACONS, .value = 1},
 };
 #define ACTIONS (sizeof(actions) / sizeof(actions[0]))
 

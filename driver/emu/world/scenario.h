@@ -56,6 +56,8 @@ enum scenario_action {
 	SCENARIO_BOARD_SLOT,
 	SCENARIO_BOARD_TEMPERATURE,
 	SCENARIO_SWAP,
+	/* of the sea */
+	SCENARIO_BEACONS, /* 0 or 1 */
 };
 
 #define SCENARIO_ARGS  2u

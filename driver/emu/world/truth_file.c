@@ -26,12 +26,13 @@ static void note(struct truth_file *t, bool good)
 }
 
 int truth_file_create(const char *path, uint64_t seed, int64_t tai_start_ns, unsigned links,
-		      struct truth_file **ret_file)
+		      bool light, struct truth_file **ret_file)
 {
 	const struct truth_head head = {
 		.magic = TRUTH_MAGIC,
 		.version = TRUTH_VERSION,
-		.record_bytes = sizeof(struct truth_record),
+		.record_bytes = (uint32_t)(sizeof(struct truth_record) +
+					   (light ? sizeof(struct truth_light) : 0)),
 		.links = links,
 		.seed = seed,
 		.tai_start_ns = tai_start_ns,
@@ -59,10 +60,14 @@ void truth_file_start(struct truth_file *t, int64_t tai_start_ns)
 			(ssize_t)sizeof(tai_start_ns));
 }
 
-void truth_file_put(struct truth_file *t, const struct truth_record *record)
+void truth_file_put(struct truth_file *t, const struct truth_record *record,
+		    const struct truth_light *light)
 {
 	if (t->err == 0) {
 		note(t, fwrite(record, sizeof(*record), 1, t->file) == 1);
+	}
+	if (t->err == 0 && light != NULL) {
+		note(t, fwrite(light, sizeof(*light), 1, t->file) == 1);
 	}
 }
 

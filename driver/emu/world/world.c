@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/emu/floor/beacon.h"
 #include "driver/emu/world/fibre.h"
 #include "driver/emu/floor/floor.h"
 #include "driver/emu/world/gps.h"
@@ -46,6 +47,8 @@ struct link {
 	uint64_t dark_until; /* step: somebody holds the connector */
 	uint64_t plug_at; /* step at which an unplugged one comes back by itself; 0 = it does not */
 	bool delivered;	  /* the last cell was handed over */
+	struct truth_light lights[2]; /* of the records that the receiver has not emitted yet */
+	unsigned light_count;
 };
 
 struct world {
@@ -53,6 +56,7 @@ struct world {
 	struct play *play;	    /* a recording: then there are neither floors nor fibres */
 	struct pulse_tables *pulses;
 	struct hydrophone_tables *sound;
+	struct beacons beacons; /* config.beacons_hz is 0: not used */
 	struct floor *floors[LINKS];
 	struct fibre fibres[LINKS];
 	struct link links[LINKS];
@@ -139,17 +143,41 @@ static void note_executed(void *context, uint8_t floor, const struct word *reque
 	}
 }
 
+static bool has_beacons(const struct world *w)
+{
+	return w->config.beacons_hz > 0;
+}
+
+/* A receiver emits a link's records in their order, and holds back one at most. */
+static void push_light(struct link *l)
+{
+	l->lights[l->light_count++] = *floor_light(l->fibre->floor);
+}
+
+static struct truth_light take_light(struct link *l)
+{
+	const struct truth_light light = l->lights[0];
+
+	l->lights[0] = l->lights[1];
+	l->light_count--;
+	return light;
+}
+
 static void emit_truth(void *context, const struct truth_record *truth)
 {
 	struct world *w = context;
+	struct truth_light light = {0};
 
+	if (has_beacons(w)) {
+		light = take_light(&w->links[truth->link]);
+	}
 	w->stats.cells[truth->fate]++;
 	w->stats.hits_lost += truth->hits_lost;
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
 		w->stats.hits += truth->hits[m];
 	}
 	if (w->truth != NULL) {
-		truth_file_put(w->truth, truth);
+		truth_file_put(w->truth, truth, has_beacons(w) ? &light : NULL);
 	}
 }
 
@@ -163,6 +191,7 @@ static int create_plant(struct world *w)
 		.fifo_bytes = c->fifo_bytes,
 		.hash = c->truth_path != NULL,
 		.seed = c->seed,
+		.beacons = has_beacons(w) ? &w->beacons : NULL,
 		.executed = note_executed,
 		.context = w,
 	};
@@ -173,6 +202,9 @@ static int create_plant(struct world *w)
 		return -ENOMEM;
 	}
 	config.quiet_rate_hz = quiet_rate(w);
+	if (has_beacons(w)) {
+		beacons_init(&w->beacons, c->beacons_hz);
+	}
 	for (unsigned i = 0; i < LINKS; i++) {
 		config.floor = c->floors[i];
 		w->floors[i] = floor_create(&config, w->pulses, w->sound);
@@ -200,21 +232,41 @@ static int open_executed(struct world *w)
 	return fflush(w->executed) == 0 ? 0 : -errno;
 }
 
+static int open_scenario(struct world *w, char *error, size_t error_size)
+{
+	const char *path = w->config.scenario_path;
+	const struct scenario *s = &w->scenario;
+	int err = scenario_load(path, &w->scenario, error, error_size);
+
+	if (err < 0) {
+		return err;
+	}
+	for (size_t i = 0; i < s->count && !has_beacons(w); i++) {
+		if (s->events[i].action == SCENARIO_BEACONS) {
+			snprintf(error, error_size, "%s:%u: 'beacons' needs --beacons", path,
+				 s->events[i].line);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
 static int open_files(struct world *w, char *error, size_t error_size)
 {
 	const struct world_config *c = &w->config;
-	const char *path = c->scenario_path;
+	const char *path = NULL;
 	int err = 0;
 
-	if (path != NULL) {
-		err = scenario_load(path, &w->scenario, error, error_size);
+	if (c->scenario_path != NULL) {
+		err = open_scenario(w, error, error_size);
 		if (err < 0) {
 			return err;
 		}
 	}
 	if (c->truth_path != NULL) {
 		path = c->truth_path;
-		err = truth_file_create(path, c->seed, c->tai_start_ns, LINKS, &w->truth);
+		err = truth_file_create(path, c->seed, c->tai_start_ns, LINKS, has_beacons(w),
+					&w->truth);
 	}
 	if (err == 0) {
 		path = c->executed_path;
@@ -237,6 +289,10 @@ static const char *config_fault(const struct world_config *c)
 	}
 	if (c->tower > 127 || c->rate_hz < 0 || c->rate_hz > 2e7) {
 		return "tower is above 127, or the rate outside 0..20 MHz";
+	}
+	if (c->beacons_hz != 0 &&
+	    !(c->beacons_hz >= BEACON_HZ_MIN && c->beacons_hz <= BEACON_HZ_MAX)) {
+		return "beacons do not flash at this rate";
 	}
 	for (unsigned i = 0; i < LINKS; i++) {
 		if (c->floors[i] > 31 || !(c->fibre_km[i] >= 0.1 && c->fibre_km[i] <= 150)) {
@@ -474,6 +530,9 @@ static void apply_to_shore(struct world *w, const struct scenario_event *e)
 	case SCENARIO_SWAP:
 		swap_fibres(w, (unsigned)x, (unsigned)e->args[1]);
 		break;
+	case SCENARIO_BEACONS:
+		w->beacons.on = x > 0;
+		break;
 	default:
 		break;
 	}
@@ -615,6 +674,16 @@ static void step_link(struct world *w, struct link *l)
 		      l->fibre->plugged && w->step >= l->dark_until && floor_lit(l->fibre->floor));
 }
 
+/* Emit what falls into this step. Floors are behind: theirs is the light of some frames ago. */
+static void step_beacons(struct world *w)
+{
+	const int64_t now_ns = w->config.tai_start_ns + (int64_t)w->step * TDM_FRAME_NS;
+
+	if (has_beacons(w)) {
+		beacons_step(&w->beacons, now_ns, now_ns + TDM_FRAME_NS);
+	}
+}
+
 void world_step(struct world *w)
 {
 	if (w->started) {
@@ -627,6 +696,7 @@ void world_step(struct world *w)
 	}
 	step_time(w);
 	run_scenario(w);
+	step_beacons(w);
 	for (unsigned i = 0; i < LINKS; i++) {
 		/* The links' milliseconds fall into different steps, to keep these even. */
 		if (w->step % SLOW_STEPS == i * SLOW_STEPS / LINKS) {
@@ -679,23 +749,16 @@ void world_downlink(struct world *w, unsigned link, const uint8_t *frame)
 	fibre_send(l->fibre, w->step, w->step >= l->dark_until ? frame : NULL);
 }
 
-/* The record of the frame that begins in this cell. `number` is the floor's, 0..7999; `sent`: step of the
- * downstream frame that it began with. */
-static void complete_truth(const struct world *w, struct truth_record *truth, unsigned link,
-			   uint64_t count, unsigned number, int64_t sent)
+/* The floor's frame on the board's count line. `number` is the floor's, 0..7999. */
+static uint64_t floor_frame_of(uint64_t count, unsigned number)
 {
-	const uint64_t back = (count + TDM_FRAMES_PER_SECOND - number) % TDM_FRAMES_PER_SECOND;
-
-	truth->link = (uint8_t)link;
-	truth->count = count;
-	truth->floor_frame = count - back;
-	truth->tai_ns = w->config.tai_start_ns + sent * TDM_FRAME_NS + world_delay_ns(w, link);
+	return count - (count + TDM_FRAMES_PER_SECOND - number) % TDM_FRAMES_PER_SECOND;
 }
 
 void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss fate, uint8_t *cell)
 {
 	struct link *l = &w->links[link];
-	struct truth_record truth = {.fate = (uint8_t)fate};
+	struct truth_record truth = {.link = (uint8_t)link, .count = count, .fate = (uint8_t)fate};
 	unsigned number;
 	uint64_t sent;
 
@@ -706,9 +769,14 @@ void world_uplink(struct world *w, unsigned link, uint64_t count, enum tdm_loss 
 	}
 	l->delivered = fate == TDM_GOOD;
 	sent = w->step - fibre_delay(l->fibre);
+	truth.tai_ns =
+		w->config.tai_start_ns + (int64_t)sent * TDM_FRAME_NS + world_delay_ns(w, link);
 	number = floor_frame(l->fibre->floor, fibre_received(l->fibre, sent),
 			     receiver_frame(&l->receiver, cell), &truth);
-	complete_truth(w, &truth, link, count, number, (int64_t)sent);
+	truth.floor_frame = floor_frame_of(count, number);
+	if (has_beacons(w)) {
+		push_light(l);
+	}
 	receiver_cell(&l->receiver, cell, &truth);
 }
 
@@ -734,4 +802,6 @@ struct play *world_play(struct world *w)
 void world_stats(const struct world *w, struct world_stats *ret_stats)
 {
 	*ret_stats = w->stats;
+	ret_stats->flashes = w->beacons.flash_count;
+	ret_stats->pings = w->beacons.ping_count;
 }

@@ -76,7 +76,8 @@ struct world_config {
 	enum world_load load;
 	double rate_hz; /* hits a module in a quiet sea; 0: as `load` says */
 	uint32_t fifo_bytes;
-	bool cold; /* modules begin without power */
+	bool cold;	   /* modules begin without power */
+	double beacons_hz; /* flashes a second of each LED beacon; 0: the sea has no beacons */
 	const char
 		*play_path; /* a recording, in the place of all above; nothing below goes with it */
 	void (*play_say)(const char *line); /* remarks on it */
@@ -103,7 +104,8 @@ int64_t world_tai_now(const char *leap_path);
 struct world_stats {
 	uint64_t cells[TDM_LOSSES]; /* by expected fate */
 	uint64_t hits, hits_lost;
-	uint64_t executed; /* WRITE and ACTION words decided by FCMs */
-	uint64_t events;   /* scenario events applied */
+	uint64_t executed;	 /* WRITE and ACTION words decided by FCMs */
+	uint64_t events;	 /* scenario events applied */
+	uint64_t flashes, pings; /* of beacons */
 };
 void world_stats(const struct world *w, struct world_stats *ret_stats);

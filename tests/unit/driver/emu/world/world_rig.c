@@ -84,6 +84,9 @@ void rig_destroy(struct rig *r)
 	for (unsigned i = 0; i < RIG_LINKS; i++) {
 		tdm_deframe_destroy(r->links[i].deframe);
 		free(r->links[i].got);
+		for (unsigned m = 0; m < 6; m++) {
+			free(r->links[i].modules[m].hits);
+		}
 	}
 	unlink(r->truth_path);
 	unlink(r->executed_path);
@@ -92,6 +95,16 @@ void rig_destroy(struct rig *r)
 }
 
 /* ---------------------------------------------------------------- upstream */
+
+static void keep_hit(struct rig_module *m, uint64_t time, uint32_t charge)
+{
+	if (m->hits == NULL) {
+		m->hits = calloc(RIG_HITS, sizeof(*m->hits));
+		assert_non_null(m->hits);
+	}
+	assert_true(m->hit_count < RIG_HITS);
+	m->hits[m->hit_count++] = (struct rig_hit){.time = time, .charge = charge};
+}
 
 static void check_hit(struct rig_link *l, struct rig_module *m, const uint8_t *bytes,
 		      uint64_t carrier)
@@ -109,6 +122,9 @@ static void check_hit(struct rig_link *l, struct rig_module *m, const uint8_t *b
 		l->disorder++;
 	}
 	m->last_time = time;
+	if (l->keep_hits) {
+		keep_hit(m, time, h.charge);
+	}
 	l->fifo_full_hits += h.fifo_full;
 	l->fragments += h.fragment;
 	l->wide_hits += !h.zip;
@@ -345,30 +361,57 @@ int rig_ask(struct rig *r, unsigned link, uint8_t op, uint8_t module, uint8_t re
 
 /* ---------------------------------------------------------------- truth */
 
-struct truth_record *rig_truth(struct rig *r, unsigned link, uint32_t *ret_count,
-			       struct truth_head *ret_head)
+/* Either of the two parts of each record. */
+static void read_truth(struct rig *r, unsigned link, struct truth_record *records,
+		       struct truth_light *light, uint32_t *ret_count, struct truth_head *ret_head)
 {
-	struct truth_record *records = calloc(RIG_CELLS, sizeof(*records));
-	struct truth_head head;
-	struct truth_record record;
-	uint32_t n = 0;
+	struct {
+		struct truth_record record;
+		struct truth_light light;
+	} at;
 	FILE *f;
 
 	end_world(r);
 	f = fopen(r->truth_path, "r");
 	assert_non_null(f);
-	assert_non_null(records);
-	assert_int_equal(fread(&head, sizeof(head), 1, f), 1);
-	while (fread(&record, sizeof(record), 1, f) == 1) {
-		if (record.link == link) {
-			assert_true(n < RIG_CELLS);
-			records[n++] = record;
+	assert_int_equal(fread(ret_head, sizeof(*ret_head), 1, f), 1);
+	assert_true(ret_head->record_bytes == sizeof(at) ||
+		    (ret_head->record_bytes == sizeof(at.record) && light == NULL));
+	*ret_count = 0;
+	while (fread(&at, ret_head->record_bytes, 1, f) == 1) {
+		if (at.record.link != link) {
+			continue;
 		}
+		assert_true(*ret_count < RIG_CELLS);
+		if (records != NULL) {
+			records[*ret_count] = at.record;
+		}
+		if (light != NULL) {
+			light[*ret_count] = at.light;
+		}
+		++*ret_count;
 	}
 	fclose(f);
-	*ret_count = n;
-	*ret_head = head;
+}
+
+struct truth_record *rig_truth(struct rig *r, unsigned link, uint32_t *ret_count,
+			       struct truth_head *ret_head)
+{
+	struct truth_record *records = calloc(RIG_CELLS, sizeof(*records));
+
+	assert_non_null(records);
+	read_truth(r, link, records, NULL, ret_count, ret_head);
 	return records;
+}
+
+struct truth_light *rig_light(struct rig *r, unsigned link, uint32_t *ret_count)
+{
+	struct truth_light *light = calloc(RIG_CELLS, sizeof(*light));
+	struct truth_head head;
+
+	assert_non_null(light);
+	read_truth(r, link, NULL, light, ret_count, &head);
+	return light;
 }
 
 static void compare(const struct got *g, const struct truth_record *t)

@@ -17,7 +17,8 @@
 #define RIG_LINKS   4u
 #define RIG_CELLS   60000u /* a link */
 #define RIG_REPLIES 1024u
-#define RIG_COUNT   8000u /* board count of step 0 */
+#define RIG_HITS    200000u /* a module */
+#define RIG_COUNT   8000u   /* board count of step 0 */
 
 struct got {
 	uint64_t count, floor_frame;
@@ -32,13 +33,20 @@ struct rig_reply {
 	struct word word;
 };
 
+struct rig_hit {
+	uint64_t time; /* 5 ns since frame 0 of the board's count, in the floor's frames */
+	uint32_t charge;
+};
+
 struct rig_module {
 	uint8_t bytes[4096];
 	uint32_t length;  /* of the hits that began in the last frame */
 	uint32_t last;	  /* where the last of them begins */
 	uint64_t carrier; /* the floor's number of that frame */
 	bool open;
-	uint64_t last_time; /* of the last hit, 5 ns since frame 0 of the board's count */
+	uint64_t last_time;   /* of the last hit, as below */
+	struct rig_hit *hits; /* in order of time, when they are kept */
+	uint32_t hit_count;
 };
 
 struct rig_link {
@@ -46,6 +54,7 @@ struct rig_link {
 	struct got *got;
 	uint32_t got_count;
 	struct rig_module modules[6];
+	bool keep_hits; /* set by the test before it runs */
 	uint8_t down[TDM_FRAME_BYTES];
 	struct word words[TDM_WORDS];
 	unsigned word_count;
@@ -92,6 +101,8 @@ int rig_ask(struct rig *r, unsigned link, uint8_t op, uint8_t module, uint8_t re
 /* Ends the world and reads its truth; the caller frees. One link's records in order of count. */
 struct truth_record *rig_truth(struct rig *r, unsigned link, uint32_t *ret_count,
 			       struct truth_head *ret_head);
+/* The light of these records, likewise; fails when the file has none. */
+struct truth_light *rig_light(struct rig *r, unsigned link, uint32_t *ret_count);
 /* Ends the world; asserts that what was got equals the truth: fates, numbers, hashes. Returns how
  * many cells were good. `fates` counts them by fate when not NULL. */
 uint64_t rig_compare(struct rig *r, unsigned link, uint64_t fates[TDM_LOSSES]);
