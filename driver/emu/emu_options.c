@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "driver/emu/floor/beacon.h"
 #include "driver/options/options.h"
 
 /* Exactly `count` whole numbers between commas. */
@@ -165,6 +166,8 @@ static const struct option_entry entries[] = {
 	 SEA},
 	{"rate", "HZ", "hits per module in a quiet sea, instead of --load",
 	 NUMBER(world.rate_hz, 1, 1e7, "1 to 10000000 Hz"), SEA},
+	{"beacons", "HZ", "LED and acoustic beacons; each LED flashes 0.1 to 100 times a second",
+	 NUMBER(world.beacons_hz, BEACON_HZ_MIN, BEACON_HZ_MAX, "0.1 to 100 Hz"), SEA},
 	{"cold", NULL, "modules and hydrophones start without power", OPTION_FLAG, AT(world.cold),
 	 SEA},
 	{"tower", "N", "tower number in the frames (default 1)", OPTION_BYTE, AT(world.tower), 1,
@@ -192,6 +195,8 @@ static const struct option_entry entries[] = {
 	 WHOLE(host.linger_ms, 0, 3600000, "0 to 3600000 ms")},
 	{"fifo-bytes", "N", "FIFO of each optical module (default 262144)",
 	 WHOLE(world.fifo_bytes, 4096, 64 << 20, "4096 to 67108864 bytes"), SEA},
+	{"geometry", NULL, "print positions of modules, hydrophones and beacons (JSON), and exit",
+	 OPTION_FLAG, AT(geometry)},
 	{"ready-fd", "FD", "write \"ready\" to this descriptor, not to standard output",
 	 WHOLE(ready_fd, 0, 1 << 20, "an open descriptor")},
 };
@@ -204,7 +209,8 @@ static const struct options options = {
 		"       nanet3-emu --socket PATH --play DIR [option ...]\n"
 		"       nanet3-emu --qemu MIB [option ...] -- qemu-system-x86_64 [argument "
 		"...]\n"
-		"       nanet3-emu --attach PROXY,QTEST [option ...]\n\n",
+		"       nanet3-emu --attach PROXY,QTEST [option ...]\n"
+		"       nanet3-emu --geometry [--tower N] [--floors A,B,C,D]\n\n",
 	.tail = "\nWith --play the links carry what fcmctl record has kept, to a daemon of its "
 		"own, at the\n"
 		"pace of the recording, or --speed times that. At the end it prints \"played N "
@@ -273,6 +279,10 @@ static int finish(struct emu_options *o, const char *of_the_sea, char **rest)
 	}
 	if (!qemu && rest[0] != NULL) {
 		return complain("unexpected argument '", rest[0], "'");
+	}
+	if (o->geometry) {
+		swap_fibres(&o->world, o->swap);
+		return 0;
 	}
 	if (qemu && rest[0] == NULL) {
 		return complain("--qemu", "", " needs -- and a command to run");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "driver/emu/emu_options.h"
+#include "driver/emu/geometry_json.h"
 #include "driver/emu/world/leap.h"
 #include "driver/emu/play/play.h"
 
@@ -133,6 +134,9 @@ static void print_world(FILE *out, const struct world *w)
 		", hits %" PRIu64 " (lost %" PRIu64 "), executed %" PRIu64
 		", scenario events %" PRIu64,
 		s.hits, s.hits_lost, s.executed, s.events);
+	if (s.flashes + s.pings > 0) {
+		fprintf(out, ", flashes %" PRIu64 ", pings %" PRIu64, s.flashes, s.pings);
+	}
 }
 
 /* Close the world's files; `status` unless that fails. `err`: what has stopped the host; 0: nothing. */
@@ -215,6 +219,14 @@ static int run_guest(const struct emu_options *o, struct world *w)
 	return finish(w, err == -ECHILD ? 0 : err, status);
 }
 
+/* ------------------------------------------------------------------------ nothing is run */
+
+static int print_geometry(const struct world_config *w)
+{
+	geometry_json(stdout, w->tower, w->floors, NANET3_LINKS);
+	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : fail("--geometry", -errno);
+}
+
 int main(int argc, char **argv)
 {
 	struct emu_options options;
@@ -225,6 +237,9 @@ int main(int argc, char **argv)
 	err = emu_options_parse(argc, argv, &options);
 	if (err != 0) {
 		return err > 0 ? EXIT_SUCCESS : EXIT_USAGE;
+	}
+	if (options.geometry) {
+		return print_geometry(&options.world);
 	}
 	catch_signals();
 	options.world.tai_start_ns = start_of(&options);

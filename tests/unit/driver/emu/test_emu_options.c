@@ -48,6 +48,22 @@ static void on_a_socket(void **state)
 	assert_false(o.world.gps_mute);
 }
 
+/* Positions need no host; they are those of the floors that the links would have. */
+static void positions(void **state)
+{
+	struct emu_options o;
+
+	assert_int_equal(parse("--socket /x", &o), 0);
+	assert_true(!o.geometry && o.world.beacons_hz == 0);
+	assert_int_equal(parse("--socket /x --beacons 12.5", &o), 0);
+	assert_true(o.world.beacons_hz == 12.5);
+	assert_int_equal(parse("--geometry --tower 3 --floors 5,6,7,8 --swap 0,3", &o), 0);
+	assert_true(o.geometry);
+	assert_int_equal(o.world.tower, 3);
+	assert_int_equal(o.world.floors[0], 8);
+	assert_int_equal(o.world.floors[3], 5);
+}
+
 /* Both hosts are told what both need; the rest of the line is QEMU's, options and all. */
 static void in_a_guest(void **state)
 {
@@ -145,6 +161,11 @@ static void refused(void **state)
 		"--socket /x --speed inf",
 		"--socket /x --speed fast",
 		"--socket /x --speed 1x",
+		"--socket /x --beacons 0",
+		"--socket /x --beacons 101",
+		"--socket /x --beacons on",
+		"--geometry x",
+		"--geometry --floors 1,2",
 		"--socket /x --seed -1",
 		"--socket /x --seed 18446744073709551616",
 		"--socket /x --seed 7x",
@@ -173,6 +194,7 @@ static void a_recording(void **state)
 		"--tower 2",	     "--swap 0,1",
 		"--floors 1,2,3,4",  "--start 2026-01-01T00:00:00",
 		"--leap-seconds /l", "--fifo-bytes 8192",
+		"--beacons 5",
 	};
 	struct emu_options o;
 
@@ -198,11 +220,9 @@ static void a_recording(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_socket),
-		cmocka_unit_test(in_a_guest),
-		cmocka_unit_test(in_a_guest_of_somebody_else),
-		cmocka_unit_test(speeds),
-		cmocka_unit_test(refused),
+		cmocka_unit_test(on_a_socket), cmocka_unit_test(positions),
+		cmocka_unit_test(in_a_guest),  cmocka_unit_test(in_a_guest_of_somebody_else),
+		cmocka_unit_test(speeds),      cmocka_unit_test(refused),
 		cmocka_unit_test(a_recording),
 	};
 
