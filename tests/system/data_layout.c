@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* data-layout: prints where the C compiler puts the fields of the data message's structs, as JSON, for
- * the test that holds schemas/fcm_data.py against schemas/fcm_data.h. */
+/* data-layout: prints where the C compiler puts the fields of the data message's and the truth file's
+ * structs, as JSON, for the tests that hold schemas/fcm_data.py against schemas/fcm_data.h, and
+ * truth_file.py against driver/emu/common/truth.h. */
 #include <stdio.h>
 
+#include "driver/emu/common/truth.h"
 #include "schemas/fcm_data.h"
 #include "tdm/hit.h"
 
@@ -69,6 +71,31 @@ static const struct field ack[] = {
 	FIELD(fcm_ack, tower),	  FIELD(fcm_ack, floor),  FIELD(fcm_ack, block_frames),
 };
 
+static const struct field truth_head[] = {
+	FIELD(truth_head, magic),    FIELD(truth_head, version), FIELD(truth_head, record_bytes),
+	FIELD(truth_head, links),    FIELD(truth_head, seed),	 FIELD(truth_head, tai_start_ns),
+	FIELD(truth_head, reserved),
+};
+
+static const struct field truth_record[] = {
+	FIELD(truth_record, count),	  FIELD(truth_record, floor_frame),
+	FIELD(truth_record, tai_ns),	  FIELD(truth_record, link),
+	FIELD(truth_record, tower),	  FIELD(truth_record, floor),
+	FIELD(truth_record, fate),	  FIELD(truth_record, flags),
+	FIELD(truth_record, hits_lost),	  FIELD(truth_record, hits),
+	FIELD(truth_record, reserved),	  FIELD(truth_record, hit_hash),
+	FIELD(truth_record, sample_hash), FIELD(truth_record, reserved2),
+};
+
+static const struct field truth_light[] = {
+	FIELD(truth_light, flash_tai_ns), FIELD(truth_light, ping_tai_ns),
+	FIELD(truth_light, travel_ps),	  FIELD(truth_light, spread_ps),
+	FIELD(truth_light, electrons),	  FIELD(truth_light, light),
+	FIELD(truth_light, led),	  FIELD(truth_light, pinger),
+	FIELD(truth_light, sound),	  FIELD(truth_light, reserved),
+	FIELD(truth_light, sound_ns),	  FIELD(truth_light, reserved2),
+};
+
 static const struct {
 	const char *name;
 	uint32_t value;
@@ -82,6 +109,7 @@ static const struct {
 	{"epoch_mask", FCM_EPOCH_MASK},
 	{"no_uncertainty", FCM_NO_UNCERTAINTY},
 	{"hit_header_bytes", HIT_HEADER_BYTES},
+	{"truth_version", TRUTH_VERSION},
 	{"flag resent", FCM_BLOCK_RESENT},
 	{"flag gap", FCM_BLOCK_GAP},
 	{"flag no-time", FCM_BLOCK_NO_TIME},
@@ -101,6 +129,15 @@ int main(void)
 		     sizeof(header) / sizeof(header[0]));
 	printf(",");
 	print_struct("ack", sizeof(struct fcm_ack), ack, sizeof(ack) / sizeof(ack[0]));
+	printf(",");
+	print_struct("truth_head", sizeof(struct truth_head), truth_head,
+		     sizeof(truth_head) / sizeof(truth_head[0]));
+	printf(",");
+	print_struct("truth_record", sizeof(struct truth_record), truth_record,
+		     sizeof(truth_record) / sizeof(truth_record[0]));
+	printf(",");
+	print_struct("truth_light", sizeof(struct truth_light), truth_light,
+		     sizeof(truth_light) / sizeof(truth_light[0]));
 	printf(",\"numbers\":{");
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		printf("%s\"%s\":%u", i > 0 ? "," : "", numbers[i].name, numbers[i].value);
