@@ -188,7 +188,7 @@ named("hit.year_bcd", "uint8", "Year (BCD)", base.HEX)
 named("hit.samples", "uint8", "Number of samples")
 named("hit.fifo_full", "bool", "FIFO full")
 named("hit.charge", "uint32", "Charge")
-named("hit.fragment", "bool", "Goes on in the next hit")
+named("hit.fragment", "bool", "Goes on with the pulse of the hit before")
 named("hit.zip", "bool", "Samples of one byte")
 named("hit.waveform", "bytes", "Samples")
 -- the TDM frame besides its structures

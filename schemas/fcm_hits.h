@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define FCM_HIT_ZIP	  0x1u /* its samples are one byte each in the payload */
-#define FCM_HIT_FRAGMENT  0x2u /* the pulse continues in the next hit of this module */
+#define FCM_HIT_FRAGMENT  0x2u /* goes on with the pulse of this module's hit before it */
 #define FCM_HIT_FIFO_FULL 0x4u /* hits of this module were lost in the FCM's FIFO */
 
 struct fcm_hit_row {

@@ -37,7 +37,7 @@ struct hit {
 	uint8_t samples;  /* 0..63 */
 	bool fifo_full;
 	uint32_t charge; /* 22 bits */
-	bool fragment;	 /* the pulse continues in the next hit */
+	bool fragment;	 /* goes on with the pulse of the hit before it */
 	bool zip;	 /* samples are one byte */
 };
 

@@ -94,9 +94,9 @@ static unsigned digitise(double amplitude_mv, struct rng *rng, uint16_t samples[
 
 /* One hit of `count` samples at data + offset. Returns its bytes. */
 static unsigned put_hit(uint8_t *bytes, const uint16_t *samples, unsigned count, bool zip,
-			bool more)
+			bool further)
 {
-	struct hit h = {.samples = (uint8_t)count, .zip = zip, .fragment = more};
+	struct hit h = {.samples = (uint8_t)count, .zip = zip, .fragment = further};
 	int32_t charge = 0;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -132,13 +132,12 @@ static void make_pulse(struct pulse *p, double amplitude_mv, struct rng *rng)
 		if (!zip && n > WIDE_SAMPLES) {
 			n = WIDE_SAMPLES;
 		}
-		const bool more = n < left && p->fragments + 1u < PULSE_FRAGMENTS;
 
 		p->offset[p->fragments] = p->bytes;
 		p->tick[p->fragments] = (uint16_t)done;
 		p->fragments++;
-		p->bytes = (uint16_t)(p->bytes +
-				      put_hit(p->data + p->bytes, samples + done, n, zip, more));
+		p->bytes = (uint16_t)(p->bytes + put_hit(p->data + p->bytes, samples + done, n, zip,
+							 done > 0));
 		done += n;
 	}
 }
