@@ -6,10 +6,15 @@
  * Nothing here waits for a reader: sockets are non-blocking, each gets at most TURN_BYTES before the others
  * have their turn. A reader that has shut its sending side down goes on reading; one that is gone is seen
  * by the next write, by TCP's own keep-alive, or by the end of its budget, whichever comes first.
+ *
+ * Each write ends at the border of a hit, so that a reader that parses what it has read at once meets whole
+ * hits, and so that a connection ends behind one, also when the daemon is killed (TRIDAS.md). TCP takes as many
+ * bytes as it has memory for, at any border: the thread asks for that memory first, and writes less.
  */
 #include "daemon/feed/feed.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -28,6 +33,7 @@
 #include "daemon/core/now.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/thread.h"
+#include "tdm/hit.h"
 
 #define TICK_MS	       100
 #define RETRY_MS       1 /* the publisher has not taken what is settled */
@@ -143,12 +149,57 @@ static void return_settled(struct feed *f)
 
 /* ---- readers ---- */
 
+/*
+ * Bytes that the socket takes for certain: a quarter of the memory that it may still use, because small segments
+ * need two and a half times their bytes. Not so little that a hit has no room when poll() calls the
+ * socket writable: then a third of its memory is free. A kernel that does not say: any number.
+ */
+static size_t room_of(int fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = {0};
+	socklen_t size = sizeof(memory);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &size) < 0 ||
+	    memory[SK_MEMINFO_SNDBUF] == 0) {
+		return SIZE_MAX;
+	}
+	return memory[SK_MEMINFO_WMEM_QUEUED] < memory[SK_MEMINFO_SNDBUF]
+		       ? (memory[SK_MEMINFO_SNDBUF] - memory[SK_MEMINFO_WMEM_QUEUED]) / 4
+		       : 0;
+}
+
+static void note_written(struct feed_line *line, struct reader *r, size_t bytes)
+{
+	r->status.bytes += bytes;
+	r->status.hits += feed_line_wrote(line, &r->place, bytes);
+}
+
+/* A kernel short of memory has taken a part of a hit, and has no room for the rest: then the connection is reset, and its
+ * end is an error for the reader, too. */
+static void end_on_border(struct feed_line *line, struct reader *r)
+{
+	static const struct linger reset = {.l_onoff = 1};
+	const uint8_t *rest;
+	size_t length = feed_line_cut(line, &r->place, &rest);
+
+	if (length == 0) {
+		return;
+	}
+	if (send(r->fd, rest, length, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)length) {
+		note_written(line, r, length);
+	} else {
+		(void)setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	}
+}
+
 static void disconnect(struct feed *f, struct reader *r, enum outcome charged)
 {
 	struct feed_line *line = &f->line[r->link];
-	uint64_t behind_bytes = feed_line_behind_bytes(line, &r->place);
-	uint64_t frames = feed_line_leave(line, &r->place, charged);
+	uint64_t behind_bytes, frames;
 
+	end_on_border(line, r);
+	behind_bytes = feed_line_behind_bytes(line, &r->place);
+	frames = feed_line_leave(line, &r->place, charged);
 	if (charged) {
 		struct feed_gone_status *gone =
 			&f->counters.gone[f->counters.dropped++ % FEED_GONE];
@@ -183,27 +234,30 @@ static void drop_last(struct feed *f, unsigned link, enum outcome charged)
 	}
 }
 
-/* Write what is there, as far as the socket takes it. */
+/* Write what is there, as far as the socket takes it. Where its room was the limit, poll() says when it has more. */
 static void write_to(struct feed *f, struct reader *r)
 {
 	struct feed_line *line = &f->line[r->link];
 	size_t turn = 0;
 
-	r->status.hits += feed_line_wrote(line, &r->place, 0);
+	note_written(line, r, 0);
 	while (!r->stuck && turn < TURN_BYTES) {
 		struct iovec pieces[PIECES];
 		struct msghdr message = {.msg_iov = pieces};
+		size_t room = room_of(r->fd);
 		ssize_t n;
 
-		message.msg_iovlen = feed_line_look(line, &r->place, pieces, PIECES);
+		message.msg_iovlen = feed_line_look(line, &r->place, room, pieces, PIECES);
 		if (message.msg_iovlen == 0) {
+			r->stuck = feed_line_behind_bytes(line, &r->place) > 0;
 			return;
 		}
 		n = sendmsg(r->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n >= 0) {
 			turn += (size_t)n;
-			r->status.bytes += (uint64_t)n;
-			r->status.hits += feed_line_wrote(line, &r->place, (size_t)n);
+			note_written(line, r, (size_t)n);
+			r->stuck = room - (size_t)n < HIT_MAX_BYTES &&
+				   feed_line_behind_bytes(line, &r->place) > 0;
 		} else if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) {
 			r->stuck = true;
 		} else if (errno != EINTR) {

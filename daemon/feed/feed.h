@@ -15,6 +15,8 @@
  *   back for readers that may come.
  * - A reader that is behind by more than its budget of bytes, or by more frames than may be held of a ring,
  *   is disconnected, and the blocks that it has not got are charged (SLOW). The newest block is always waited for.
+ * - Each write ends at the border of a hit. A connection begins with a hit, and one that is ended here ends
+ *   behind one.
  * - Blocks without a label are withheld (NO_TIME): a hit without time is no TriDAS data frame.
  * - Bytes from readers are ignored, and not read at all after FEED_HEARD bytes.
  */

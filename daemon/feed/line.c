@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#include "tdm/hit.h"
+
 _Static_assert((FEED_LINE_BLOCKS & (FEED_LINE_BLOCKS - 1)) == 0, "a power of two");
 
 /* The channels' data lie one behind the other, whole hits each. */
@@ -12,6 +14,20 @@ size_t feed_block_bytes(const struct block *b)
 	const struct fcm_block_header *h = &b->header;
 
 	return h->channels ? h->channel_offset[h->channels] - h->channel_offset[0] : 0;
+}
+
+static uint8_t *hits_of(const struct feed_entry *e)
+{
+	return e->block->payload + e->block->header.channel_offset[0];
+}
+
+/* The last border of a hit from `from` on, a border, up to `to`, which lies before the end of the hits. */
+static size_t last_border(const uint8_t *hits, size_t from, size_t to)
+{
+	for (size_t next = from; next <= to; next += hit_bytes(hits + next)) {
+		from = next;
+	}
+	return from;
 }
 
 /* The place of a block in the line's entries. */
@@ -65,7 +81,11 @@ void feed_line_pop(struct feed_line *line)
 void feed_line_join(struct feed_line *line, struct feed_place *ret_place)
 {
 	line->readers++;
-	*ret_place = (struct feed_place){.at = line->newest, .bytes = line->bytes};
+	*ret_place = (struct feed_place){
+		.at = line->newest,
+		.bytes = line->bytes,
+		.border = line->bytes,
+	};
 }
 
 uint64_t feed_line_leave(struct feed_line *line, const struct feed_place *place,
@@ -83,25 +103,42 @@ uint64_t feed_line_leave(struct feed_line *line, const struct feed_place *place,
 	return frames;
 }
 
-unsigned feed_line_look(const struct feed_line *line, const struct feed_place *place,
+unsigned feed_line_look(const struct feed_line *line, const struct feed_place *place, size_t room,
 			struct iovec *ret_pieces, unsigned max)
 {
 	unsigned count = 0;
 
 	for (uint64_t n = place->at; n < line->newest && count < max; n++) {
 		const struct feed_entry *e = &line->entry[at(n)];
-		size_t bytes = feed_block_bytes(e->block), done = 0;
+		size_t bytes = feed_block_bytes(e->block), end = bytes, done = 0, border = 0;
 
 		if (n == place->at) {
 			done = (size_t)(place->bytes - e->bytes_before);
+			border = (size_t)(place->border - e->bytes_before);
 		}
-		if (bytes > done) {
-			uint8_t *hits = e->block->payload + e->block->header.channel_offset[0];
-
-			ret_pieces[count++] = (struct iovec){hits + done, bytes - done};
+		if (bytes - done > room) {
+			end = last_border(hits_of(e), border, done + room);
 		}
+		if (end > done) {
+			ret_pieces[count++] = (struct iovec){hits_of(e) + done, end - done};
+		}
+		if (end < bytes) {
+			break;
+		}
+		room -= bytes - done;
 	}
 	return count;
+}
+
+static void find_border(const struct feed_line *line, struct feed_place *place)
+{
+	const struct feed_entry *e = &line->entry[at(place->at)];
+
+	if (place->border < place->bytes) {
+		place->border = e->bytes_before +
+				last_border(hits_of(e), (size_t)(place->border - e->bytes_before),
+					    (size_t)(place->bytes - e->bytes_before));
+	}
 }
 
 uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_t bytes)
@@ -120,8 +157,25 @@ uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_
 		e->written = true;
 		hits += e->block->header.items;
 		place->at++;
+		place->border = e->bytes_before + feed_block_bytes(e->block);
 	}
+	find_border(line, place);
 	return hits;
+}
+
+size_t feed_line_cut(const struct feed_line *line, const struct feed_place *place,
+		     const uint8_t **ret_rest)
+{
+	const struct feed_entry *e = &line->entry[at(place->at)];
+	size_t written = (size_t)(place->bytes - place->border);
+	const uint8_t *hit;
+
+	if (written == 0) {
+		return 0;
+	}
+	hit = hits_of(e) + (place->border - e->bytes_before);
+	*ret_rest = hit + written;
+	return hit_bytes(hit) - written;
 }
 
 uint64_t feed_line_behind_bytes(const struct feed_line *line, const struct feed_place *place)

@@ -9,6 +9,9 @@
  *   [ block | block | block | block | block | block ]<- a new reader begins here: on a hit
  *       ^ place of a slow reader        ^ place of a quick one
  *
+ * What is to be written ends at the border of a hit, however little room there is. A socket may take
+ * less: then the place is inside a hit, whose rest comes next.
+ *
  * A block is settled when every reader that was connected when it came has passed it or is gone:
  * OUTCOME_ACKED written whole to at least one reader, and none was dropped before it had it
  * OUTCOME_DROP_SLOW, _POOL a reader was dropped that had not got it, whatever others got
@@ -42,8 +45,9 @@ struct feed_line {
 };
 
 struct feed_place {
-	uint64_t at;	/* number of the block that is being written */
-	uint64_t bytes; /* of the line before the next byte to write */
+	uint64_t at;	 /* number of the block that is being written */
+	uint64_t bytes;	 /* of the line before the next byte to write */
+	uint64_t border; /* of the line before that byte's hit; `bytes`, unless the hit was cut */
 };
 
 /* Bytes of hits in a block of stream pmt. */
@@ -64,11 +68,15 @@ void feed_line_join(struct feed_line *line, struct feed_place *ret_place);
  * this outcome; 0: it disconnected by itself. Returns the number of frames that it has not got. */
 uint64_t feed_line_leave(struct feed_line *line, const struct feed_place *place,
 			 enum outcome charged);
-/* The bytes to write at a place, in at most `max` pieces; 0: nothing. */
-unsigned feed_line_look(const struct feed_line *line, const struct feed_place *place,
+/* The bytes to write at a place, at most `room`, in at most `max` pieces, of which the last ends at the
+ * border of a hit; 0: nothing, or not even the next hit has room. */
+unsigned feed_line_look(const struct feed_line *line, const struct feed_place *place, size_t room,
 			struct iovec *ret_pieces, unsigned max);
 /* So many bytes were written. Returns the number of hits in the blocks that it has passed. */
 uint64_t feed_line_wrote(struct feed_line *line, struct feed_place *place, size_t bytes);
+/* The rest of the hit that was written in part: its length, and *ret_rest; 0: the place is on a border. */
+size_t feed_line_cut(const struct feed_line *line, const struct feed_place *place,
+		     const uint8_t **ret_rest);
 /* Bytes not yet written, frames from the block that is being written to the newest. */
 uint64_t feed_line_behind_bytes(const struct feed_line *line, const struct feed_place *place);
 uint64_t feed_line_behind_frames(const struct feed_line *line, const struct feed_place *place);

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The TriDAS feed.
-$(eval $(call room,driver $(addprefix daemon/,core data net)))
+$(eval $(call room,tdm driver $(addprefix daemon/,core data net)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The TriDAS feed: its queue (line.h) alone; then with real readers over loopback TCP, well, slow and vanishing ones:
- * what they get, to the byte, and the outcome of blocks that a reader did not get. Also: ports that
- * cannot be opened, the stop.
+ * The TriDAS feed: its queue (line.h) alone, also with sockets that take any number of bytes; then with real
+ * readers over loopback TCP, well, slow and vanishing ones: what they get, to the byte, in whole hits, and the
+ * outcome of blocks that a reader did not get. Also: ports that cannot be opened, the stop.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void test_line(void **state)
 	memset(&line, 0, sizeof(line));
 	feed_line_join(&line, &quick);
 	feed_line_join(&line, &slow);
-	assert_int_equal(feed_line_look(&line, &quick, piece, 2), 0);
+	assert_int_equal(feed_line_look(&line, &quick, SIZE_MAX, piece, 2), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		line_block(&b[i], i == 1 ? 0 : 20, 80)->payload =
 			payload; /* the second has no hits */
@@ -65,10 +65,10 @@ static void test_line(void **state)
 	}
 	assert_int_equal(feed_line_behind_bytes(&line, &slow), 60);
 	assert_int_equal(feed_line_behind_frames(&line, &slow), 320);
-	assert_int_equal(feed_line_look(&line, &quick, piece, 2), 2);
+	assert_int_equal(feed_line_look(&line, &quick, SIZE_MAX, piece, 2), 2);
 	assert_ptr_equal(piece[0].iov_base, payload + 10);
 	assert_int_equal(feed_line_wrote(&line, &quick, 7), 0);
-	assert_int_equal(feed_line_look(&line, &quick, piece, 2), 2);
+	assert_int_equal(feed_line_look(&line, &quick, SIZE_MAX, piece, 2), 2);
 	assert_ptr_equal(piece[0].iov_base, payload + 17);
 	assert_int_equal(piece[0].iov_len, 13);
 	/* To the middle of the third: the first and the empty one are passed. */
@@ -102,6 +102,115 @@ static void test_line(void **state)
 	assert_int_equal(outcome, OUTCOME_DROP_NO_MEMBER);
 	feed_line_pop(&line);
 	assert_null(feed_line_oldest(&line));
+}
+
+/* Length of the whole hits that bytes begin with. */
+static size_t whole_hits(const uint8_t *bytes, size_t length)
+{
+	size_t at = 0;
+
+	while (length - at >= HIT_HEADER_BYTES && hit_bytes(bytes + at) <= length - at) {
+		assert_true(hit_legal(bytes + at));
+		at += hit_bytes(bytes + at);
+	}
+	return at;
+}
+
+/* Hits of every length, in blocks of some hundred, some blocks without any. Returns the bytes of all. */
+static size_t fill_line(struct feed_line *line, struct block *b, unsigned blocks, uint8_t *hits)
+{
+	size_t at = 0;
+
+	for (unsigned n = 0, number = 0; n < blocks; n++) {
+		size_t begin = at;
+
+		for (unsigned i = 0; i < n % 7 * 40; i++, number++) {
+			struct hit h = {.samples = (uint8_t)(number * 5 % 37)};
+
+			hit_pack(&h, hits + at);
+			at += hit_bytes(hits + at);
+		}
+		/* A block's hits begin 10 bytes into its payload. */
+		line_block(&b[n], (unsigned)(at - begin), 80)->payload = hits + begin - 10;
+		feed_line_append(line, &b[n]);
+	}
+	return at;
+}
+
+/* A socket that has room for `room` bytes and takes `takes` of those that are offered. Returns how many. */
+static size_t take_some(struct feed_line *line, struct feed_place *place, size_t room, size_t takes,
+			uint8_t *to)
+{
+	const uint8_t *rest = NULL;
+	struct iovec piece[3];
+	size_t cut = feed_line_cut(line, place, &rest), offered = 0, taken = 0;
+	unsigned count = feed_line_look(line, place, room, piece, 3);
+
+	for (unsigned i = 0; i < count; i++) {
+		const uint8_t *from = piece[i].iov_base;
+		size_t begun = i == 0 ? cut : 0;
+		size_t some = takes - taken < piece[i].iov_len ? takes - taken : piece[i].iov_len;
+
+		/* The rest of a hit that was cut comes first; what is offered ends at a border. */
+		assert_true(begun == 0 || (from == rest && piece[i].iov_len >= cut));
+		assert_int_equal(whole_hits(from + begun, piece[i].iov_len - begun),
+				 piece[i].iov_len - begun);
+		memcpy(to + taken, from, some);
+		offered += piece[i].iov_len;
+		taken += some;
+	}
+	assert_true(offered <= room);
+	/* Room for the longest hit is room for the next one. */
+	assert_true(count > 0 || room < HIT_MAX_BYTES || feed_line_behind_bytes(line, place) == 0);
+	feed_line_wrote(line, place, taken);
+	return taken;
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+/* However little room a socket has, and however much of it it takes: each write ends at the border of a hit. */
+static void line_takes(size_t most_room, size_t most_taken)
+{
+	static struct feed_line line;
+	static struct block b[70];
+	static uint8_t hits[1 << 20], got[1 << 20];
+	size_t length, at = 0, whole = 0;
+	uint32_t random = (uint32_t)(most_room * 31 + most_taken);
+	struct feed_place place;
+
+	memset(&line, 0, sizeof(line));
+	feed_line_join(&line, &place);
+	length = fill_line(&line, b, 70, hits + 10);
+	while (at < length) {
+		size_t room = most_room == SIZE_MAX ? SIZE_MAX : next_random(&random) % most_room;
+		size_t takes =
+			most_taken == SIZE_MAX ? SIZE_MAX : 1 + next_random(&random) % most_taken;
+		const uint8_t *rest;
+
+		at += take_some(&line, &place, room, takes, got + at);
+		/* A socket that takes all that it has room for never has a part of a hit. */
+		assert_true(most_taken != SIZE_MAX || feed_line_cut(&line, &place, &rest) == 0);
+		whole += whole_hits(got + whole, at - whole);
+		assert_int_equal(whole, place.border);
+	}
+	assert_int_equal(at, length);
+	assert_memory_equal(got, hits + 10, length);
+}
+
+static void test_borders(void **state)
+{
+	static const size_t rooms[] = {89, 200, 5000, 100000, SIZE_MAX};
+	static const size_t taken[] = {1, 3, 60, 3000, SIZE_MAX};
+
+	for (unsigned r = 0; r < 5; r++) {
+		for (unsigned t = 0; t < 5; t++) {
+			line_takes(rooms[r], taken[t]);
+		}
+	}
 }
 
 /* ---- what readers get ---- */
@@ -288,6 +397,7 @@ static void stalled(uint64_t budget, uint64_t hold_blocks)
 	assert_true(had > 0 && had < R.length[1]);
 	assert_memory_equal(got, R.stream[1], had);
 	assert_int_equal(s.gone[0].reader.bytes, had);
+	assert_int_equal(whole_hits(got, had), had);
 	for (unsigned n = 0; n < R.offered; n++) {
 		bool charged = R.block[n].link == 1 && R.block[n].end > had &&
 			       R.block[n].outcome == OUTCOME_DROP_SLOW;
@@ -528,11 +638,15 @@ static void test_refused_starts(void **state)
 	feed_destroy(NULL);
 }
 
+/* A reader that has not got all of it: what it has are whole hits. */
 static void test_stop(void **state)
 {
+	uint8_t *got = malloc(15 * MEGA);
 	struct feed_status s;
+	size_t had;
 	int fd;
 
+	assert_non_null(got);
 	feed_rig_start(&R, 1000 * MEGA, 1000);
 	fd = feed_rig_connect(&R, 1, 4096);
 	for (unsigned i = 0; i < 5; i++) {
@@ -541,19 +655,32 @@ static void test_stop(void **state)
 	FEED_RIG_WAIT(&R, s, s.group.in_flight == 5);
 	feed_rig_finish(&R);
 	assert_int_equal(feed_rig_count(&R, OUTCOME_DROP_SHUTDOWN), 5);
+	had = feed_rig_read(fd, got, 15 * MEGA);
+	assert_in_range(had, 1, 15 * MEGA - 1);
+	assert_int_equal(whole_hits(got, had), had);
+	assert_int_equal(recv(fd, got, 1, 0), 0); /* an end, no error */
+	free(got);
 	close(fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),	       cmocka_unit_test(test_content),
-		cmocka_unit_test(test_partial_writes), cmocka_unit_test(test_in_the_middle),
-		cmocka_unit_test(test_no_time),	       cmocka_unit_test(test_stalled_bytes),
-		cmocka_unit_test(test_stalled_frames), cmocka_unit_test(test_large_block),
-		cmocka_unit_test(test_pool_empty),     cmocka_unit_test(test_goes),
-		cmocka_unit_test(test_garbage),	       cmocka_unit_test(test_thousand_connects),
-		cmocka_unit_test(test_refused_starts), cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_borders),
+		cmocka_unit_test(test_content),
+		cmocka_unit_test(test_partial_writes),
+		cmocka_unit_test(test_in_the_middle),
+		cmocka_unit_test(test_no_time),
+		cmocka_unit_test(test_stalled_bytes),
+		cmocka_unit_test(test_stalled_frames),
+		cmocka_unit_test(test_large_block),
+		cmocka_unit_test(test_pool_empty),
+		cmocka_unit_test(test_goes),
+		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_thousand_connects),
+		cmocka_unit_test(test_refused_starts),
+		cmocka_unit_test(test_stop),
 	};
 
 	return cmocka_run_group_tests_name("TriDAS feed", tests, NULL, NULL);
