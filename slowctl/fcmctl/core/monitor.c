@@ -127,3 +127,14 @@ double ctl_block_utc(const struct fcm_block_header *h)
 	/* 946684800: 2000-01-01 */
 	return 946684800.0 + (double)h->slice_id * 0.2 + (double)(counted_ns + off_ns) * 1e-9;
 }
+
+int64_t ctl_utc_ns(const struct fcm_block_header *h, int64_t tai_ns)
+{
+	double tai_utc_s = (double)h->tai_ns * 1e-9 - ctl_block_utc(h);
+
+	/* A header's times may be any numbers. */
+	if (tai_ns == FCM_NO_TAI || !(fabs(tai_utc_s) < 1e6)) {
+		return INT64_MIN;
+	}
+	return (int64_t)((uint64_t)tai_ns - (uint64_t)(llround(tai_utc_s) * 1000000000ll));
+}

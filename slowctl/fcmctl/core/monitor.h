@@ -23,3 +23,5 @@ int ctl_monitor_next(struct ctl *ctl, struct ctl_monitor *m, int timeout_ms,
 /* UTC of a block's first frame, cable delay added as in tai_ns, s since 1970; NaN without time. TAI-UTC is whole
  * seconds, so a slice's UTC and the TAI inside it are enough. */
 double ctl_block_utc(const struct fcm_block_header *h);
+/* UTC, ns since 1970, of a TAI time in a block: of its hits; INT64_MIN without time. */
+int64_t ctl_utc_ns(const struct fcm_block_header *h, int64_t tai_ns);

@@ -234,6 +234,24 @@ const char *ctl_time_text(double time, int decimals, char *buf, size_t size)
 	return buf;
 }
 
+const char *ctl_time_ns_text(int64_t time_ns, char *buf, size_t size)
+{
+	const int64_t second_ns = 1000000000;
+	int64_t ns = time_ns % second_ns;
+	time_t whole = (time_t)(time_ns / second_ns) - (ns < 0);
+	struct tm tm;
+	size_t length;
+
+	ns += ns < 0 ? second_ns : 0;
+	if (time_ns == INT64_MIN || gmtime_r(&whole, &tm) == NULL) {
+		snprintf(buf, size, "-");
+		return buf;
+	}
+	length = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + length, size - length, ".%09lld", (long long)ns);
+	return buf;
+}
+
 const char *ctl_span_text(double seconds, char *buf, size_t size)
 {
 	const char *sign = seconds < 0.0 ? "-" : "";

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Parse a point in time into UTC seconds since 1970:
@@ -23,6 +24,9 @@ int ctl_span_parse(const char *text, double *ret_s);
 
 /* "2026-11-20 15:12:03" with `decimals` (0..6) behind the second. Returns buf. */
 const char *ctl_time_text(double time, int decimals, char *buf, size_t size);
+
+/* "2026-11-20T15:12:03.250936725" of ns since 1970, "-" of INT64_MIN. Returns buf. */
+const char *ctl_time_ns_text(int64_t time_ns, char *buf, size_t size);
 
 /* How long: "12 ms", "0.8 s", "47 s", "4 min 10 s", "2 h 5 min", "3 d 4 h". Returns buf. */
 const char *ctl_span_text(double seconds, char *buf, size_t size);

@@ -283,11 +283,17 @@ static void test_utc(void **state)
 		assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
 		assert_true(fabs(ctl_block_utc(&b.header) - UTC_S -
 				 (double)cases[i].in_slice_ns * 1e-9) < 1e-6);
+		assert_int_equal(ctl_utc_ns(&b.header, TAI_NS + 123456789),
+				 TAI_NS + 123456789 - 37000000000ll);
+		assert_int_equal(ctl_utc_ns(&b.header, FCM_NO_TAI), INT64_MIN);
 	}
+	s.h.slice_id = UINT64_MAX; /* a time that makes no sense */
+	assert_int_equal(ctl_utc_ns(&s.h, TAI_NS), INT64_MIN);
 	s.h.flags = FCM_BLOCK_NO_TIME;
 	seal(&s);
 	assert_int_equal(read_it(&s, &b), FCMDATA_GOOD);
 	assert_true(isnan(ctl_block_utc(&b.header)));
+	assert_int_equal(ctl_utc_ns(&b.header, TAI_NS), INT64_MIN);
 }
 
 int main(void)

@@ -126,6 +126,27 @@ static void test_time_text(void **state)
 	ctl_time_text(NOW, 6, buf, 5); /* a small buffer is not overrun */
 }
 
+static void test_ns_text(void **state)
+{
+	static const struct {
+		int64_t time_ns;
+		const char *text;
+	} cases[] = {
+		{1795187523250936725, "2026-11-20T15:12:03.250936725"},
+		{0, "1970-01-01T00:00:00.000000000"},
+		{-1, "1969-12-31T23:59:59.999999999"},
+		{INT64_MAX, "2262-04-11T23:47:16.854775807"},
+		{INT64_MIN + 1, "1677-09-21T00:12:43.145224193"},
+		{INT64_MIN, "-"},
+	};
+	char buf[40];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_string_equal(ctl_time_ns_text(cases[i].time_ns, buf, sizeof(buf)),
+				    cases[i].text);
+	}
+}
+
 static void test_span_text(void **state)
 {
 	static const struct {
@@ -148,9 +169,8 @@ static void test_span_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_points),
-		cmocka_unit_test(test_spans),
-		cmocka_unit_test(test_time_text),
+		cmocka_unit_test(test_points),	  cmocka_unit_test(test_spans),
+		cmocka_unit_test(test_time_text), cmocka_unit_test(test_ns_text),
 		cmocka_unit_test(test_span_text),
 	};
 
