@@ -350,6 +350,7 @@ static const struct {
 	{"snapshot", "A", {NULL, "snapshot.list", "snapshots", "{name}", snapshot_suits}},
 	{"snapshot", "B", {NULL, "snapshot.list", "snapshots", "{name}", snapshot_suits}},
 	{"key", "NAME", {""}}, /* a new one */
+	{NULL, "QUANTITY", {"charge rate samples time-over-threshold"}},
 	{NULL, "ROLE", {"reader operator expert"}},
 	{NULL, "CHANNEL", {"loop ctd"}},
 	{NULL, "LINK", {"0 1 2 3"}},
@@ -371,6 +372,7 @@ static const struct offer option_values[CTL_OPTIONS] = {
 	[CTL_LINKS] = {"0 1 2 3"},
 	[CTL_STATE] = {"open QUEUED SENT ACKED DONE REFUSED FAILED CANCELLED UNKNOWN"},
 	[CTL_STREAM] = {"pmt hydrophone instrument"},
+	[CTL_MODULE] = {"0 1 2 3 4 5"},
 	[CTL_WITH] = {"reset align"},
 	[CTL_WHAT] = {"records frames slots hits samples words"},
 	[CTL_BY] = {"second minute hour"},

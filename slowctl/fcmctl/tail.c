@@ -1,32 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fcmctl data tail: what is flowing, one line a block, from the monitor's endpoint (best effort). What it misses is its
- * own loss, and it says so.
+ * fcmctl data tail: what is flowing, one line a block, or a hit (hits.c), as a monitor (listen.h). Here is the table of
+ * the noun, too.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "slowctl/fcmctl/core/ctl.h"
-#include "slowctl/fcmctl/core/monitor.h"
+#include "slowctl/fcmctl/hits.h"
+#include "slowctl/fcmctl/listen.h"
 #include "slowctl/fcmctl/record/items.h"
 #include "slowctl/fcmctl/show/value.h"
+#include "slowctl/fcmctl/spectrum.h"
 #include "tdm/le.h"
-
-#define SILENCE_S 5.0
 
 struct tail {
 	struct ctl *ctl;
-	struct ctl_monitor monitor;
-	int stream;		/* -1: all */
-	int link, tower, floor; /* -1: all */
-	unsigned hits;
-	double interval_s, silence_s;
+	struct listen listen;
+	unsigned items; /* of a block, at most */
+	double interval_s;
 	uint64_t left;				/* blocks to show */
 	double shown_s[FCM_LINKS][FCM_STREAMS]; /* when a block of it was shown last */
-	bool silence_reported;
 };
 
 /* --- saying it --- */
@@ -109,7 +105,7 @@ static json_t *block_json(const struct tail *t, const struct fcmdata_block *b)
 		h->uncertainty_ns != FCM_NO_UNCERTAINTY ? json_integer(h->uncertainty_ns)
 							: json_null(),
 		"items", (json_int_t)h->items, "payload_bytes", (json_int_t)h->payload_bytes,
-		"flags", flags, "first_items", items_json(b, t->hits));
+		"flags", flags, "first_items", items_json(b, t->items));
 }
 
 static void render_flags(struct writer *w, const json_t *flags)
@@ -175,12 +171,6 @@ static void render_block(struct writer *w, const json_t *b)
 
 /* --- taking it --- */
 
-static bool is_wanted(const struct tail *t, const struct fcm_block_header *h)
-{
-	return (t->stream < 0 || h->stream == t->stream) && (t->link < 0 || h->link == t->link) &&
-	       (t->tower < 0 || h->tower == t->tower) && (t->floor < 0 || h->floor == t->floor);
-}
-
 static bool is_due(struct tail *t, const struct fcm_block_header *h)
 {
 	double now = ctl_monotonic();
@@ -195,19 +185,9 @@ static bool is_due(struct tail *t, const struct fcm_block_header *h)
 
 static void take_block(struct tail *t, const struct fcmdata_block *b)
 {
-	const struct fcm_block_header *h = &b->header;
 	json_t *block;
 
-	if (!is_wanted(t, h)) {
-		return;
-	}
-	if (b->gap_lost > 0) {
-		ctl_remark("link %u %s: frames %" PRIu64 " to %" PRIu64
-			   " were missed here (a monitor is best effort; no loss of the station)",
-			   h->link, fcm_stream_name(h->stream), b->gap_first,
-			   b->gap_first + b->gap_lost - 1);
-	}
-	if (!is_due(t, h)) {
+	if (!is_due(t, &b->header)) {
 		return;
 	}
 	block = block_json(t, b);
@@ -218,58 +198,22 @@ static void take_block(struct tail *t, const struct fcmdata_block *b)
 	json_decref(block);
 }
 
-/* No block for so long: said once, or the end where --timeout says so. */
-static int report_silence(struct tail *t, double silent_s)
-{
-	if (t->silence_s > 0.0 && silent_s > t->silence_s) {
-		return ctl_fail(t->ctl, CTL_NOT, "time-out", "fcmctl link list",
-				"no block from %s for %.1f s", t->monitor.endpoint, t->silence_s);
-	}
-	if (!t->silence_reported && silent_s > SILENCE_S) {
-		ctl_remark("no such block for %.0f s; still waiting (fcmctl link list shows what "
-			   "the links do)",
-			   SILENCE_S);
-		t->silence_reported = true;
-	}
-	return CTL_DONE;
-}
-
-/* A silence is no end: the daemon may come back. */
 static int tail_loop(struct tail *t)
 {
-	double last = ctl_monotonic();
 	int code = CTL_DONE;
 
 	while (code == CTL_DONE && t->left > 0 && !ctl_interrupted()) {
 		const struct fcmdata_block *b;
 
-		code = ctl_monitor_next(t->ctl, &t->monitor, 200, &b);
+		code = listen_next(&t->listen, &b);
 		if (b != NULL) {
-			last = ctl_monotonic();
-			t->silence_reported = false;
+			listen_heard(&t->listen);
 			take_block(t, b);
-			fcmdata_release(t->monitor.data, b);
+			listen_release(&t->listen, b);
 			code = writer_flush(t->ctl->out) != 0 ? CTL_NOT : CTL_DONE;
-		} else if (code == CTL_DONE) {
-			code = report_silence(t, ctl_monotonic() - last);
 		}
 	}
 	return code;
-}
-
-/* The topic's beginning that all wanted blocks share. */
-static void topic_prefix(const struct tail *t, char *buf, size_t size)
-{
-	buf[0] = '\0';
-	if (t->stream >= 0) {
-		value_append(buf, size, "%s.", fcm_stream_name((unsigned)t->stream));
-	}
-	if (t->stream >= 0 && t->tower >= 0) {
-		value_append(buf, size, "T%02d.", t->tower);
-	}
-	if (t->stream >= 0 && t->tower >= 0 && t->floor >= 0) {
-		value_append(buf, size, "F%02d", t->floor);
-	}
 }
 
 static int parse_stream(const char *text)
@@ -282,61 +226,91 @@ static int parse_stream(const char *text)
 	return strcmp(text, "all") == 0 ? -1 : -EINVAL;
 }
 
+static int usage_of(struct ctl *ctl, const struct ctl_args *args, int stream)
+{
+	bool hits = ctl_given(args, CTL_HITS);
+
+	if (stream == -EINVAL) {
+		return ctl_usage(ctl, "pmt, hydrophone, instrument or all",
+				 "there is no stream '%.40s'", args->text[CTL_STREAM]);
+	}
+	if (hits && stream != FCM_PMT) {
+		return ctl_usage(ctl, "leave --stream out", "--hits are those of stream pmt");
+	}
+	if (hits && ctl_given(args, CTL_ITEMS)) {
+		return ctl_usage(ctl, "leave one out", "--hits shows all, --items some of a block");
+	}
+	if (!hits && ctl_given(args, CTL_MODULE)) {
+		return ctl_usage(ctl, "add --hits", "a block is of all modules of a floor");
+	}
+	return CTL_DONE;
+}
+
 static int tail_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	const char *stream = ctl_given(args, CTL_STREAM) ? args->text[CTL_STREAM] : "pmt";
-	char topic[32];
+	bool hits = ctl_given(args, CTL_HITS);
 	struct tail t = {
 		.ctl = ctl,
-		.stream = parse_stream(stream),
-		.link = (int)ctl_number(args, CTL_LINK, -1),
-		.tower = (int)ctl_number(args, CTL_TOWER, -1),
-		.floor = (int)ctl_number(args, CTL_FLOOR, -1),
-		.hits = (unsigned)ctl_number(args, CTL_HITS, 3),
+		.items = (unsigned)ctl_number(args, CTL_ITEMS, 3),
 		.interval_s = args->number[CTL_INTERVAL],
-		.silence_s = ctl->timeout_s,
 		.left = (uint64_t)ctl_number(args, CTL_COUNT, 1e18),
 	};
-	json_t *info = NULL;
-	int code;
+	int stream = ctl_given(args, CTL_STREAM) ? parse_stream(args->text[CTL_STREAM]) : FCM_PMT;
+	int code = usage_of(ctl, args, stream);
 
-	if (t.stream == -EINVAL) {
-		return ctl_usage(ctl, "pmt, hydrophone, instrument or all",
-				 "there is no stream '%.40s'", stream);
-	}
-	code = ctl_ask(ctl, "info", NULL, &info);
 	if (code != CTL_DONE) {
 		return code;
 	}
-	ctl_disconnect(ctl);
-	topic_prefix(&t, topic, sizeof(topic));
-	code = ctl_monitor_open(ctl, args, info, topic, &t.monitor);
-	json_decref(info);
+	code = listen_open(&t.listen, ctl, args, stream, hits ? "hit" : "block");
 	if (code == CTL_DONE) {
 		ctl_catch_interrupt();
-		code = tail_loop(&t);
+		code = hits ? hits_tail(&t.listen, args) : tail_loop(&t);
 		ctl_release_interrupt();
 	}
-	fcmdata_close(t.monitor.data);
+	listen_close(&t.listen);
 	return code;
 }
 
 const struct ctl_command ctl_data_commands[] = {
-	{"data", "tail", "", "the data as they flow, one line a block",
-	 .help = "Listens as a monitor: best effort; it does not disturb other readers.\n"
+	{"data", "tail", "", "the data as they flow, one line a block or a hit",
+	 .help = "Listens as a monitor: best effort; it does not disturb other readers, and\n"
+		 "says on stderr what it has missed.\n"
 		 "One line for each block (10 ms of a floor): UTC, link, floor, stream,\n"
 		 "run, first frame and number of frames, items, flags, and the first few\n"
 		 "hits (second.ns of UTC, charge), which go on in the next line where the\n"
 		 "screen ends. Without --stream: pmt. --timeout SPAN\n"
 		 "ends it after a silence of that length.\n\n"
-		 "Flags: resent, gap (nothing came), no-time, partial (frames are\n"
-		 "missing), step, relabel, fifo-full (hits lost in the FCM), identity\n"
+		 "With --hits one line for each hit: UTC to the ns (with the cable delay of\n"
+		 "the floor), link, floor, module, charge, number of samples, flags: zip\n"
+		 "(samples of one byte), fragment (goes on with the pulse before it),\n"
+		 "fifo-full (hits lost in the FCM). In the order of time within a block.\n\n"
+		 "Flags of a block: resent, gap (nothing came), no-time, partial (frames\n"
+		 "are missing), step, relabel, fifo-full (hits lost in the FCM), identity\n"
 		 "(not the expected floor), time-fault, emulated.\n\n"
 		 "  fcmctl data tail --floor 3 --count 20\n"
-		 "  fcmctl data tail --stream all --interval 1s",
+		 "  fcmctl data tail --stream all --interval 1s\n"
+		 "  fcmctl data tail --hits --floor 3 --module 2 --count 100",
 	 .options = CTL_BIT(CTL_STREAM) | CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) |
-		    CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_COUNT) | CTL_BIT(CTL_HITS) |
-		    CTL_BIT(CTL_INTERVAL) | CTL_BIT(CTL_KEY),
+		    CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_MODULE) | CTL_BIT(CTL_COUNT) |
+		    CTL_BIT(CTL_HITS) | CTL_BIT(CTL_ITEMS) | CTL_BIT(CTL_INTERVAL) |
+		    CTL_BIT(CTL_KEY),
 	 .run = tail_run},
+	{"data", "plot", "[QUANTITY]", "charge, rate, ... of the hits as a histogram",
+	 .help = "Listens as a monitor for 5 s, or --for SPAN, or until Ctrl-C, and shows how\n"
+		 "the QUANTITY is distributed, as numbers and as bars:\n\n"
+		 "  charge               of each hit, as the FCM computed it (the default)\n"
+		 "  rate                 pulses of a module in a block (10 ms), in kHz\n"
+		 "  samples              number of samples of each hit\n"
+		 "  time-over-threshold  of each pulse, in ns: 5 for each sample that is at\n"
+		 "                       least --over N counts (default 4) above the mean of\n"
+		 "                       the pulse's first four samples\n\n"
+		 "The bins are those of 99 % of the values; what is outside is counted in\n"
+		 "\"below\" and \"above\". What was missed here, and what the station has lost,\n"
+		 "is below the bins. --csv prints the bins.\n\n"
+		 "  fcmctl data plot\n"
+		 "  fcmctl data plot rate --floor 3 --module 2 --for 1m",
+	 .options = CTL_BIT(CTL_LINK) | CTL_BIT(CTL_TOWER) | CTL_BIT(CTL_FLOOR) |
+		    CTL_BIT(CTL_MODULE) | CTL_BIT(CTL_FOR) | CTL_BIT(CTL_OVER) | CTL_BIT(CTL_KEY),
+	 .run = spectrum_run},
 	{0},
 };

@@ -629,7 +629,7 @@ def block(link, first_frame, flags=0x200, hits=1):
     utc = 1795187523.25
     header = struct.pack("<IHHBBBBBBBBIIIIIIIIQQqQqqIIIIII7II96xI", 0x424d4346, 1, 256, 0, 0, link, channels, 1,
                          link + 1, 1, 2, flags, 12, 1, 1, 50, frames, 0, 0, (1 << 40) | first_frame // frames,
-                         first_frame, int((utc + 37) * 1e9), int((utc - 946684800) * 1000) // 200, 0, 0, 0, hits,
+                         first_frame, int((utc + 37) * 1000) * 10 ** 6, int((utc - 946684800) * 1000) // 200, 0, 0, 0, hits,
                          len(payload), 0, index_at, data_at, *offsets, 0, crc32c(payload))
     return [b"pmt.T01.F%02d" % (link + 1), header + struct.pack("<I", crc32c(header)), payload]
 
@@ -666,7 +666,7 @@ def tail(bench):
     bench.check("what was missed is its own", "frames 80 to 159 were missed here" in err and "payload is damaged" in
                 err, err)
 
-    p = bench.start("data", "tail", "--count", "1", "--floor", "2", "--tower", "1", "--json", "--hits", "0")
+    p = bench.start("data", "tail", "--count", "1", "--floor", "2", "--tower", "1", "--json", "--items", "0")
     seen = [subscribed() for _ in range(2)]  # the one before unsubscribes
     bench.check("narrowed down at the source", b"\x01pmt.T01.F02" in seen, seen)
     pub.send_multipart(block(0, 0))
@@ -677,12 +677,80 @@ def tail(bench):
                                  found["first_items"]), (2, 1, 80, 1, ["emulated"], []))
     code, _, err = bench.run("data", "tail", "--timeout", "0.5")
     bench.check("--timeout ends a silence", code == 1 and "no block from" in err, err)
-    bench.equal("an unknown stream", bench.run("data", "tail", "--stream", "video")[0], 2)
+    for words in ("--stream video", "--module 2", "--hits --items 2", "--hits --stream instrument", "--hits --module 6"):
+        bench.equal(f"usage: data tail {words}", bench.run("data", "tail", *words.split())[0], 2)
     p = bench.start("data", "tail")
     time.sleep(0.5)
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=5)
     bench.equal("Ctrl-C is the usual end", p.returncode, 0)
+    pub.close(0)
+    context.term()
+    d.stop()
+
+
+def looks(bench):
+    """data tail --hits, data plot: from a monitor's socket, to the digit"""
+    import zmq
+    d = bench.daemon.start()
+    context = zmq.Context()
+    pub = context.socket(zmq.XPUB)
+    pub.bind(bench.monitor)
+
+    def run(*args, blocks=(), env=None):
+        p = subprocess.Popen(["fcmctl", "data", *args], executable=bench.fcmctl, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(bench.env, **(env or {})))
+        assert pub.poll(5000), "nobody subscribed"
+        while pub.recv()[:1] != b"\x01":  # the one before unsubscribes
+            assert pub.poll(5000), "nobody subscribed"
+        for message in blocks:
+            pub.send_multipart(message)
+        out, err = (x.decode() for x in p.communicate(timeout=10))
+        return p.returncode, out, re.sub(r"\n {8}", " ", err)
+
+    # Born 3433 frames before the block: as old as its FrameCounter says.
+    line = "2026-11-20T15:12:02.{} link0 T01.F01 om3 charge    1500 samples 24 zip"
+    code, out, err = run("tail", "--hits", "--count", "3", blocks=[block(0, 0, hits=2), block(0, 160), block(1, 0)])
+    bench.equal("a line a hit", (code, out.splitlines()), (0, [
+        line.format(ns) for ns in ("820936725", "820936725", "800936725")]))
+    bench.check("what was missed is said", "frames 80 to 159 were missed here" in err, err)
+    code, out, _ = run("tail", "--hits", "--module", "om3", "--link", "1", "--count", "1", "--json",
+                       blocks=[block(0, 0), block(1, 0)])
+    bench.equal("and for programs", json.loads(out), {
+        "v": 2, "link": 1, "tower": 1, "floor": 2, "om": 3, "utc": "2026-11-20T15:12:02.820936725",
+        "tai_ns": 1795187559820936725, "pmt": 3, "frame": 4567, "t5ns": 12345, "charge": 1500, "samples": 24, "zip": True,
+        "fragment": False, "fifo_full": False})
+    code, _, err = run("tail", "--hits", "--module", "2", "--timeout", "0.5", blocks=[block(0, n) for n in (0, 80)])
+    bench.check("blocks without a wanted hit are silence", code == 1 and "no hit from" in err, (code, err))
+
+    lost = block(0, 0, hits=3), block(0, 160, hits=2)
+    code, out, err = run("plot", "--for", "1s", blocks=lost)
+    bench.equal("a histogram", (code, out.splitlines()), (0, [
+        "charge: 5 hits, floor 1, 10 ms", "from  hits       %  bar", "1500     5  100.00  " + 40 * "█",
+        "mean              1500.0", "median            1500", "least             1500", "greatest          1500",
+        "missed            80 frames here: a monitor is best effort; no loss of the station"]))
+    bench.check("what was missed is said, too", "frames 80 to 159 were missed here" in err, err)
+    out = run("plot", "--for", "1s", blocks=lost, env={"LC_ALL": "C"})[1]
+    bench.check("without UTF-8", f"1500     5  100.00  {40 * '#'}\n" in out, out)
+    out = run("plot", "rate", "--for", "1s", "--module", "3", "--csv", blocks=lost)[1]
+    bench.equal("as CSV", out, "from_kHz,blocks,%\n0.2,1,50.00\n0.3,1,50.00\n")
+    out = run("plot", "time", "--for", "1s", "--over", "3", "--json", blocks=lost)[1]
+    found = json.loads(out)
+    # Samples are 0 to 23: 19 are 3 or more above 1.5, the last pulse of a module has no end yet, nor has one before a gap.
+    bench.equal("time over threshold, for programs", {k: found[k] for k in (
+        "quantity", "unit", "over", "module", "hits", "entries", "bin", "bins", "below", "above", "mean", "median", "least",
+        "greatest")}, {"quantity": "time-over-threshold", "unit": "ns", "over": 3, "module": None, "hits": 5, "entries": 3,
+                       "bin": 5, "bins": [[95, 3]], "below": 0, "above": 0, "mean": 95.0, "median": 95, "least": 95,
+                       "greatest": 95})
+    bench.equal("where the data are", found["links"], [{
+        "link": 0, "tower": 1, "floor": 1, "first_frame": 0, "end_frame": 240, "frames": 160, "lost": 0, "missed": 80,
+        "hits": 5}])
+    code, _, err = run("plot", "--for", "1s")
+    bench.check("no block is no histogram", code == 1 and "no block from" in err, (code, err))
+    code, out, _ = run("plot", "--for", "1s", "--module", "0", blocks=[block(1, 0)])
+    bench.equal("a module without hits", (code, out), (0, "charge: 0 hits, floor 2 om0, 10 ms\nno values\n"))
+    for words in ("video", "charge --over 3", "charge rate", "--for 0", "time --over 0"):
+        bench.equal(f"usage: data plot {words}", bench.run("data", "plot", *words.split())[0], 2)
     pub.close(0)
     context.term()
     d.stop()
@@ -752,6 +820,8 @@ def completion(bench):
         (["ramp", "floor3.om2."], ["floor3.om2.hv"]), (["safe", "fl"], ["floor3", "floor4"]),
         (["safe", "floor4."], ["floor4.om0"]), (["snapshot", "restore", ""], ["low", "nominal"]),
         (["snapshot", "diff", "low", "n"], ["nominal"]), (["snapshot", "save", ""], []),
+        (["data", "plot", ""], ["charge", "rate", "samples", "time-over-threshold"]),
+        (["data", "tail", "--hits", "--module", ""], ["0", "1", "2", "3", "4", "5"]),
         (["key", "make", "anna", ""], ["expert", "operator", "reader"]), (["serial", "floor3", ""], ["ctd", "loop"]),
         (["get", "$(touch x)"], []), (["get", "'"], []),
     ]
@@ -778,7 +848,7 @@ def completion(bench):
     bench.equal("an unknown shell", bench.run("completion", "fish")[0], 2)
 
 
-CASES = [completion, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, away]
+CASES = [completion, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, looks, away]
 
 
 def main():

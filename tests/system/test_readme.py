@@ -39,6 +39,7 @@ SHOWS = {
     "fcmctl phase show": r"(?s)Link 0\n.*Link 3\n",
     "fcmctl ledger show": r"(?m)^BALANCED ",
     "fcmctl data tail": r"(?s)( pmt run .*){10}",
+    "fcmctl data plot": r"(?s)\Acharge: \d+ hits, floors 1, 2, 3, 4, .*\nmedian +\d+\n",
     "fcmctl record start": r"recordings/",
     "tshark -i lo -f 'tcp portrange 5710-5749' -B 256 -c 200 -w": r"\A\Z",
     "tshark -X lua_script:schemas/fcm.lua -r build/lo.pcap -o": r"(?m)^ +Hit: PMT 1, .*charge \d{3,4}",

@@ -34,6 +34,12 @@ MASKS = (
     (r"fcmctl-\d+-[0-9a-f]{16}", "CLIENT"),
     (r"\d{8}T\d{6}-[0-9a-f]{8}", "JOB"),
     (r"\d{8}T\d{6}Z", "STAMP"),
+    # Hits, and a histogram's lines: however many, and whatever they count.
+    (r"(?m)( om\d) charge +\d+ samples +\d+.*$", r"\1 charge N samples N ..."),
+    (r"(?m)^ *(?:below )?[\d.]+(?: and above)?  \d+  \d+\.\d\d *(?:  [\u2588-\u258f]+)?\n", ""),
+    (r"(?m)^ +(from\b.*  bar)$", r"\1"),
+    (r"(?m)^(median|least|greatest)  [\d.]+", r"\1  N.N"),
+    (r"(?m)^(\w+: )\d+ (hits|blocks)(?= of a module,|,)", r"\1N \2"),
     (r"(?m)^slope  .*", "slope ..."),  # too few samples, or no line
     (r"(?m)^Incident \d+", "Incident N"),
     (r"\(explains \d+ more\)", "(explains N more)"),

@@ -42,8 +42,12 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_STATE] = {"state", 0, "STATE", "only commands in STATE"},
 	[CTL_STREAM] = {"stream", 0, "STREAM", "pmt, hydrophone or instrument"},
 	[CTL_COUNT] = {"count", 'c', "N", "end after N", CTL_NUMBER, 1, 1000000000},
-	[CTL_HITS] = {"hits", 0, "N", "show at most N items of a block (default 3)", CTL_NUMBER, 0,
-		      100000},
+	[CTL_HITS] = {"hits", 0, NULL, "one line a hit"},
+	[CTL_ITEMS] = {"items", 0, "N", "show at most N items of a block (default 3)", CTL_NUMBER,
+		       0, 100000},
+	[CTL_MODULE] = {"module", 'm', "M", "only optical module M (0..5)", CTL_NUMBER, 0, 5},
+	[CTL_OVER] = {"over", 0, "N", "a threshold of N counts above the baseline", CTL_NUMBER, 1,
+		      65535},
 	[CTL_INTERVAL] = {"interval", 'i', "SPAN", "pause between two", CTL_SPAN, 0.1, 86400},
 	[CTL_TRIALS] = {"trials", 't', "N", "how often (default 20)", CTL_NUMBER, 1, 10000},
 	[CTL_WITH] = {"with", 0, "WHAT", "reset or align (default reset)"},
@@ -269,6 +273,8 @@ static int option_value(enum ctl_option option, const char *text, double now,
 	case CTL_NUMBER:
 		if (option == CTL_LINK && strncmp(text, "link", 4) == 0) {
 			text += 4;
+		} else if (option == CTL_MODULE && strncmp(text, "om", 2) == 0) {
+			text += 2;
 		}
 		value = (double)strtol(text, &end, 10);
 		err = !isdigit((unsigned char)*text) || *end != '\0' ? -EINVAL : 0;

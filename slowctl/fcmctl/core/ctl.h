@@ -52,6 +52,9 @@ enum ctl_option {
 	CTL_STREAM,
 	CTL_COUNT,
 	CTL_HITS,
+	CTL_ITEMS,
+	CTL_MODULE,
+	CTL_OVER,
 	CTL_INTERVAL,
 	CTL_TRIALS,
 	CTL_WITH,
@@ -181,6 +184,8 @@ void ctl_report_failure(struct ctl *ctl, const char *text, const char *hint, jso
 int ctl_report_refusal(struct ctl *ctl, const char *doing, json_t *error);
 /* UTC s since 1970. */
 double ctl_now(void);
+/* Whether the terminal knows UTF-8, by the environment. */
+bool ctl_speaks_utf8(void);
 /* s since some time; it never jumps. */
 double ctl_monotonic(void);
 

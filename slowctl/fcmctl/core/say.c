@@ -4,7 +4,9 @@
  */
 #include <ctype.h>
 #include <grp.h>
+#include <langinfo.h>
 #include <limits.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,12 @@ static double clock_s(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+bool ctl_speaks_utf8(void)
+{
+	setlocale(LC_CTYPE, ""); /* numbers stay as they are */
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
 double ctl_now(void)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fcmctl history: what one parameter was, as a plot, a table, CSV or JSON. */
-#include <langinfo.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,10 +137,9 @@ static struct plot_frame frame_of(const struct ctl_args *args)
 	struct plot_frame frame = {
 		.from = ctl_number(args, CTL_SINCE, NAN),
 		.to = ctl_number(args, CTL_TO, ctl_now()),
+		.utf8 = ctl_speaks_utf8(),
 	};
 
-	setlocale(LC_CTYPE, ""); /* numbers stay as they are */
-	frame.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	return frame;
 }
 
