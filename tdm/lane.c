@@ -115,7 +115,7 @@ static void drop_parts(struct lane *l, uint64_t count, unsigned but)
 {
 	struct part *p;
 
-	while (l->parts_n > but && (p = STAILQ_FIRST(&l->parts))->end <= count) {
+	while (l->parts_n > but && (p = STAILQ_FIRST(&l->parts)) && p->end <= count) {
 		STAILQ_REMOVE_HEAD(&l->parts, next);
 		l->parts_n--;
 		free(p->data);

@@ -119,6 +119,7 @@ units() {
 		{ echo "a README names another version of the module"; rc=1; }
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
+	install -D /bin/mkdir "$tree/bin/mkdir"
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
 		nanet3-selftest@0.service fcm-page@0.service fcm-notify@0.service || rc=1
 	exposed fcm-page@0.service 15 || rc=1

@@ -12,12 +12,12 @@
 #include "schemas/fcm_record.h"
 #include "tdm/frame.h"
 
-#define REC_FRAMES  16u /* cells of a record at most */
-#define REC_ANCHOR  80000u
-#define REC_UTC_S   1795194010ll /* 2026-11-20, of count REC_ANCHOR */
-#define REC_TAI_UTC 37
+#define REC_FRAMES   16u /* cells of a record at most */
+#define REC_ANCHOR   80000u
+#define REC_UTC_S    1795194010ll /* 2026-11-20, of count REC_ANCHOR */
+#define REC_TAI_UTC  37
 #define REC_DELAY_NS 490000u /* of the cables */
-#define REC_MONO_NS 1000000000000ull
+#define REC_MONO_NS  1000000000000ull
 
 struct rec {
 	char directory[64];

@@ -140,10 +140,8 @@ static void outcomes_have_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pool_budget),
-		cmocka_unit_test(a_block_has_a_largest_size),
-		cmocka_unit_test(test_pool_warm),
-		cmocka_unit_test(test_pool_threads),
+		cmocka_unit_test(test_pool_budget),    cmocka_unit_test(a_block_has_a_largest_size),
+		cmocka_unit_test(test_pool_warm),      cmocka_unit_test(test_pool_threads),
 		cmocka_unit_test(outcomes_have_names),
 	};
 

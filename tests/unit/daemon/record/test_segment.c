@@ -28,8 +28,11 @@
 static char directory[64];
 static int dir_fd;
 static uint8_t cells[16 * TDM_FRAME_BYTES];
-static struct segment_state state_1 = {
-	.label = {.time_epoch = 1, .anchor_tai_ns = 5}, .run = 9, .serial = 7, .boot_count = 1, .emulated = true};
+static struct segment_state state_1 = {.label = {.time_epoch = 1, .anchor_tai_ns = 5},
+				       .run = 9,
+				       .serial = 7,
+				       .boot_count = 1,
+				       .emulated = true};
 
 static const struct segment_maker maker = {
 	.block_frames = 16,
@@ -60,8 +63,7 @@ static int tear_down(void **state)
 
 static struct segment *create(uint64_t bytes)
 {
-	struct segment_config c = {
-		.directory = dir_fd, .link = 2, .maker = maker, .bytes = bytes};
+	struct segment_config c = {.directory = dir_fd, .link = 2, .maker = maker, .bytes = bytes};
 	struct segment *s = NULL;
 
 	assert_int_equal(segment_create(&c, &s), 0);
