@@ -162,7 +162,7 @@ def compare(t, what, flow, down, up):
             [int(x) for b in wanted for x, _ in itertools.groupby(b.status()) if x])
     pmt = [b for b in wanted if b.stream == "pmt"]
     if pmt:
-        hits = [b.hits(m) for b in pmt for m in range(b.channels)]
+        hits = [b.hit_fields(m) for b in pmt for m in range(b.channels)]
         wrong = [n for n in HITS if [number(v) for v in flat(down, f"fcm.hit.{n}")] != [int(x) for h in hits for x in h[n]]]
         t.equal(f"{what}: hit fields that differ in {sum(map(len, hits))} hits", wrong, [])
         t.equal(f"{what}: hits a module", [int(n) for n in flat(down, "fcm.channel.items")], [len(h) for h in hits])
