@@ -64,8 +64,8 @@ versions() {
 	version=$(sed -n 's/^VERSION *:= *//p' Makefile)
 	[ "$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -1)" = "$version" ] ||
 		{ echo "the newest entry of CHANGELOG.md is not of $version"; rc=1; }
-	grep -q "^__version__ = \"$version\"" daemon/consumer/fcmdata.py ||
-		{ echo "fcmdata.py is not of $version"; rc=1; }
+	grep -q "^__version__ = \"$version\"" daemon/consumer/fcmdata/__init__.py ||
+		{ echo "the Python package fcmdata is not of $version"; rc=1; }
 	return $rc
 }
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* data-layout: prints where the C compiler puts the fields of the data message's and the truth file's
- * structs, as JSON, for the tests that hold schemas/fcm_data.py against schemas/fcm_data.h, and
- * truth_file.py against driver/emu/common/truth.h. */
+/* data-layout: prints where the C compiler puts the fields of the data message's and the truth file's structs, and of
+ * those by which Python calls libfcmdata, as JSON: for the tests that hold schemas/fcm_data.py, daemon/consumer/fcmdata and
+ * truth_file.py against C. */
 #include <stdio.h>
 
+#include "daemon/consumer/fcmdata.h"
 #include "driver/emu/common/truth.h"
 #include "schemas/fcm_data.h"
+#include "schemas/fcm_hits.h"
 #include "tdm/hit.h"
 
 struct field {
@@ -96,6 +98,32 @@ static const struct field truth_light[] = {
 	FIELD(truth_light, sound_ns),	  FIELD(truth_light, reserved2),
 };
 
+static const struct field hit_row[] = {
+	FIELD(fcm_hit_row, tai_ns),   FIELD(fcm_hit_row, charge),  FIELD(fcm_hit_row, samples_at),
+	FIELD(fcm_hit_row, block),    FIELD(fcm_hit_row, frame),   FIELD(fcm_hit_row, t5ns),
+	FIELD(fcm_hit_row, tower),    FIELD(fcm_hit_row, floor),   FIELD(fcm_hit_row, module),
+	FIELD(fcm_hit_row, pmt),      FIELD(fcm_hit_row, samples), FIELD(fcm_hit_row, flags),
+	FIELD(fcm_hit_row, reserved),
+};
+
+static const struct field block[] = {
+	FIELD(fcmdata_block, header),	  FIELD(fcmdata_block, payload),
+	FIELD(fcmdata_block, key),	  FIELD(fcmdata_block, repeat),
+	FIELD(fcmdata_block, again),	  FIELD(fcmdata_block, gap_first),
+	FIELD(fcmdata_block, gap_frames), FIELD(fcmdata_block, gap_lost),
+};
+
+static const struct field recording_config[] = {
+	FIELD(fcmdata_recording_config, links),
+	FIELD(fcmdata_recording_config, streams),
+	FIELD(fcmdata_recording_config, run),
+	FIELD(fcmdata_recording_config, from_tai_ns),
+	FIELD(fcmdata_recording_config, until_tai_ns),
+	FIELD(fcmdata_recording_config, block_frames),
+	FIELD(fcmdata_recording_config, follow),
+	FIELD(fcmdata_recording_config, reserved),
+};
+
 static const struct {
 	const char *name;
 	uint32_t value;
@@ -110,6 +138,14 @@ static const struct {
 	{"no_uncertainty", FCM_NO_UNCERTAINTY},
 	{"hit_header_bytes", HIT_HEADER_BYTES},
 	{"truth_version", TRUTH_VERSION},
+	{"hit_max_bytes", HIT_MAX_BYTES},
+	{"hit_sync", HIT_SYNC},
+	{"hit_t5ns_max", HIT_T5NS_MAX},
+	{"hit_frame_max", HIT_FRAME_MAX},
+	{"hit zip", FCM_HIT_ZIP},
+	{"hit fragment", FCM_HIT_FRAGMENT},
+	{"hit fifo-full", FCM_HIT_FIFO_FULL},
+	{"damage version", FCMDATA_VERSION},
 	{"flag resent", FCM_BLOCK_RESENT},
 	{"flag gap", FCM_BLOCK_GAP},
 	{"flag no-time", FCM_BLOCK_NO_TIME},
@@ -122,11 +158,12 @@ static const struct {
 	{"flag emulated", FCM_BLOCK_EMULATED},
 };
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
 int main(void)
 {
 	printf("{");
-	print_struct("header", sizeof(struct fcm_block_header), header,
-		     sizeof(header) / sizeof(header[0]));
+	print_struct("header", sizeof(struct fcm_block_header), header, COUNT(header));
 	printf(",");
 	print_struct("ack", sizeof(struct fcm_ack), ack, sizeof(ack) / sizeof(ack[0]));
 	printf(",");
@@ -138,8 +175,16 @@ int main(void)
 	printf(",");
 	print_struct("truth_light", sizeof(struct truth_light), truth_light,
 		     sizeof(truth_light) / sizeof(truth_light[0]));
+	print_struct("ack", sizeof(struct fcm_ack), ack, COUNT(ack));
+	printf(",");
+	print_struct("hit_row", sizeof(struct fcm_hit_row), hit_row, COUNT(hit_row));
+	printf(",");
+	print_struct("block", sizeof(struct fcmdata_block), block, COUNT(block));
+	printf(",");
+	print_struct("recording_config", sizeof(struct fcmdata_recording_config), recording_config,
+		     COUNT(recording_config));
 	printf(",\"numbers\":{");
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (size_t i = 0; i < COUNT(numbers); i++) {
 		printf("%s\"%s\":%u", i > 0 ? "," : "", numbers[i].name, numbers[i].value);
 	}
 	printf("},\"streams\":[");

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A consumer on the Python module fcmdata, for test_pyconsumer.py: appends what it processes to a book and
+"""A consumer on the Python package fcmdata, for test_pyconsumer.py: appends what it processes to a book and
 acknowledges it some blocks later, so that a kill leaves processed blocks behind that the daemon does not know of. Looks
 its book up when it starts. Ends with a line of JSON on SIGTERM.
 

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""schemas/fcm_data.py agrees with the C structs, and reads what they say; programs read the golden files."""
+"""schemas/fcm_data.py and daemon/consumer/fcmdata agree with the C structs; fcm_data.py reads what they say; programs
+read the golden files."""
+import ctypes
 import importlib.util
 import json
 import os
@@ -12,8 +14,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 
-sys.path.insert(0, os.path.join(harness.ROOT, "schemas"))
+sys.path[:0] = [os.path.join(harness.ROOT, "schemas"), os.path.join(harness.ROOT, "daemon", "consumer")]
 import fcm_data  # noqa: E402
+from fcmdata import native  # noqa: E402
 
 VECTOR = bytes.fromhex("7302aa553930d7111e965c1518dc0580")  # tdm/hit.h: the project's test vector
 
@@ -22,9 +25,14 @@ def layout_agrees(t):
     """every field of header and acknowledgement lies where C has it"""
     out = subprocess.run([os.path.join(t.bin, "data-layout")], capture_output=True, text=True, check=True)
     layout = json.loads(out.stdout)
-    for name, dtype in (("header", fcm_data.header_dtype), ("ack", fcm_data.ack_dtype)):
+    for name, dtype in (("header", fcm_data.header_dtype), ("ack", fcm_data.ack_dtype),
+                        ("hit_row", fcm_data.hit_row_dtype)):
         ours = {field: [dtype.fields[field][1], dtype.fields[field][0].itemsize] for field in dtype.names}
         t.equal(f"{name}: size", dtype.itemsize, layout[name]["bytes"])
+        t.equal(f"{name}: fields", ours, layout[name]["fields"])
+    for name, kind in (("block", native.BlockStruct), ("recording_config", native.RecordingConfig)):
+        ours = {f: [getattr(kind, f).offset, getattr(kind, f).size] for f, _ in kind._fields_}
+        t.equal(f"{name}: size", ctypes.sizeof(kind), layout[name]["bytes"])
         t.equal(f"{name}: fields", ours, layout[name]["fields"])
     n = layout["numbers"]
     t.equal("flags", {f"flag {k}": v for k, v in fcm_data.FLAGS.items()},
@@ -32,9 +40,14 @@ def layout_agrees(t):
     t.equal("streams", list(fcm_data.STREAMS), layout["streams"])
     t.equal("numbers", (fcm_data.MAGIC, fcm_data.VERSION, fcm_data.CHANNELS_MAX, fcm_data.NO_UNCERTAINTY,
                         fcm_data.HIT_HEADER_BYTES, fcm_data.LINKS, fcm_data.FRAMES_MAX, fcm_data.SEQUENCE_BITS,
-                        (1 << 64 - fcm_data.SEQUENCE_BITS) - 1),
+                        (1 << 64 - fcm_data.SEQUENCE_BITS) - 1, native.VERSION),
             (n["magic"], n["version"], n["channels_max"], n["no_uncertainty"], n["hit_header_bytes"], n["links"],
-             n["slice_frames"], n["sequence_bits"], n["epoch_mask"]))
+             n["slice_frames"], n["sequence_bits"], n["epoch_mask"], n["damage version"]))
+    t.equal("numbers of hits", (fcm_data.HIT_MAX_BYTES, fcm_data.HIT_SYNC, fcm_data.HIT_T5NS_MAX,
+                                fcm_data.HIT_FRAME_MAX, fcm_data.HIT_ZIP, fcm_data.HIT_FRAGMENT,
+                                fcm_data.HIT_FIFO_FULL),
+            (n["hit_max_bytes"], n["hit_sync"], n["hit_t5ns_max"], n["hit_frame_max"], n["hit zip"], n["hit fragment"],
+             n["hit fifo-full"]))
 
 
 def make_hit(rng):
@@ -82,13 +95,13 @@ def hits_are_read(t):
     t.equal("the test vector", {k: hit[k].item() for k in wanted}, wanted)
     t.equal("flags by name", block.flags(), ["resent", "emulated"])
     t.equal("the acknowledgement", block.key, struct.pack("<QBBBBI", 77, 0, 2, 1, 3, 80))
-    row = block.hits(0)[0]
-    t.equal("a hit's samples", block.hit_samples(row).tobytes(), wanted_samples(payload, row))
-
-
-def wanted_samples(payload, row):
-    begin = int(row["offset"]) + 16
-    return payload[begin:begin + int(row["samples"]) * (1 if row["zip"] else 2)]
+    row, fields = block.hits(0)[0], block.hit_fields(0)[0]
+    begin = int(fields["offset"]) + 16
+    t.equal("a hit's samples", block.hit_samples(row).tobytes(),
+            payload[begin:begin + int(fields["samples"]) * (1 if fields["zip"] else 2)])
+    wanted = {"samples_at": begin, "pmt": 3, "module": 0, "tower": 1, "floor": 3, "t5ns": 12345, "frame": 4567,
+              "charge": int(fields["charge"])}
+    t.equal("its row", {k: int(row[k]) for k in wanted}, wanted)
 
 
 def damaged_blocks_are_refused(t):
@@ -104,8 +117,7 @@ def damaged_blocks_are_refused(t):
         part[rng.randrange(len(part))] = rng.randrange(256)
         try:
             block = fcm_data.Block(*map(bytes, broken))
-            for m in range(block.channels):
-                block.hits(m)
+            block.waveforms(block.hits())
             outcomes.add("read")
         except ValueError:
             outcomes.add("refused")
@@ -133,6 +145,9 @@ def golden_blocks_are_read(t):
         block.verify(b"pmt.T01.F07")
         t.equal(f"{name}: flags", (block["flags"], block.flags()), (flags, ["partial", "emulated"]))
         t.equal(f"{name}: charges", [block.hits(m)["charge"].tolist() for m in range(6)], [[1500, 700], [], [], [], [], [4000000]])
+        hits = block.hits()
+        t.equal(f"{name}: the first hit and the last", (hits["tai_ns"].min(), hits["tai_ns"].max()),
+                (block["first_item_tai_ns"], block["last_item_tai_ns"]))
         t.equal(f"{name}: status", block.status().tolist(), [0, 4])
     damaged = bytearray(golden("block-next.header"))
     damaged[20] ^= 1

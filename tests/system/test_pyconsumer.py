@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The Python module fcmdata: its rules against a ROUTER of the test's, its data against the truth."""
+"""Monitor and Member of the Python package fcmdata: their rules against a ROUTER of the test's, their data against the
+truth."""
 import ctypes
 import json
 import os
@@ -19,6 +20,7 @@ from consumer_record import MAGIC, record_dtype  # noqa: E402
 from station import Process  # noqa: E402
 
 import fcm_data  # noqa: E402  (py_consumer has set the path)
+from fcmdata import handles, tracks as tracks_of  # noqa: E402
 
 BORN_MASK = 0x1FFFFFFF  # of a hit's time word: what the floor has filled; the rest is time of day
 
@@ -141,7 +143,7 @@ RULES = [
 def rules(t):
     """repeats and gaps by the rules of libfcmdata; a checksum of isa-l's and one of numpy's"""
     for name, sole, steps, wanted in RULES:
-        tracks, block = fcmdata._Tracks(sole is True, sole == "monitor"), None
+        tracks, block = tracks_of.Tracks(sole is True, sole == "monitor"), None
         tracks.restart()
         for step in steps:
             if step == "anew":
@@ -212,7 +214,7 @@ def words(t):
     daemon.say(b"BLOCK", b"pmt.T01.F02")
     t.equal("a block without all its parts is asked for again", daemon.hears(data)[0], b"HELLO")
     daemon.say(b"WELCOME", b"{}")
-    end = time.monotonic() + fcmdata.ANSWER_S + 0.25
+    end = time.monotonic() + handles.ANSWER_S + 0.25
     while time.monotonic() < end:  # computes, and keeps its duty
         data.alive()
         time.sleep(0.05)

@@ -1,202 +1,57 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Blocks of FCM-Server's data for one consumer: connect, receive, check, acknowledge, in the words of libfcmdata
-(fcmdata(3)) on pyzmq and numpy.
+"""Blocks of a running station for one consumer: connect, receive, check, acknowledge, by the rules of libfcmdata
+(fcmdata(3), daemon/consumer/RULES.md) on pyzmq.
 
-    with Member("tcp://127.0.0.1:5710", name="mine", group="trigger") as data:
-        while True:
-            block = data.receive(timeout=1)
-            if block and not block.repeat:
-                process(block)           # a fcm_data.Block, with what is said below
-            if block:
-                data.ack(block.key)
-
-What `receive` returns is a Block that is checked and has, beside what fcm_data.py says:
-
-    key           for ack(): 16 bytes
-    repeat        handed out and acknowledged before: its data have been processed; acknowledge it again
-    again         handed out before, not acknowledged since
-    gap_first, gap_frames, gap_lost
-                  frames [gap_first, gap_first + gap_frames) of this link and stream, right before this block, have
-                  not come. The first gap_lost of them were this member's for certain and are lost; the rest may
-                  have gone to other members of the group
+Duty of a Member: iterate, or call receive() or alive(), at least once a second, or the daemon takes it for dead and
+gives its blocks to others.
 
 `server_key` (the daemon's, in `fcmctl status`) and `key_file` (of `fcmctl key make`): both, where the daemon asks for
-keys.
-
-Duty: call receive() or alive() at least once a second, or the daemon takes the member for dead and gives its blocks to
-others. One object, one thread.
+keys, or neither.
 """
+from __future__ import annotations
+
 import json
 import os
 import time
 import warnings
+from collections.abc import Iterable
+from typing import Any
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
-from fcm_data import SEQUENCE_BITS, VERSION, Block, OtherVersion
+from fcm_data import LINKS, STREAMS, VERSION, OtherVersion
 
-__version__ = "0.2.0"  # of FCM-Server; VERSION is that of the data message
+from .blocks import Block
+from .source import Source
+from .tracks import Tracks
 
 CONNECTING, ASKED, MEMBER, REFUSED = "connecting", "asked", "member", "refused"
 ALIVE_S, ANSWER_S, AGAIN_S, TAKEN_S, WAIT_S = 0.25, 3, 1, 0.5, 0.1
 NOBODY_S = 3        # without a connection, from the beginning: then a warning says so
 ACKS = 32           # that make a message
-WINDOW = 65536      # sequences of a stream that are remembered
-TRACKS = 128        # streams of floors, DMA epochs and block lengths
-SLICE_FRAMES = 1600
 MESSAGE_BYTES = 64 << 20
 HEARTBEAT = (zmq.HEARTBEAT_IVL, 1000), (zmq.HEARTBEAT_TIMEOUT, 3000)
 # Of a monitor: the daemon counts what it sends, and cuts off who sends too much.
-KEEPALIVE = (zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 3), (zmq.TCP_KEEPALIVE_INTVL, 1), (zmq.TCP_KEEPALIVE_CNT, 3)
+KEEPALIVE = ((zmq.TCP_KEEPALIVE, 1), (zmq.TCP_KEEPALIVE_IDLE, 3), (zmq.TCP_KEEPALIVE_INTVL, 1),
+             (zmq.TCP_KEEPALIVE_CNT, 3))
 FAILED = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 MISMATCH = zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH
 LETTERS = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-")
 
 
 class Refused(Exception):
-    """The daemon does not want this member: `error` and `hint` in its words. It stays so."""
+    """The daemon does not want this consumer: `error` and `hint` in its words. The object stays refused; to try again,
+    make another one."""
 
-    def __init__(self, error, hint):
+    def __init__(self, error: str, hint: str) -> None:
         super().__init__(f"{error}: {hint}" if hint else error)
         self.error, self.hint = error, hint
 
 
-# ---- repeats and gaps: daemon/consumer/track.c explains the rules
-
-SEEN, ACKED, OWED = 1, 2, 4
-
-
-class _Track:
-    """What this handle has had of a stream of a floor in a DMA epoch, in blocks of one length."""
-
-    def __init__(self):
-        self.forget()
-
-    def forget(self):
-        self.bits, self.top = {}, 0
-
-    def inside(self, n):
-        return n < self.top <= n + WINDOW
-
-    def raise_top(self, n):
-        self.top = max(self.top, n + 1)
-        if len(self.bits) > 2 * WINDOW:
-            self.bits = {k: v for k, v in self.bits.items() if self.inside(k)}
-
-
-class _Line:
-    """Up to which frame blocks of a link and stream have come."""
-
-    def __init__(self, block, membership):
-        self.dma_epoch, self.label = block["dma_epoch"], _label(block)
-        self.resent, self.membership = "resent" in block.flags(), membership
-        self.last_first, self.end = block["first_frame"], block["first_frame"] + block.frames
-
-
-def _label(block):
-    return block["time_epoch"], "no-time" in block.flags()
-
-
-def _split_key(key):
-    """(stream of a floor and epoch, number, block length; 0: not said) of an acknowledgement's bytes."""
-    sequence, length = int.from_bytes(key[:8], "little"), int.from_bytes(key[12:16], "little")
-    return (sequence >> SEQUENCE_BITS, key[8:12]), sequence & (1 << SEQUENCE_BITS) - 1, length
-
-
-class _Tracks:
-    def __init__(self, sole=False, monitor=False):
-        self.sole, self.monitor, self.membership = sole, monitor, 0
-        self.tracks, self.lines = {}, {}
-
-    def restart(self):
-        """A membership begins: of what was handed out before, the daemon expects no acknowledgement."""
-        self.membership += 1
-        for t in self.tracks.values():
-            t.bits = {n: bits & ~OWED for n, bits in t.bits.items()}
-
-    def _find(self, name, length):
-        """The track's own key. Where one of the two does not say its length, the one used last that may be meant."""
-        if (name, length) in self.tracks:
-            return name, length
-        return next((k for k in reversed(self.tracks) if k[0] == name and not (k[1] and length)), None)
-
-    def _of(self, name, length):
-        found = self._find(name, length)
-        t = self.tracks.pop(found, None) or _Track()
-        self.tracks[name, length or (found[1] if found else 0)] = t  # the last used is the last
-        if len(self.tracks) > TRACKS:
-            del self.tracks[next(iter(self.tracks))]
-        return t
-
-    def take(self, block, owed):
-        """A block comes: its facts. Returns whether it lies before a gap's end."""
-        name, n, length = _split_key(block.key)
-        t, resent = self._of(name, length), "resent" in block.flags()
-        block.repeat = block.again = False
-        block.gap_first = block.gap_frames = block.gap_lost = 0
-        other_life = not resent and n < t.top and (self.monitor or not t.inside(n) or t.bits.get(n, 0) & SEEN)
-        if other_life:
-            self.lines.pop((block["link"], block["stream"]), None)
-            for key, track in self.tracks.items():
-                if key[0] == name:
-                    track.forget()
-        t.raise_top(n)
-        if t.inside(n):
-            bits = t.bits.get(n, 0)
-            block.repeat = bool(bits & ACKED)
-            block.again = bool(bits & SEEN) and not block.repeat
-            t.bits[n] = bits & ACKED | SEEN | (OWED if owed else 0)
-        return not (block.repeat or block.again) and self._measure(block, resent)
-
-    def _measure(self, block, resent):
-        at = block["link"], block["stream"]
-        line, first = self.lines.get(at), block["first_frame"]
-        if line and line.dma_epoch == block["dma_epoch"]:
-            if first < line.end and first + block.frames <= line.end:
-                return first < line.last_first
-            if first > line.end:
-                until = self._ours_until(line, block)
-                block.gap_first, block.gap_frames = line.end, first - line.end
-                block.gap_lost = min(until, first) - line.end
-        elif line and resent:
-            return False  # a straggler of a former epoch
-        self.lines[at] = _Line(block, self.membership)
-        return False
-
-    def _ours_until(self, line, block):
-        if "step" in block.flags():
-            return line.end
-        if self.monitor or self.sole and not line.resent:
-            return block["first_frame"]
-        if line.membership != self.membership or line.resent or line.label != _label(block):
-            return line.end
-        return -(-line.end // SLICE_FRAMES) * SLICE_FRAMES
-
-    def ack(self, key):
-        """It is processed: whether the daemon expects an acknowledgement."""
-        name, n, length = _split_key(key)
-        t = self.tracks.get(self._find(name, length))
-        if not t or (n < t.top and not t.inside(n)):
-            return True
-        if n >= t.top:
-            return False
-        bits = t.bits.get(n, 0)
-        t.bits[n] = bits & ~OWED | ACKED
-        return bool(bits & OWED)
-
-    def remember(self, key):
-        name, n, length = _split_key(key)
-        t = self._of(name, length)
-        t.raise_top(n)
-        if t.inside(n):
-            t.bits[n] = t.bits.get(n, 0) | SEEN | ACKED
-
-
-# ---- handles
-
-def _keys(server_key, key_file):
-    """(the daemon's public key, our secret), or None twice. ValueError, OSError (PermissionError: others may read it)."""
+def _keys(server_key: str | None, key_file: str | os.PathLike[str] | None) -> tuple[bytes | None, bytes | None]:
+    """(the daemon's public key, our secret), or None twice. ValueError, OSError (PermissionError: others may read
+    it)."""
     if not server_key and not key_file:
         return None, None
     if not server_key or not key_file:
@@ -211,21 +66,29 @@ def _keys(server_key, key_file):
     return server_key.encode(), secrets[0].encode()
 
 
-class _Handle:
-    """What a member and a monitor share: the connection, checked blocks, statistics."""
+class Handle(Source[Block]):
+    """What a member and a monitor share: the connection, checked blocks, statistics.
 
-    def __init__(self, kind, endpoint, queue, tracks, verify, keys):
+    state       "connecting", "asked", "member" (of a monitor: connected) or "refused"
+    stats       counts since the beginning: connections, blocks, bytes, frames, repeats, agains, gaps, gap_frames,
+                gap_lost, damaged, ...
+    damage      the last damaged block in words; None: there was none
+    socket      ZeroMQ's, for a poll loop: whenever it is readable, and at least once a second, call receive(0)"""
+
+    def __init__(self, kind: int, endpoint: str, queue: int, tracks: Tracks, verify: bool,
+                 keys: tuple[str | None, str | os.PathLike[str] | None], timeout: float | None) -> None:
+        super().__init__(timeout)
         self.state, self.verify, self.endpoint = CONNECTING, verify, endpoint
-        self._refusal = None
+        self._refusal: Refused | None = None
         server_key, secret = _keys(*keys)
-        self._patience = time.monotonic() + NOBODY_S
+        self._patience: float | None = time.monotonic() + NOBODY_S
         self.stats = dict.fromkeys(
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
              "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers", "failed_handshakes"), 0)
-        self.damage = None  # the last damaged block, in words
+        self.damage: str | None = None
         self._tracks, self._hello_again = tracks, False
-        self._context = zmq.Context()
-        self.socket = self._context.socket(kind)
+        self._context: Any = zmq.Context()
+        self.socket: Any = self._context.socket(kind)
         for option, value in ((zmq.LINGER, 500), (zmq.RECONNECT_IVL, 20), (zmq.RECONNECT_IVL_MAX, 200),
                               (zmq.SNDHWM, 1000), (zmq.RCVHWM, queue), (zmq.MAXMSGSIZE, MESSAGE_BYTES),
                               *(KEEPALIVE if kind == zmq.SUB else HEARTBEAT)):
@@ -238,20 +101,25 @@ class _Handle:
             zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL |
             zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def _connect(self):
+    def _connect(self) -> None:
         try:
             self.socket.connect(self.endpoint)
         except zmq.ZMQError as e:
             self.close()
             raise ValueError(f"endpoint {self.endpoint}: {e}") from e
 
-    def close(self):
+    def alive(self) -> None:
+        """Serves the connection. Raises Refused."""
+        raise NotImplementedError
+
+    def _connected(self) -> None:
+        raise NotImplementedError
+
+    def _take(self, parts: list[Any]) -> Block | None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Ends the connection: half a second at most. More than once does no harm."""
         if self.socket.closed:
             return
         self._bye()
@@ -260,8 +128,9 @@ class _Handle:
         self.socket.close()
         self._context.term()
 
-    def receive(self, timeout=None):
-        """The next block, or None when `timeout` (s; None: for ever) is over. Raises Refused."""
+    def receive(self, timeout: float | None = None) -> Block | None:
+        """The next block, or None when `timeout` (s; None: for ever; 0: not at all) is over. A block's payload is in
+        ZeroMQ's memory, as long as the block or an array of it lives. Raises Refused."""
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             self.alive()
@@ -274,7 +143,7 @@ class _Handle:
                 return None
             self.socket.poll(left * 1000)
 
-    def _drain(self):
+    def _drain(self) -> Block | None:
         while True:
             try:
                 parts = self.socket.recv_multipart(zmq.DONTWAIT, copy=False)
@@ -284,7 +153,7 @@ class _Handle:
             if block:
                 return block
 
-    def _serve_events(self):
+    def _serve_events(self) -> None:
         while self._events.poll(0):
             said = recv_monitor_message(self._events)
             event = said["event"]
@@ -301,7 +170,7 @@ class _Handle:
             elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and said["value"] == MISMATCH:
                 self._refuse("keys", "this daemon does not encrypt: leave server_key and key_file out"
                              if self._encrypts else "this daemon encrypts: give server_key and key_file")
-        if self.state == REFUSED:
+        if self._refusal:
             raise self._refusal
         if self._patience and (self.stats["connections"] or time.monotonic() > self._patience):
             self._patience = None
@@ -309,25 +178,26 @@ class _Handle:
                 warnings.warn(f"nobody answers at {self.endpoint}: is the daemon there? Still trying"
                               if not self.stats["failed_handshakes"] else
                               f"{self.endpoint} ends each connection: does it want keys, or have another key than "
-                              "server_key? Still trying", stacklevel=4)
+                              "server_key? Still trying", stacklevel=5)
 
-    def _refuse(self, error, hint):
+    def _refuse(self, error: str, hint: str) -> Refused:
         self.state, self._refusal = REFUSED, Refused(error, hint)
+        return self._refusal
 
-    def _block(self, topic, header, payload, owed):
+    def _block(self, parts: list[Any], owed: bool) -> Block | None:
         """A checked block with its facts; None for a damaged one, which is counted."""
+        topic, header, payload = parts
         try:
             block = Block(header.bytes, payload.buffer)
             if self.verify:
                 block.verify(topic.bytes)
-            if block["stream"] > 2 or block["link"] > 3:
+            if block["stream"] >= len(STREAMS) or block["link"] >= LINKS:
                 raise ValueError("no such stream or link")
         except ValueError as e:
             self.stats["damaged"] += 1
             self.damage, self._hello_again = f"{topic.bytes!r}: {e}", True
             if isinstance(e, OtherVersion):
-                self._refuse("version", f"the daemon sends {e}: install the daemon's fcmdata.py and fcm_data.py")
-                raise self._refusal from e
+                raise self._refuse("version", f"the daemon sends {e}: install the daemon's fcmdata") from e
             return None
         late = self._tracks.take(block, owed)
         for name, n in (("blocks", 1), ("bytes", len(header) + len(payload)), ("frames", block.frames),
@@ -336,65 +206,111 @@ class _Handle:
             self.stats[name] += int(n)
         return block
 
-    def _bye(self):
+    def _bye(self) -> None:
         pass
 
-    def flush(self):
-        pass
+    def flush(self) -> bool:
+        """Sends what is acknowledged now. Whether something was sent."""
+        return False
 
 
-class Monitor(_Handle):
-    """Best effort: blocks of the topics' prefixes, none acknowledged. `queue`: blocks that may wait here."""
+class Monitor(Handle):
+    """A copy of a running station's blocks, best effort: one that is too slow misses some, which shows as gaps.
 
-    def __init__(self, endpoint, topics=("",), queue=64, verify=True, server_key=None, key_file=None):
-        super().__init__(zmq.SUB, endpoint, queue, _Tracks(monitor=True), verify, (server_key, key_file))
-        for topic in topics:
+        for block in Monitor("tcp://127.0.0.1:5730", topics=["pmt.T01"], timeout=10): ...
+
+    topics      prefixes of "pmt.T01.F07", "hydrophone.T01.F07", "instrument.T01.F07"
+    queue       blocks that may wait here before more are lost
+    verify      check each block; a damaged one is counted, not handed out
+    timeout     s; the iteration ends when nothing has come for so long. None: never
+
+    Nothing need be listening yet: after 3 s without a connection a warning says so, and it goes on trying. ValueError:
+    an endpoint or a key that makes no sense; OSError: of the key file."""
+
+    def __init__(self, endpoint: str, topics: Iterable[str] = ("",), queue: int = 64, verify: bool = True,
+                 server_key: str | None = None, key_file: str | os.PathLike[str] | None = None, *,
+                 timeout: float | None = None) -> None:
+        super().__init__(zmq.SUB, endpoint, queue, Tracks(monitor=True), verify, (server_key, key_file), timeout)
+        for topic in (topics,) if isinstance(topics, str) else topics:
             self.socket.subscribe(topic)
         self._connect()
 
-    def alive(self):
+    def alive(self) -> None:
+        """Nothing is due of a monitor. Raises Refused."""
         self._serve_events()
 
-    def _connected(self):
+    def _connected(self) -> None:
         self.state = MEMBER
 
-    def _take(self, parts):
+    def _take(self, parts: list[Any]) -> Block | None:
         if len(parts) == 3:
-            return self._block(*parts, False)
+            return self._block(parts, False)
         self.stats["strangers"] += 1
         return None
 
 
-class Member(_Handle):
-    """A reserved consumer. `credit`: blocks in flight, 1..1024; `sole`: the group has no other member, so that
-    gaps are losses. ValueError: a name, group, credit or endpoint that makes no sense."""
+class Member(Handle):
+    """A reserved consumer: every block of its group that is its own, each kept by the daemon until it is acknowledged.
 
-    def __init__(self, endpoint, name, group, credit=64, sole=False, verify=True, server_key=None, key_file=None):
+        with Member("tcp://127.0.0.1:5710", name="mine", group="trigger") as data:
+            for block in data:
+                if not block.repeat:
+                    process(block)
+
+    The iteration acknowledges a block when the next one is asked for: of a program that ends in the middle, the daemon
+    gives the block to another member, or to this one when it is back. With auto_ack=False, and of what receive() gives,
+    only ack() acknowledges. A loop that is left by `break` has not acknowledged its last block: ack() it where it has
+    been processed.
+
+    name        letters, digits and "._:-"; no two living members have the same
+    group       of the daemon's configuration; its members share the slices of 200 ms
+    credit      blocks in flight, 1..1024
+    sole        the group has no other member, so that gaps are losses
+    verify, timeout, server_key, key_file   as of Monitor
+
+    ValueError: a name, group, credit, endpoint or key that makes no sense; OSError: of the key file."""
+
+    def __init__(self, endpoint: str, name: str, group: str, credit: int = 64, sole: bool = False,
+                 verify: bool = True, server_key: str | None = None,
+                 key_file: str | os.PathLike[str] | None = None, *, timeout: float | None = None,
+                 auto_ack: bool = True) -> None:
         for what, text, most in (("name", name, 47), ("group", group, 31)):
             if not 1 <= len(text) <= most or set(text) - LETTERS:
                 raise ValueError(f"{what} {text!r}: 1 to {most} letters, digits or ._:-")
         if not 1 <= credit <= 1024:
             raise ValueError(f"credit {credit}: 1 to 1024 blocks")
-        super().__init__(zmq.DEALER, endpoint, 4096, _Tracks(sole), verify, (server_key, key_file))
+        super().__init__(zmq.DEALER, endpoint, 4096, Tracks(sole), verify, (server_key, key_file), timeout)
         self._hello = json.dumps({"protocol": VERSION, "name": name, "group": group, "credit": credit}).encode()
-        self._batch, self._acks = min(ACKS, (credit + 3) // 4), []
+        self.auto_ack = auto_ack
+        self._batch, self._acks = min(ACKS, (credit + 3) // 4), list[bytes]()
         self._sent = self._asked = time.monotonic()
-        self._hello_said, self._taken = False, None
+        self._hello_said, self._taken = False, None  # type: bool, float | None
+        self._handed: bytes | None = None  # key of the block that the iteration has given
         self._connect()
 
-    def ack(self, key):
-        """What `key` names is processed. Sent when enough of them wait, else by the next receive, alive or flush."""
+    def __next__(self) -> Block:
+        if self._handed and self.auto_ack:
+            self.ack(self._handed)
+        self._handed = None
+        block = super().__next__()
+        self._handed = block.key
+        return block
+
+    def ack(self, key: bytes) -> None:
+        """The block of `key` is processed. Sent when enough of them wait, else by the next receive(), alive() or
+        flush(). To acknowledge twice does no harm."""
         if self._tracks.ack(key):
             self._acks.append(key)
         if len(self._acks) >= self._batch:
             self.flush()
 
-    def remember(self, key):
-        """From the caller's own books: an earlier life of this consumer had processed it. A repeat when it comes."""
+    def remember(self, key: bytes) -> None:
+        """From the caller's own books: an earlier life of this consumer had processed the block of `key`. When it
+        comes, it is a repeat."""
         self._tracks.remember(key)
 
-    def flush(self):
-        """Send what is acknowledged now, when a member. Whether something was sent."""
+    def flush(self) -> bool:
+        """Sends what is acknowledged now, when a member. Whether something was sent."""
         acks = self._acks[:4096]
         if not acks or self.state != MEMBER or not self._say(b"ACK", b"".join(acks)):
             return False
@@ -402,8 +318,8 @@ class Member(_Handle):
         del self._acks[:4096]
         return True
 
-    def alive(self):
-        """What is due is said; for long computations, at least once a second. Raises Refused."""
+    def alive(self) -> None:
+        """Says what is due; in long computations call it at least once a second. Raises Refused."""
         self._serve_events()
         now = time.monotonic()
         if len(self._acks) >= self._batch:
@@ -414,7 +330,7 @@ class Member(_Handle):
             if not (self._acks and self.flush()):
                 self._say(b"ALIVE")
 
-    def _hello_due(self, now):
+    def _hello_due(self, now: float) -> bool:
         """Again, only when no answer came: where something waits it may be the answer. Or when the name was taken."""
         if self.state == ASKED and self._taken:
             return now - self._asked >= TAKEN_S
@@ -422,7 +338,7 @@ class Member(_Handle):
             return not self._hello_said or now - self._asked >= ANSWER_S and not self.socket.poll(0)
         return self.state == MEMBER and self._hello_again and now - self._asked >= AGAIN_S
 
-    def _say(self, *words):
+    def _say(self, *words: bytes) -> bool:
         try:
             self.socket.send_multipart(words, zmq.DONTWAIT)
         except zmq.Again:
@@ -430,22 +346,22 @@ class Member(_Handle):
         self._sent = time.monotonic()
         return True
 
-    def _say_hello(self):
+    def _say_hello(self) -> None:
         self.state, self._asked = ASKED, time.monotonic()
         self._hello_said = self._say(b"HELLO", self._hello)
         self.stats["hellos"] += self._hello_said
 
     _connected = _say_hello
 
-    def _bye(self):
+    def _bye(self) -> None:
         if self.state == MEMBER:
             self.flush()
             self._say(b"BYE")
 
-    def _take(self, parts):
+    def _take(self, parts: list[Any]) -> Block | None:
         verb, body = parts[0].bytes, parts[1:]
         if verb == b"BLOCK" and len(body) == 3:
-            return self._block(*body, self.state == MEMBER)
+            return self._block(body, self.state == MEMBER)
         if verb == b"BLOCK":
             self._hello_again = True  # whatever it was, it takes a credit
         if verb == b"WELCOME" and len(body) == 1:
@@ -463,18 +379,17 @@ class Member(_Handle):
             self.stats["strangers"] += 1
         return None
 
-    def _check_protocol(self, text):
+    def _check_protocol(self, text: bytes) -> None:
         """Members of the object that this version does not know are passed over."""
         try:
             said = json.loads(text).get("protocol", VERSION)
         except (ValueError, AttributeError, RecursionError):
             return
         if said != VERSION:
-            self._refuse("version", f"the daemon speaks protocol {said!r:.20}, this module {VERSION}: install the daemon's "
-                         "fcmdata.py and fcm_data.py")
-            raise self._refusal
+            raise self._refuse("version", f"the daemon speaks protocol {said!r:.20}, this module {VERSION}: install "
+                               "the daemon's fcmdata")
 
-    def _on_error(self, text):
+    def _on_error(self, text: bytes) -> None:
         """While asked, unknown-member is about what was said before HELLO."""
         try:
             said = json.loads(text)
@@ -490,5 +405,4 @@ class Member(_Handle):
             self._taken = self._taken or time.monotonic()
             if isinstance(retry_ms, int) and time.monotonic() - self._taken < retry_ms / 1000 + 2 * TAKEN_S:
                 return
-        self._refuse(str(error or "no reason given"), str(hint or ""))
-        raise self._refusal
+        raise self._refuse(str(error or "no reason given"), str(hint or ""))
