@@ -21,9 +21,10 @@ $(B)/lib/libfcmdata.a: $(fcmdata_objs)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='fcmdata_*' $(B)/pic/fcmdata.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(B)/pic/fcmdata.o
 
-install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmdata alone: libraries, headers, pkg-config, manual page; Python modules
+install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmdata alone: libraries, headers, pkg-config, manual page; the Python package
 	install -d $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)/fcmdata \
-	    $(DESTDIR)$(prefix)/share/man/man3 $(DESTDIR)$(pythondir)
+	    $(DESTDIR)$(prefix)/share/man/man3 $(DESTDIR)$(prefix)/share/doc/fcm-server \
+	    $(DESTDIR)$(pythondir)/fcmdata $(DESTDIR)$(pythondir)/fcmdata-$(VERSION).dist-info
 	install -m 644 $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a $(DESTDIR)$(libdir)/
 	ln -sf $(fcmdata_so) $(DESTDIR)$(libdir)/libfcmdata.so
 	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
@@ -31,6 +32,10 @@ install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmd
 	sed 's|"schemas/\(fcm_[a-z]*.h\)"|"\1"|' daemon/consumer/fcmdata.h > $(DESTDIR)$(includedir)/fcmdata/fcmdata.h
 	install -m 644 schemas/fcm_data.h schemas/fcm_hits.h $(DESTDIR)$(includedir)/fcmdata/
 	install -m 644 daemon/consumer/fcmdata.3 $(DESTDIR)$(prefix)/share/man/man3/
-	install -m 644 schemas/fcm_data.py daemon/consumer/fcmdata.py $(DESTDIR)$(pythondir)/
+	install -m 644 schemas/fcm_data.py $(DESTDIR)$(pythondir)/
+	install -m 644 daemon/consumer/fcmdata/*.py daemon/consumer/fcmdata/py.typed $(DESTDIR)$(pythondir)/fcmdata/
+	$(PYTHON) -B -c 'import sys; sys.path[:0] = ["daemon/consumer"]; import wheel_backend; print(wheel_backend.metadata())' \
+	    > $(DESTDIR)$(pythondir)/fcmdata-$(VERSION).dist-info/METADATA
+	install -m 644 daemon/consumer/PYTHON.md $(DESTDIR)$(prefix)/share/doc/fcm-server/fcmdata-python.md
 
 .PHONY: install-fcmdata

@@ -106,9 +106,11 @@ def a_block_for_a_stranger(t):
             t.equal(f"{name}: says", process.communicate(timeout=30)[0], "pmt of floor 2, 80 frames, 0 hits, 0 bad\n")
         daemon.router.close()
     context.term()
-    done = run(sys.executable, "-c", "import fcmdata, fcm_data; print(fcmdata.__file__, fcm_data.__file__)", env=env,
-               cwd=t.base)
-    t.check("the Python modules are found", done.returncode == 0 and done.stdout.count(root) == 2, done.stdout)
+    done = run(sys.executable, "-c", "import fcmdata, fcm_data, importlib.metadata as m; "
+               "print(fcmdata.__file__, fcm_data.__file__, fcmdata.LIBRARY, m.version('fcmdata') == fcmdata.__version__)",
+               env=env, cwd=t.base)
+    t.check("the Python package is found, and finds the library", done.returncode == 0 and
+            done.stdout.count(root) == 2 and done.stdout.endswith(" libfcmdata.so.0 True\n"), done.stdout)
 
 
 def only_its_own_names(t):
@@ -122,8 +124,10 @@ def only_its_own_names(t):
     t.equal("other names in the static library",
             {n for n in names("-g", "--defined-only", f"{lib}/libnanet3.a") if not re.match("(lib)?nanet3_", n)}, set())
     with open(os.path.join(harness.ROOT, "daemon", "consumer", "fcmdata.h")) as f:
-        declared = set(re.findall(r"^(?:int|void|const char \*|enum fcmdata_damage) ?(fcmdata_\w+)\(", f.read(), re.M))
-    t.equal("exported by libfcmdata", names("-D", "--defined-only", f"{lib}/libfcmdata.so.0") - {"FCMDATA_0"}, declared)
+        declared = set(re.findall(r"^(?:int|int64_t|size_t|unsigned|void|const char \*|enum fcmdata_damage) ?"
+                                  r"(fcmdata_\w+)\(", f.read(), re.M))
+    t.equal("exported by libfcmdata", names("-D", "--defined-only", f"{lib}/libfcmdata.so.0") -
+            {"FCMDATA_0", "FCMDATA_1"}, declared)
     t.equal("names in the static libfcmdata", names("-g", "--defined-only", f"{lib}/libfcmdata.a"), declared)
 
 
