@@ -6,6 +6,9 @@ usage := tests/bench/usage.c
 # frames of the emulator's floors through the daemon's own code, against memcpy
 $(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c least.c sea_frames.c),daemon/data driver/emu/world))
 
+# blocks of the same frames as a file, for readers of blocks: python_hits.py, tests/system/test_python.py
+$(eval $(call program,sea-blocks,$(addprefix tests/bench/,sea_blocks.c sea_frames.c),tdm driver/emu/world))
+
 # steps of the phase, drifts and noise
 $(eval $(call program,bench-phase,tests/bench/bench_phase.c,daemon/phase))
 

@@ -165,16 +165,13 @@ int main(void)
 	printf("{");
 	print_struct("header", sizeof(struct fcm_block_header), header, COUNT(header));
 	printf(",");
-	print_struct("ack", sizeof(struct fcm_ack), ack, sizeof(ack) / sizeof(ack[0]));
-	printf(",");
-	print_struct("truth_head", sizeof(struct truth_head), truth_head,
-		     sizeof(truth_head) / sizeof(truth_head[0]));
+	print_struct("truth_head", sizeof(struct truth_head), truth_head, COUNT(truth_head));
 	printf(",");
 	print_struct("truth_record", sizeof(struct truth_record), truth_record,
-		     sizeof(truth_record) / sizeof(truth_record[0]));
+		     COUNT(truth_record));
 	printf(",");
-	print_struct("truth_light", sizeof(struct truth_light), truth_light,
-		     sizeof(truth_light) / sizeof(truth_light[0]));
+	print_struct("truth_light", sizeof(struct truth_light), truth_light, COUNT(truth_light));
+	printf(",");
 	print_struct("ack", sizeof(struct fcm_ack), ack, COUNT(ack));
 	printf(",");
 	print_struct("hit_row", sizeof(struct fcm_hit_row), hit_row, COUNT(hit_row));
