@@ -7,7 +7,8 @@
 Ratios come from bench-demux (both sides in turn in one run). A core share is the CPU time of the
 fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
 consumers in other processes: the median of several windows in one run. What the way to a consumer costs, holds and
-takes is in ceilings.py, latencies.py and stalled.py, bare ZeroMQ in the same run; the journal's and fcmctl's in slowcontrol.py. Puts over the board's loop-back port,
+takes is in ceilings.py, latencies.py and stalled.py, bare ZeroMQ in the same run; the journal's and fcmctl's in
+slowcontrol.py; hits in Python in python_hits.py. Puts over the board's loop-back port,
 and how soon a link's data are there, are nanet3-perf's figures: on a bare emulator, and (vm_...) in a guest on the
 real driver, where a kernel for guests is at hand. Lines with `#` say how a figure came about. Ends with `bench: N
 figures, ...`; exit 1 when a figure could not be measured, not when it is below its goal.
@@ -27,6 +28,7 @@ import guest
 import latencies
 import loopback
 import peers
+import python_hits
 import slowcontrol
 import stalled
 from proc import LockedStation, QuietStation, cpu_s, frames_between, gone_wrong, thread_cpu_s
@@ -217,6 +219,7 @@ def main():
         demux(figures, args.bin)
     if wanted("phase"):
         phase(figures, args.bin)
+    python_hits.measure(figures, args.bin, wanted)
     if any(wanted(name) for name in loopback.FIGURES):
         try:
             loopback.measure(figures, args.bin, wanted)
