@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # fcm-convert: recordings and live data as HDF5, numpy, CSV, sound.
-$(eval $(call room,schemas daemon/consumer,hdf5 libisal))
+$(eval $(call room,schemas daemon/consumer,hdf5 sndfile libisal))
