@@ -342,16 +342,16 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
 	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
-	install -m 755 $(B)/bin/fcmctl $(B)/bin/fcm-page $(B)/bin/fcm-notify \
+	install -m 755 $(B)/bin/fcmctl $(B)/bin/fcm-page $(B)/bin/fcm-notify $(B)/bin/fcm-convert \
 	    $(B)/bin/nanet3-emu $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
 	install -m 644 slowctl/page/www/* $(DESTDIR)$(prefix)/share/fcm-server/page/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm.lua \
 	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
-	install -m 644 README.md COPYING SOURCES.md LICENSES/* schemas/control.md schemas/example.conf schemas/consumer_example.py \
+	install -m 644 README.md COPYING SOURCES.md LICENSES/* daemon/convert/LAYOUT.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
-	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 \
+	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 daemon/convert/fcm-convert.1 \
 	    $(DESTDIR)$(prefix)/share/man/man1/
 	$(B)/bin/fcmctl completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fcmctl
 	$(B)/bin/fcmctl completion zsh > $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_fcmctl

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is to be converted: see input.h. */
+#include "daemon/convert/input.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <isa-l/crc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/convert/write.h"
+
+#define JSON_BYTES 16384u
+#define FRAME_NS   125000ll
+#define REACH	   (1ull << 45) /* counts and times of labels: beyond, sums could overflow */
+
+static const uint8_t hdf5_magic[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+
+/* ---------------------------------------------------------------------------------------- segments */
+
+static int by_place(const void *a, const void *b)
+{
+	const struct input_segment *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+/* A segment's name, of one of the links. */
+static bool is_segment_name(const char *name, unsigned links)
+{
+	unsigned link;
+	uint32_t number;
+	char back[32];
+
+	if (sscanf(name, "link%1u-%9" SCNu32, &link, &number) != 2 || link >= INPUT_LINKS ||
+	    !(links & 1u << link)) {
+		return false;
+	}
+	snprintf(back, sizeof(back), "link%u-%05" PRIu32 FCM_SEGMENT_SUFFIX, link, number);
+	return strcmp(name, back) == 0;
+}
+
+static void note_run(struct input *in, uint32_t run)
+{
+	for (unsigned i = 0; i < in->runs_n; i++) {
+		if (in->runs[i] == run) {
+			return;
+		}
+	}
+	if (in->runs_n < INPUT_RUNS) {
+		in->runs[in->runs_n++] = run;
+	}
+}
+
+/* The header of the segment at `fd`: 0 or -EBADMSG. */
+static int read_header(int fd, struct fcm_segment_header *ret_header)
+{
+	struct fcm_segment_header h;
+
+	if (read_whole(fd, 0, &h, sizeof(h)) < 0 || h.magic != FCM_SEGMENT_MAGIC ||
+	    h.version != FCM_SEGMENT_VERSION || h.link >= INPUT_LINKS) {
+		return -EBADMSG;
+	}
+	*ret_header = h;
+	return 0;
+}
+
+/* `fd` and `path` are the list's now, or gone. */
+static int add(struct input *in, int fd, char *path, unsigned links)
+{
+	struct input_segment s = {.path = path};
+	struct input_segment *more;
+	struct stat st;
+	int err = fstat(fd, &st) < 0 ? -errno : read_header(fd, &s.header);
+
+	close(fd);
+	if (err < 0 || !(links & 1u << s.header.link)) {
+		in->bad += err < 0;
+		free(path);
+		return 0;
+	}
+	more = reallocarray(in->segments, in->n + 1, sizeof(*more));
+	if (!more) {
+		free(path);
+		return -ENOMEM;
+	}
+	in->segments = more;
+	s.bytes = (uint64_t)st.st_size;
+	snprintf(s.name, sizeof(s.name), "link%u-%05" PRIu32 FCM_SEGMENT_SUFFIX, s.header.link & 7u,
+		 s.header.segment);
+	in->bytes += s.bytes;
+	more[in->n++] = s;
+	return 0;
+}
+
+static int add_file(struct input *in, int place, const char *name, unsigned links)
+{
+	int fd = openat(place, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	char *path;
+
+	if (fd < 0) { /* the reader reports it */
+		in->bad++;
+		return 0;
+	}
+	if (asprintf(&path, "%s/%s", in->path, name) < 0) {
+		close(fd);
+		return -ENOMEM;
+	}
+	return add(in, fd, path, links);
+}
+
+static void read_json(struct input *in, int place)
+{
+	int fd = openat(place, "recording.json", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	ssize_t n;
+
+	in->json = fd < 0 ? NULL : calloc(1, JSON_BYTES);
+	if (in->json) {
+		n = pread(fd, in->json, JSON_BYTES - 1, 0);
+		in->json[n > 0 ? n : 0] = '\0';
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+}
+
+static int list(struct input *in, DIR *d, unsigned links)
+{
+	const struct dirent *e;
+	int err = 0;
+
+	while (err == 0 && (e = readdir(d))) {
+		if (is_segment_name(e->d_name, links)) {
+			err = add_file(in, dirfd(d), e->d_name, links);
+		}
+	}
+	read_json(in, dirfd(d));
+	if (err == 0 && in->n == 0) {
+		return -ENODATA;
+	}
+	qsort(in->segments, in->n, sizeof(*in->segments), by_place);
+	return err;
+}
+
+static int open_file(struct input *in, unsigned links)
+{
+	int fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint8_t magic[sizeof(hdf5_magic)] = {0};
+	char *path;
+	int err;
+
+	if (fd < 0) {
+		return -errno;
+	}
+	if (read_whole(fd, 0, magic, sizeof(magic)) == 0 &&
+	    memcmp(magic, hdf5_magic, sizeof(magic)) == 0) {
+		in->kind = INPUT_HDF5;
+		close(fd);
+		return 0;
+	}
+	in->kind = INPUT_SEGMENT;
+	path = strdup(in->path);
+	if (!path) {
+		close(fd);
+		return -ENOMEM;
+	}
+	err = add(in, fd, path, links);
+	return err < 0 ? err : in->n > 0 ? 0 : in->bad > 0 ? -EBADMSG : -ENODATA;
+}
+
+/* ------------------------------------------------------------------------------------------- labels */
+
+/* The first record of a segment is its label. */
+static void read_label(struct input *in, const struct input_segment *s)
+{
+	struct fcm_record_header record;
+	struct fcm_record_label label;
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool good =
+		fd >= 0 && read_whole(fd, s->header.header_bytes, &record, sizeof(record)) == 0 &&
+		record.kind == FCM_RECORD_LABEL &&
+		read_whole(fd, s->header.header_bytes + sizeof(record), &label, sizeof(label)) ==
+			0 &&
+		label.anchor_tai_ns > 0 && label.anchor_tai_ns < INT64_MAX / 4 &&
+		label.anchor_count < REACH && s->header.count < REACH;
+	int64_t tai_ns;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (!good) {
+		return;
+	}
+	tai_ns = label.anchor_tai_ns +
+		 ((int64_t)s->header.count - (int64_t)label.anchor_count) * FRAME_NS;
+	if (in->begin_tai_ns == INT64_MIN || tai_ns < in->begin_tai_ns) {
+		in->begin_tai_ns = tai_ns;
+		in->tai_utc_s = label.tai_utc_s;
+	}
+}
+
+/* ---------------------------------------------------------------------------------- open, close, name */
+
+int input_open(const char *path, unsigned links, struct input *ret_input)
+{
+	struct input in = {.path = path, .begin_tai_ns = INT64_MIN};
+	DIR *d;
+	int err;
+
+	if (strncmp(path, "tcp://", 6) == 0 || strncmp(path, "ipc://", 6) == 0) {
+		in.kind = INPUT_LIVE;
+		*ret_input = in;
+		return 0;
+	}
+	d = opendir(path);
+	err = d ? list(&in, d, links) : errno == ENOTDIR ? open_file(&in, links) : -errno;
+	if (d) {
+		closedir(d);
+	}
+	if (err < 0) {
+		input_close(&in);
+		return err;
+	}
+	for (size_t i = 0; i < in.n; i++) {
+		note_run(&in, in.segments[i].header.run);
+		if (i == 0 || in.segments[i].header.link != in.segments[i - 1].header.link) {
+			read_label(&in, &in.segments[i]);
+		}
+	}
+	*ret_input = in;
+	return 0;
+}
+
+void input_close(struct input *in)
+{
+	for (size_t i = 0; i < in->n; i++) {
+		free(in->segments[i].path);
+	}
+	free(in->segments);
+	free(in->json);
+	*in = (struct input){0};
+}
+
+uint32_t input_print(const struct input *in)
+{
+	uint32_t print = 0;
+
+	for (size_t i = 0; i < in->n; i++) {
+		const struct input_segment *s = &in->segments[i];
+
+		if (i == 0 || s->header.link != in->segments[i - 1].header.link) {
+			print = crc32_gzip_refl(print, (const uint8_t *)&s->header,
+						sizeof(s->header));
+		}
+	}
+	return print;
+}

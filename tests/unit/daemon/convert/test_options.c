@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The command line, the kinds of output by their names, rows as text. */
+#include <fcntl.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/convert/kinds.h"
+#include "daemon/convert/options.h"
+#include "daemon/convert/text.h"
+
+static struct options o;
+
+/* The words of a line; what it says goes nowhere. */
+static int parse(const char *line)
+{
+	static char words[256];
+	char *argv[32] = {(char *)(uintptr_t) "fcm-convert"}, *rest;
+	int argc = 1, code, err = dup(STDERR_FILENO);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest)) {
+		argv[argc++] = w;
+	}
+	argv[argc] = NULL;
+	optind = 0;
+	memset(&o, 0, sizeof(o));
+	fflush(stderr);
+	dup2(null, STDERR_FILENO);
+	code = options_parse(argc, argv, &o);
+	fflush(stderr);
+	dup2(err, STDERR_FILENO);
+	close(err);
+	close(null);
+	return code;
+}
+
+static void all_that_can_be_said(void **state)
+{
+	assert_int_equal(parse("--run 7 --links 0,2 --streams pmt,instrument --cells --quiet "
+			       "--threads 3 --save-every 0.5 --to h5 in out"),
+			 0);
+	assert_true(o.one_run && o.cells && o.quiet && !o.all_runs && !o.resume && !o.force);
+	assert_int_equal(o.run, 7);
+	assert_int_equal(o.links, 5);
+	assert_int_equal(o.streams, 5);
+	assert_int_equal(o.threads, 3);
+	assert_true(o.save_s == 0.5);
+	assert_string_equal(o.to, "h5");
+	assert_string_equal(o.input, "in");
+	assert_string_equal(o.output, "out");
+	assert_int_equal(parse("in out"), 0);
+	assert_int_equal(o.links, 15);
+	assert_in_range(o.threads, 1, 64);
+}
+
+static void what_cannot(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"in",
+		"in out more",
+		"--run -1 in out",
+		"--run 1.5 in out",
+		"--run x in out",
+		"--run 4294967296 in out",
+		"--links 4 in out",
+		"--links 0,,1 in out",
+		"--links 0, in out",
+		"--streams pmt,sound in out",
+		"--from yesterday in out",
+		"--until +x in out",
+		"--threads 0 in out",
+		"--threads 65 in out",
+		"--seconds -1 in out",
+		"--seconds nan in out",
+		"--run 1 --all-runs in out",
+		"--resume --force in out",
+		"--server-key x in out",
+		"--cells --from +1 in out",
+		"--what in out",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (parse(lines[i]) != EXIT_USAGE) {
+			fail_msg("%s", lines[i]);
+		}
+	}
+}
+
+static void times(void **state)
+{
+	struct when w;
+
+	assert_true(options_when("+10", &w) && w.relative && w.ns == 10000000000);
+	assert_true(options_when("+0.5s", &w) && w.relative && w.ns == 500000000);
+	assert_true(options_when("tai:1795194047000000001", &w) && !w.relative && !w.utc &&
+		    w.ns == 1795194047000000001);
+	assert_true(options_when("2026-11-27T12:00:00.25", &w) && w.utc &&
+		    w.ns == 1795780800250000000);
+	assert_true(options_when("2026-11-27T12:00:00Z", &w) && w.ns == 1795780800000000000);
+	assert_true(options_when("2026-11-27T12:00", &w) && w.ns == 1795780800000000000);
+	assert_false(options_when("", &w));
+	assert_false(options_when("+", &w));
+	assert_false(options_when("+s", &w));
+	assert_false(options_when("tai:", &w));
+	assert_false(options_when("tai:1x", &w));
+	assert_false(options_when("2026-11-27", &w));
+	assert_false(options_when("2026-11-27T12:00:00.5x", &w));
+	assert_false(options_when("+10000000000000000000000000000000000000000000", &w));
+}
+
+static const char *name_of(const char *to, const char *output)
+{
+	const struct kind *k = kind_of(to, output);
+
+	return k ? k->name : "none";
+}
+
+static void kinds_by_name(void **state)
+{
+	assert_string_equal(name_of(NULL, "a/b.h5"), "h5");
+	assert_string_equal(name_of(NULL, "b.hdf5"), "h5");
+	assert_string_equal(name_of(NULL, "b.npy/"), "npy");
+	assert_string_equal(name_of(NULL, "b.npz"), "npz");
+	assert_string_equal(name_of(NULL, "b.csv"), "csv");
+	assert_string_equal(name_of(NULL, "b.wav"), "wav");
+	assert_string_equal(name_of(NULL, "b.flac"), "flac");
+	assert_string_equal(name_of(NULL, "storm"), "recording");
+	assert_string_equal(name_of("csv", "storm"), "csv");
+	assert_string_equal(name_of("xml", "storm"), "none");
+}
+
+static void tables_have_no_holes(void **state)
+{
+	for (unsigned i = 0; i < TABLES; i++) {
+		unsigned bytes = 0;
+
+		for (const struct field *f = tables[i].fields; f->name; f++) {
+			bytes += f->bytes;
+			assert_true(f->at + f->bytes <= tables[i].row_bytes);
+		}
+		if (bytes != tables[i].row_bytes) {
+			fail_msg("%s", tables[i].name);
+		}
+		assert_true(i == TABLE_HITS ||
+			    (size_t)tables[i].row_bytes * tables[i].chunk_rows <= 1u << 20);
+	}
+}
+
+static void rows_as_text(void **state)
+{
+	struct out_missing row = {.tai_ns = INT64_MIN,
+				  .first_frame = UINT64_MAX,
+				  .frames = 12,
+				  .stream = 1,
+				  .link = 3,
+				  .tower = 200,
+				  .floor = 4,
+				  .code = OUT_BOARD_FIFO,
+				  .reason = "board-fifo"};
+	char text[TEXT_ROW];
+
+	text[text_names(&tables[TABLE_MISSING], text)] = '\0';
+	assert_string_equal(text, "tai_ns,first_frame,frames,reason,stream,link,tower,floor,code,"
+				  "edge,run,dma_epoch");
+	text[text_row(&tables[TABLE_MISSING], &row, text)] = '\0';
+	assert_string_equal(text, "-9223372036854775808,18446744073709551615,12,board-fifo,1,3,200,"
+				  "4,2,0,0,0");
+	text_utc(1795780837250000001, 37, text, sizeof(text));
+	assert_string_equal(text, "2026-11-27T12:00:00.250000001Z");
+}
+
+static void facts_as_json(void **state)
+{
+	const struct about about = {.source = "a \"b\"\n", .command = "c", .host = "h\\"};
+	const struct totals totals = {.hits = 5, .emulated = true, .complete = true};
+	char *text = text_about(&about, &totals);
+
+	assert_non_null(strstr(text, "\"source\": \"a \\\"b\\\"\\u000a\""));
+	assert_non_null(strstr(text, "\"host\": \"h\\\\\""));
+	assert_non_null(strstr(text, "EMULATED DATA"));
+	assert_non_null(strstr(text, "\"complete\": 1\n}"));
+	assert_null(strstr(text, "station"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_that_can_be_said),
+		cmocka_unit_test(what_cannot),
+		cmocka_unit_test(times),
+		cmocka_unit_test(kinds_by_name),
+		cmocka_unit_test(tables_have_no_holes),
+		cmocka_unit_test(rows_as_text),
+		cmocka_unit_test(facts_as_json),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
