@@ -6,6 +6,8 @@ $(eval $(call program,fcm-consumer,$(addprefix tests/system/,fcm-consumer.c cons
 $(eval $(call program,record-check,tests/system/record_check.c,tdm,libxxhash))
 $(eval $(call program,truth-compare,$(addprefix tests/system/,truth_compare.c truth_book.c),driver/emu/floor,jansson sqlite3))
 $(eval $(call program,feed-compare,tests/system/feed_compare.c,tdm,libxxhash))
+$(eval $(call program,recording-blocks,tests/system/recording_blocks.c,daemon/consumer))
+$(eval $(call program,convert-hour,tests/system/convert_hour.c,daemon/convert tdm))
 $(eval $(call program,data-layout,tests/system/data_layout.c,schemas))
 
 # dissector: frames as a capture file
