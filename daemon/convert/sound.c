@@ -21,6 +21,7 @@
 #define RATE	    192000
 #define HOLE_FRAMES (60u * 8000u)
 #define PIECE	    65536u /* samples at a time */
+#define WAV_BYTES   4000000000ull
 #define LIMIT	    (1 << 23)
 #define DAY_S	    86400
 #define SECOND_NS   1000000000ll
@@ -256,12 +257,20 @@ static int copy(struct sound *s, SNDFILE *f, const struct sound_part *p, int fd)
 	return err;
 }
 
+/* WAV has lengths of 32 bits; RF64 is the same with longer ones, which fewer programs read. */
+static int format_of(const struct sound *s, const struct sound_part *p)
+{
+	bool fits = s->state->files.file[p->file].bytes < WAV_BYTES;
+
+	return (s->flac ? SF_FORMAT_FLAC
+		: fits	? SF_FORMAT_WAV
+			: SF_FORMAT_RF64) |
+	       (p->wide ? SF_FORMAT_PCM_32 : SF_FORMAT_PCM_24);
+}
+
 static int encode(struct sound *s, const struct sound_part *p)
 {
-	SF_INFO info = {.samplerate = RATE,
-			.channels = 1,
-			.format = (s->flac ? SF_FORMAT_FLAC : SF_FORMAT_RF64) |
-				  (p->wide ? SF_FORMAT_PCM_32 : SF_FORMAT_PCM_24)};
+	SF_INFO info = {.samplerate = RATE, .channels = 1, .format = format_of(s, p)};
 	char path[PATH_MAX], text[300];
 	SNDFILE *f;
 	int fd, err;
@@ -281,7 +290,6 @@ static int encode(struct sound *s, const struct sound_part *p)
 		}
 		return sink_fail(&s->sink, err, "cannot write", path);
 	}
-	sf_command(f, SFC_RF64_AUTO_DOWNGRADE, NULL, SF_TRUE); /* WAV, below 4 GB */
 	describe(s, p, text, sizeof(text));
 	put_bext(f, p, text);
 	put_tags(s, f, p, text);

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import wave
 
@@ -42,13 +43,26 @@ class Converter:
     def start(self, *args, **kwargs):
         return subprocess.Popen([self.program, *args], stderr=subprocess.PIPE, text=True, **kwargs)
 
-    def run(self, *args, timeout=300, **kwargs):
+    def run(self, *args, **kwargs):
         """(exit status, stderr, peak of its memory in kB)"""
-        with self.start(*args, **kwargs) as child:
-            err = child.stderr.read()
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-        return child.returncode, err, usage.ru_maxrss
+        peak = 0
+        with tempfile.TemporaryFile("w+") as err:
+            child = subprocess.Popen([self.program, *args], stderr=err, **kwargs)
+            while child.poll() is None:  # rusage would have what Python was before exec
+                peak = max(peak, high_water_kb(child.pid))
+                time.sleep(0.01)
+            err.seek(0)
+            return child.returncode, err.read(), peak
+
+
+def high_water_kb(pid):
+    """VmHWM, which does not fall; 0: it has just ended."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            found = re.search(r"VmHWM:\s+(\d+) kB", f.read())
+    except OSError:
+        found = None
+    return int(found[1]) if found else 0
 
 
 def record(t, seconds, load="full", links="0,1,2,3", name="night", during=None):
@@ -191,8 +205,8 @@ def check_layout(t, f):
     def look(name, item):
         if isinstance(item, h5py.Group) or name.startswith("cells/"):
             return
-        names = item.dtype.names or [name.split("/")[-1]]
-        absent.extend(f"{name}: {n}" for n in names if f"`{n}`" not in layout and f"{n}" not in layout)
+        names = item.dtype.names or [re.sub(r"T\d\dF\d\dH\d", "T01F07H0", name.split("/")[-1])]
+        absent.extend(f"{name}: {n}" for n in names if not re.search(rf"[`/]{n}`", layout))
         if "description" not in item.attrs or not ("fields" in item.attrs if item.dtype.names else "units" in item.attrs):
             absent.append(f"{name}: no description")
         for line in item.attrs.get("fields", "").splitlines():
@@ -302,7 +316,7 @@ def check_limits(t, c, rec, expected):
     got = pandas.read_csv(c.path("part.csv"))
     t.check("CSV: times and floors are those that were asked for", len(got) > 100000 and set(got.floor) == {1, 3} and
             (got.tai_ns > begin + 250e6).all() and (got.tai_ns < begin + 450e6).all(), got.describe())
-    first, last = got.tai_ns.iloc[0], got.tai_ns.iloc[-1]
+    first, last = begin + 330e6, begin + 370e6  # links begin and end with blocks of their own
     inside = (expected.hits["tai_ns"] > first) & (expected.hits["tai_ns"] < last) & np.isin(expected.hits["floor"], (1, 3))
     mine = got[(got.tai_ns > first) & (got.tai_ns < last)]
     # A module's hits of one ns are of one frame: their order is that of the floors, whatever else was read.
