@@ -186,7 +186,7 @@ int files_put(struct files *f, int file, const void *bytes, size_t n)
 	const uint8_t *from = bytes;
 	int err = o->fd < 0 ? open_one(f, file, 0) : 0;
 
-	while (n > 0 && err == 0) {
+	while (n > 0 && err == 0 && o->buffer) {
 		size_t some = MIN(n, BUFFER - o->used);
 
 		memcpy(o->buffer + o->used, from, some);

@@ -140,8 +140,8 @@ static int list(struct input *in, DIR *d, unsigned links)
 		}
 	}
 	read_json(in, dirfd(d));
-	if (err == 0 && in->n == 0) {
-		return -ENODATA;
+	if (err < 0 || in->n == 0) {
+		return err < 0 ? err : -ENODATA;
 	}
 	qsort(in->segments, in->n, sizeof(*in->segments), by_place);
 	return err;

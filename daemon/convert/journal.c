@@ -116,8 +116,9 @@ static int read_state(struct journal *j, const struct journal_part *parts, size_
 	if (err < 0) {
 		return err == -ENODATA ? -EBADMSG : err;
 	}
+	j->head.program[PROGRAM - 1] = '\0';
 	if (memcmp(j->head.magic, MAGIC, sizeof(MAGIC)) != 0 ||
-	    strncmp(j->head.program, FCM_VERSION, PROGRAM) != 0) {
+	    strcmp(j->head.program, FCM_VERSION) != 0) {
 		return -EBADMSG;
 	}
 	j->records_at = sizeof(j->head);

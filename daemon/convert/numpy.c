@@ -78,11 +78,12 @@ static void type_of_table(const struct table *t, char *text, size_t size)
 
 static int put_head(struct numpy *n, int file, const char *type)
 {
+	static const char magic[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0};
 	char head[HEAD];
 	int length;
 
 	memset(head, ' ', sizeof(head));
-	memcpy(head, "\x93NUMPY\x01\x00", 8);
+	memcpy(head, magic, sizeof(magic));
 	head[8] = (char)((HEAD - 10) & 0xff);
 	head[9] = (char)((HEAD - 10) >> 8);
 	length = snprintf(head + 10, HEAD - 10,

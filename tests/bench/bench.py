@@ -8,7 +8,7 @@ Ratios come from bench-demux (both sides in turn in one run). A core share is th
 fcm-server process alone, all threads, over the wall clock, on a station with four links at full pace and
 consumers in other processes: the median of several windows in one run. What the way to a consumer costs, holds and
 takes is in ceilings.py, latencies.py and stalled.py, bare ZeroMQ in the same run; the journal's and fcmctl's in
-slowcontrol.py; hits in Python in python_hits.py. Puts over the board's loop-back port,
+slowcontrol.py; hits in Python in python_hits.py; fcm-convert's in convert.py. Puts over the board's loop-back port,
 and how soon a link's data are there, are nanet3-perf's figures: on a bare emulator, and (vm_...) in a guest on the
 real driver, where a kernel for guests is at hand. Lines with `#` say how a figure came about. Ends with `bench: N
 figures, ...`; exit 1 when a figure could not be measured, not when it is below its goal.
@@ -24,6 +24,7 @@ import tempfile
 import time
 
 import ceilings
+import convert
 import guest
 import latencies
 import loopback
@@ -241,7 +242,7 @@ def main():
             curve(figures, args)
         except Exception as e:  # the other figures are wanted all the same
             figures.failure("curve_cpu_over_plain", f"{type(e).__name__}: {e}")
-    for part in (ceilings, latencies, stalled, slowcontrol):
+    for part in (ceilings, latencies, stalled, slowcontrol, convert):
         part.measure(figures, args.bin, wanted)
     figures.closing()
     return 1 if figures.failed else 0

@@ -92,7 +92,7 @@ cppchecked() {
 tidy() {
 	local flags
 	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' -DFCM_DATADIR='\"\"' $(pkg-config --cflags libevent libzmq \
-		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw smartcols fftw3) \
+		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw smartcols fftw3 hdf5 sndfile) \
 		-Xclang -analyzer-config -Xclang max-nodes=${NODES:-30000}"
 	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/perf/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null

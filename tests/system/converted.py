@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What fcm-convert must make of a recording, worked out in another way: from the recording's blocks as recording-blocks
-prints them, read by fcm_data.py, put into order by numpy. A file of any kind is compared with it by the hash of each column.
-"""
+prints them, read by fcm_data.py, put into order by numpy. A file of any kind is compared with it by the hash of each
+column."""
 import hashlib
 import os
 import subprocess
@@ -14,7 +14,8 @@ import fcm_data  # noqa: E402
 
 FRAME_NS = 125000
 REASONS = (*fcm_data.LOSSES, "no-block")
-HIT_FIELDS = ("tai_ns", "charge", "tower", "floor", "module", "samples", "waveform_at", "flags", "pmt", "frame", "t5ns", "block")
+HIT_FIELDS = ("tai_ns", "charge", "tower", "floor", "module", "samples", "waveform_at", "flags", "pmt", "frame", "t5ns",
+              "block")
 NO_TAI = fcm_data.NO_TAI
 
 
