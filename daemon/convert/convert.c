@@ -47,6 +47,7 @@ struct convert {
 	struct cells *cells;
 	double committed_s;
 	unsigned troubles; /* damaged segments that were reported */
+	bool saved;	   /* there has been a commit */
 	bool other_run;	   /* another run began: the end */
 
 	/* Kept with a commit. */
@@ -86,6 +87,7 @@ static struct source_config source_config(const struct convert *c)
 		.server_key = c->o->server_key,
 		.key_file = c->o->key_file,
 		.stop = c->stop,
+		.report = c->report,
 	};
 }
 
@@ -134,6 +136,7 @@ static int commit(struct convert *c, bool last)
 		}
 	}
 	c->committed_s = report_seconds(c->report);
+	c->saved = c->saved || err == 0;
 	return err;
 }
 
@@ -430,8 +433,11 @@ static int finish(struct convert *c)
 static int failed(struct convert *c)
 {
 	report_say(c->report, "%s", *c->sink->why ? c->sink->why : "out of memory");
-	report_say(c->report, "%s is complete up to its last save; --resume goes on behind that",
-		   c->o->output);
+	if (c->saved || c->o->resume) {
+		report_say(c->report,
+			   "%s is valid up to its last save; --resume goes on behind that",
+			   c->o->output);
+	}
 	return EXIT_FAILED;
 }
 

@@ -49,10 +49,11 @@ static struct hdf5 *hdf5_of(struct sink *s)
 	return (struct hdf5 *)s;
 }
 
-/* `err`: of a call that says -1 when HDF5 has failed. */
+/* `err`: of a call that says -1 when HDF5 has failed. It may not say so when the disk has: some of its writes come late,
+ * and behind an error none is made any more. */
 static int checked(struct hdf5 *h, int err)
 {
-	if (err >= 0) {
+	if (err >= 0 && h5_out_error(&h->out) == 0) {
 		return 0;
 	}
 	err = h5_out_error(&h->out) < 0 ? h5_out_error(&h->out) : -EIO;
@@ -419,9 +420,6 @@ static int on_finish(struct sink *sink, const struct totals *totals)
 	}
 	if (err == 0) {
 		err = close_file(h);
-	}
-	if (err == 0 && h5_out_error(&h->out) < 0) {
-		err = -1;
 	}
 	err = checked(h, err);
 	err = err == 0 ? sync_file(h) : err;

@@ -175,19 +175,33 @@ static int open_file(struct input *in, unsigned links)
 
 /* ------------------------------------------------------------------------------------------- labels */
 
-/* The first record of a segment is its label. */
+/* The first label of a segment that has a time: a recording may begin before the clock was locked. */
+static bool first_label(int fd, const struct fcm_segment_header *segment,
+			struct fcm_record_label *ret_label)
+{
+	uint64_t at = segment->header_bytes;
+	struct fcm_record_header record;
+
+	while (read_whole(fd, at, &record, sizeof(record)) == 0 &&
+	       record.magic == FCM_RECORD_MAGIC && record.bytes <= FCM_RECORD_BYTES_MAX) {
+		at += sizeof(record);
+		if (record.kind == FCM_RECORD_LABEL &&
+		    read_whole(fd, at, ret_label, sizeof(*ret_label)) == 0 &&
+		    ret_label->anchor_tai_ns > 0 && ret_label->anchor_tai_ns < INT64_MAX / 4 &&
+		    ret_label->anchor_count < REACH) {
+			return true;
+		}
+		at += record.bytes;
+	}
+	return false;
+}
+
+/* When the recording begins, by that label. */
 static void read_label(struct input *in, const struct input_segment *s)
 {
-	struct fcm_record_header record;
 	struct fcm_record_label label;
 	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool good =
-		fd >= 0 && read_whole(fd, s->header.header_bytes, &record, sizeof(record)) == 0 &&
-		record.kind == FCM_RECORD_LABEL &&
-		read_whole(fd, s->header.header_bytes + sizeof(record), &label, sizeof(label)) ==
-			0 &&
-		label.anchor_tai_ns > 0 && label.anchor_tai_ns < INT64_MAX / 4 &&
-		label.anchor_count < REACH && s->header.count < REACH;
+	bool good = fd >= 0 && s->header.count < REACH && first_label(fd, &s->header, &label);
 	int64_t tai_ns;
 
 	if (fd >= 0) {

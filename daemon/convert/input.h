@@ -37,7 +37,7 @@ struct input {
 	uint32_t runs[INPUT_RUNS];
 	unsigned runs_n;      /* different ones */
 	unsigned bad;	      /* segments whose header makes no sense: they are left out */
-	int64_t begin_tai_ns; /* by the first label; INT64_MIN: none */
+	int64_t begin_tai_ns; /* by the first label with a time; INT64_MIN: none */
 	int32_t tai_utc_s;    /* by the same; 0: none */
 	char *json;	      /* recording.json, or NULL */
 };

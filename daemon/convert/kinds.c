@@ -36,11 +36,8 @@ static const struct kind kinds[] = {
 
 const struct kind *kind_of(const char *to, const char *output)
 {
-	size_t length = strlen(output);
+	const size_t length = strlen(output);
 
-	while (length > 1 && output[length - 1] == '/') {
-		length--;
-	}
 	for (size_t i = 0; i < KINDS; i++) {
 		const char *suffix = kinds[i].suffix;
 		size_t n = suffix ? strlen(suffix) : 0;

@@ -81,8 +81,7 @@ static int check_times(const struct options *o, const struct input *in, struct r
 		return refuse(r, o->input, "live data have no --from and --until; --seconds");
 	}
 	if (in->begin_tai_ns == INT64_MIN) {
-		return refuse(r, o->input,
-			      "begins without a time, so there is no --from and --until");
+		return refuse(r, o->input, "has no time, so there is no --from and --until");
 	}
 	return 0;
 }

@@ -332,6 +332,15 @@ static int check(const struct options *o)
 	return 0;
 }
 
+/* A directory's name may end with them; names beside it are made of it. */
+static const char *without_slashes(char *path)
+{
+	for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--) {
+		path[n - 1] = '\0';
+	}
+	return path;
+}
+
 int options_parse(int argc, char **argv, struct options *ret_options)
 {
 	struct options o = {.links = ALL_LINKS, .save_s = SAVE_S, .threads = processors()};
@@ -356,7 +365,7 @@ int options_parse(int argc, char **argv, struct options *ret_options)
 					 : usage("an input and an output are needed", "");
 	}
 	o.input = argv[optind];
-	o.output = argv[optind + 1];
+	o.output = without_slashes(argv[optind + 1]);
 	*ret_options = o;
 	return check(&o);
 }

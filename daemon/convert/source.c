@@ -8,15 +8,17 @@
 #include <string.h>
 #include <time.h>
 
-#define WAIT_MS 200
-#define QUEUE	1024u /* blocks that may wait: three seconds of four floors */
+#define WAIT_MS	 200
+#define QUEUE	 1024u /* blocks that may wait: three seconds of four floors */
+#define NOBODY_S 3.0
 
 struct source {
 	struct source_config config;
 	struct fcmdata_recording *recording;
 	struct fcmdata *live;
 	const struct fcmdata_block *block; /* in our hands */
-	double until;
+	double until,
+		patience; /* patience: 0: it has been said that nobody answers, or somebody does */
 };
 
 static double mono_s(void)
@@ -45,6 +47,7 @@ static int open_live(struct source *s)
 		}
 	}
 	config.topics = topics;
+	s->patience = mono_s() + NOBODY_S;
 	s->until = s->config.seconds > 0 ? mono_s() + s->config.seconds : 0;
 	return fcmdata_open(&config, &s->live);
 }
@@ -97,6 +100,27 @@ void source_close(struct source *s)
 	}
 }
 
+/* Whoever waits for a daemon that is not there shall know it. */
+static void look_for_daemon(struct source *s)
+{
+	struct fcmdata_stats stats;
+
+	if (s->patience == 0 || mono_s() < s->patience) {
+		return;
+	}
+	s->patience = 0;
+	fcmdata_get_stats(s->live, &stats);
+	if (stats.connections == 0) {
+		report_say(s->config.report, "%s: no daemon answers there; still trying",
+			   s->config.path);
+	} else if (stats.blocks == 0) {
+		report_say(s->config.report,
+			   "%s: connected, but no blocks come; is that the port "
+			   "of the monitors, and is a link up?",
+			   s->config.path);
+	}
+}
+
 static int next_live(struct source *s)
 {
 	int n = 0;
@@ -106,6 +130,9 @@ static int next_live(struct source *s)
 	while (n == 0 && !*s->config.stop && (s->until == 0 || mono_s() < s->until)) {
 		n = fcmdata_receive(s->live, WAIT_MS, &s->block);
 		n = n == -EINTR ? 0 : n;
+		if (n == 0) {
+			look_for_daemon(s);
+		}
 	}
 	return n;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/consumer/fcmdata.h"
+#include "daemon/convert/report.h"
 
 struct source_config {
 	const char *path; /* a recording, a segment, or an endpoint */
@@ -17,6 +18,7 @@ struct source_config {
 	double seconds;			   /* live: for so long; 0: until it is told to stop */
 	const char *server_key, *key_file;
 	const volatile int *stop; /* not 0: end */
+	struct report *report;	  /* live: that nobody answers is said there */
 	char why[400];		  /* of an error of source_open() */
 };
 

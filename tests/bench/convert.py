@@ -84,6 +84,7 @@ def compare(figures, program, directory, recording, size):
     cpu = {name: statistics.median(c for _, c in pairs) for name, pairs in took.items()}
     for name in (NAME, CELLS):
         figures.figure(name, size / seconds[name] / 1e6, "MB/s", GOALS[name])
+        figures.figure(f"{name}_cpu", cpu[name] / size * 1e9, "s/GB")
         print(f"# {name}: {size / 1e6:.0f} MB of {SECONDS} s at full load, {seconds[name]:.2f} s, {cpu[name]:.2f} s of "
               f"CPU on {PROCESSORS} processors")
     figures.figure(CP, seconds[CP] / seconds[NAME], "ratio")

@@ -103,7 +103,7 @@ class Expected:
 
     def _of_module(self, block, number, module, data):
         offsets = block.hit_offsets(module)
-        hits = block.hits(module)
+        hits = block.hit_fields(module)
         index = block.index()[module]
         carrier = np.searchsorted(index, offsets, "right") - 1
         of_second = (block["first_frame"] + carrier) % 8000

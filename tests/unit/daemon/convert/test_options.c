@@ -58,6 +58,10 @@ static void all_that_can_be_said(void **state)
 	assert_string_equal(o.to, "h5");
 	assert_string_equal(o.input, "in");
 	assert_string_equal(o.output, "out");
+	assert_int_equal(parse("in/ out.npy//"), 0);
+	assert_string_equal(o.output, "out.npy");
+	assert_int_equal(parse("in /"), 0);
+	assert_string_equal(o.output, "/");
 	assert_int_equal(parse("in out"), 0);
 	assert_int_equal(o.links, 15);
 	assert_in_range(o.threads, 1, 64);
@@ -130,7 +134,7 @@ static void kinds_by_name(void **state)
 {
 	assert_string_equal(name_of(NULL, "a/b.h5"), "h5");
 	assert_string_equal(name_of(NULL, "b.hdf5"), "h5");
-	assert_string_equal(name_of(NULL, "b.npy/"), "npy");
+	assert_string_equal(name_of(NULL, "b.npy"), "npy");
 	assert_string_equal(name_of(NULL, "b.npz"), "npz");
 	assert_string_equal(name_of(NULL, "b.csv"), "csv");
 	assert_string_equal(name_of(NULL, "b.wav"), "wav");
