@@ -332,6 +332,73 @@ class Browser:
         self.t.check("no error in the console", not errors, errors[:3])
 
 
+# Pairs of texts of a link's tile that cover each other by more than what a line's leading explains.
+OVERLAPS = """
+const found = [];
+for (const tile of document.querySelectorAll(".tile")) {
+  const boxes = [], walk = document.createTreeWalker(tile, NodeFilter.SHOW_TEXT);
+  for (let n; (n = walk.nextNode());) {
+    const range = document.createRange();
+    range.selectNodeContents(n);
+    if (n.data.trim()) for (const r of range.getClientRects()) boxes.push([n, r]);
+  }
+  for (const [a, p] of boxes) for (const [b, q] of boxes) {
+    if (a === b || a.parentElement.closest(".trace") && b.parentElement.closest(".trace")) continue;
+    const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+    const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+    if (x > 1 && y > 5) found.push([a.data, b.data, y]);
+  }
+}
+return found"""
+
+# Shows the page's status with every phase outside its band, and as many incidents as it is told; false: news came
+# between.
+FEED = """
+const [count, done] = arguments;
+Promise.all(["live", "incidents", "tiles"].map((name) => import(`/${name}.js`))).then(([{live}, incidents, tiles]) => {
+  const status = structuredClone(live.station.status);
+  for (const p of status.phases) Object.assign(p, {difference_ps: -3772.4, tolerance_ps: 100});
+  for (const l of status.links) Object.assign(l, {lost_last_minute: 40083});
+  status.incidents.list = Array.from({length: count}, (_, n) => ({
+    number: n + 1, state: "active", severity: n < 3 ? "red" : "warning", object: `tower1.floor${n}`, code: "hv-trip",
+    text: "the high voltage has tripped on over-current and is off: om0, om1, om2, om3, om4, om5",
+    action: "Find the cause: fcmctl event list --since 1h; then fcmctl action 'floor2.om*.clear_trip'",
+    since: status.time - 30 * n, until: null, cost: {dark_s: 30}, observations: []}));
+  incidents.renderIncidents({status});
+  tiles.renderTiles({status});
+  const titles = [...document.querySelectorAll("#incident-list h3")];
+  requestAnimationFrame(() => requestAnimationFrame(() => done( // graphs have their new size after one frame
+    titles[0].isConnected && {
+    overlaps: (() => {OVERLAPS})(),
+    visible: titles.filter((h) => h.getBoundingClientRect().bottom <= innerHeight).length,
+    fresh: titles.filter((h) => h.textContent.includes("NEW")).length,
+    below: document.querySelector("#incident-below").textContent,
+    width: document.documentElement.scrollWidth})));
+});""".replace("OVERLAPS", OVERLAPS)
+
+
+def layout(t, browser):
+    """on a wall and on a telephone, with much that is wrong"""
+    for width, height in ((1920, 1080), (1280, 720), (390, 844)):
+        browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        browser.driver.execute_script("scrollTo(0, 0)")
+        time.sleep(1)
+        for count in (8, 20):
+            seen = False
+            while not seen:
+                seen = browser.driver.execute_async_script(FEED, count)
+            t.equal(f"{width} wide, {count} incidents: no text of a link covers another", seen["overlaps"], [])
+            t.check(f"{width} wide: nothing is beside the screen", seen["width"] <= width, seen["width"])
+            t.equal(f"{width} wide: two are new", seen["fresh"], 2)
+            if width == 1920:
+                t.check("8 incidents are visible", seen["visible"] >= 8, seen)
+            if count == 20:
+                t.check("it says how many are below", seen["below"].endswith("more below"), seen)
+            browser.shot(f"{width}-{count}")
+    browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 def near(a, b, part):
     return a is not None and b is not None and abs(float(a) - float(b)) <= part * max(abs(float(b)), 1)
 
@@ -363,6 +430,7 @@ def numbers(t):
         t.check(f"voltage of {module}", near(got, p["value"], 0.02), (got, p["value"]))
     t.equal("state of the clock", browser.text('#clock [data-field="state"]').strip().lower(), st.status()["clock"]["state"])
     browser.shot("well")
+    layout(t, browser)
     no_news(t, st, page, browser)
 
 

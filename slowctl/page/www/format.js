@@ -4,19 +4,21 @@
 export const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
 export const sum = (numbers) => numbers.reduce((a, b) => a + (isNumber(b) ? b : 0), 0);
 
-/** "8000", "12.3 k", "1.25 M". */
-export function rate(x) {
-  if (!isNumber(x)) return "-";
+/** "8000", "12.3 k", "1.25 M"; with a unit "8000 Hz", "12.3 kHz", "1.25 MHz". A line never ends before a unit. */
+export function rate(x, unit = "") {
+  const join = (text, prefix) => (prefix + unit ? `${text}\u00a0${prefix}${unit}` : text);
+  if (!isNumber(x)) return join("-", "");
   const size = Math.abs(x);
-  if (size < 9999.5) return x.toFixed(0);
-  if (size < 999950) return (x / 1e3).toFixed(1) + " k";
-  if (size < 999.995e6) return (x / 1e6).toFixed(2) + " M";
-  return (x / 1e9).toFixed(2) + " G";
+  if (size < 9999.5) return join(x.toFixed(0), "");
+  if (size < 999950) return join((x / 1e3).toFixed(1), "k");
+  if (size < 999.995e6) return join((x / 1e6).toFixed(2), "M");
+  return join((x / 1e9).toFixed(2), "G");
 }
 
 export const count = (x) => (isNumber(x) ? x.toFixed(0).replace(/\B(?=(\d{3})+$)/g, "\u202f") : "-");
 export const fixed = (x, digits = 1) => (isNumber(x) ? x.toFixed(digits) : "-");
 export const signed = (x, digits = 1) => (isNumber(x) ? (x < 0 ? "" : "+") + x.toFixed(digits) : "-");
+export const bytes = (x) => (!isNumber(x) ? "-" : x < 1e9 ? `${fixed(x / 1e6)}\u00a0MB` : `${fixed(x / 1e9)}\u00a0GB`);
 export const megabytes = (x) => (isNumber(x) ? fixed(x / 1e6, x < 1e7 ? 2 : 1) : "-");
 
 /** "40 ms", "1.5 s", "12 min 4 s", "3 h 20 min", "2 d 5 h". */
@@ -24,10 +26,10 @@ export function span(seconds) {
   if (!isNumber(seconds)) return "-";
   const s = Math.abs(seconds), whole = Math.round(s), sign = seconds < 0 ? "-" : "";
   const pair = (big, big_s, small, small_s) =>
-    `${sign}${Math.floor(whole / big_s)} ${big} ${Math.floor((whole % big_s) / small_s)} ${small}`;
-  if (s < 0.0995) return `${sign}${(s * 1000).toFixed(0)} ms`;
-  if (s < 9.95) return `${sign}${s.toFixed(1)} s`;
-  if (whole < 60) return `${sign}${whole} s`;
+    `${sign}${Math.floor(whole / big_s)}\u00a0${big} ${Math.floor((whole % big_s) / small_s)}\u00a0${small}`;
+  if (s < 0.0995) return `${sign}${(s * 1000).toFixed(0)}\u00a0ms`;
+  if (s < 9.95) return `${sign}${s.toFixed(1)}\u00a0s`;
+  if (whole < 60) return `${sign}${whole}\u00a0s`;
   if (whole < 3600) return pair("min", 60, "s", 1);
   if (whole < 86400) return pair("h", 3600, "min", 60);
   return pair("d", 86400, "h", 3600);
@@ -35,7 +37,7 @@ export function span(seconds) {
 
 /** An age that is shown as it grows: whole seconds. */
 export const age = (seconds) =>
-  !isNumber(seconds) ? "-" : seconds < 60 ? `${Math.floor(seconds)} s` : span(Math.floor(seconds));
+  !isNumber(seconds) ? "-" : seconds < 60 ? `${Math.floor(seconds)}\u00a0s` : span(Math.floor(seconds));
 
 export const ago = (seconds) => (isNumber(seconds) ? span(seconds) + " ago" : "never");
 

@@ -34,6 +34,7 @@ export function graph(div, fixed) {
     if (g) g.updateOptions({ ...all, file: data });
     else g = new Dygraph(div, data, all);
   }
+  new ResizeObserver(() => div.clientWidth && g?.resize()).observe(div);
   onTheme(() => last && draw(...last));
   return draw;
 }

@@ -7,8 +7,13 @@ import { utc } from "./live.js";
 import { keep } from "./past.js";
 
 const SHIFT_S = 8 * 3600;
+const HOUR_S = 3600;
+const NEW_S = 60;
+const CLEARED = 6;
 const LANES = 6;
-const LANE_PX = 20;
+const LANE_PX = 16;
+const NUMBER_PX = 28;
+const LABEL_PX = 36;
 
 /** Active: "red" or "warning"; of what does not count: its state. */
 const stateWord = (i) => (i.state === "active" ? i.severity : i.state) ?? "red";
@@ -34,31 +39,54 @@ const makeObservation = () =>
   make("li", {}, make("p", { "data-field": "text" }), make("p", { "data-field": "facts", class: "facts" }),
     make("p", { "data-field": "action", class: "action" }));
 
-function updateIncident(node, i) {
-  const [since, duration] = sinceWords(i);
-  const word = stateWord(i);
-  const counts = i.state === "active" || i.state === "acknowledged";
-  const explained = (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);
+const isActive = (i) => i.state === "active" || i.state === "acknowledged";
+
+/** Beside the headline: how many more are active, and which came last. */
+export function words(list) {
+  const active = (list ?? []).filter(isActive);
+  if (active.length < 2) return "";
+  const newest = active.reduce((a, b) => (b.since > a.since ? b : a));
+  return `+${active.length - 1} more, newest: ${newest.object}/${newest.code}`;
+}
+
+function mark(node, i) {
   for (const name of ["state", "severity", "code", "object"]) attr(node, `data-${name}`, i[name]);
   attr(node, "data-incident", i.number);
+}
+
+function updateCleared(node, i) {
+  mark(node, i);
+  put(node, `no. ${i.number ?? "-"} cleared ${i.object}/${i.code}: ${sinceWords(i)[0]}, cost: ${costWords(i.cost)}`);
+}
+
+/** `leads`: its details are open, until somebody folds them. */
+function updateIncident(node, i, leads) {
+  const [since, duration] = sinceWords(i);
+  const word = stateWord(i);
+  const explained = (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);
+  mark(node, i);
+  if (node.hasAttribute("data-leads") !== leads) $("details", node).open = leads;
+  attr(node, "data-leads", leads || null);
   fill(node, {
     number: [`${i.number ?? "-"}`, i.number ?? null],
-    state: [word + (i.held ? ", has ended: waits to be acknowledged" : ""), i.state, counts ? tone(i.severity) : "dim"],
+    state: [word, i.state, isActive(i) ? tone(i.severity) : "dim"],
+    new: isActive(i) && utc() - i.since < NEW_S ? "NEW" : "",
     name: `${i.object ?? "?"}/${i.code ?? "?"}`,
     text: i.text ?? "",
     since: [since, i.since],
     duration: [duration, (isNumber(i.until) ? i.until : utc()) - i.since],
     cost: `cost: ${costWords(i.cost)}`,
+    held: i.held ? "has ended, waits to be acknowledged" : "",
     own: i.own ? `by our command: ${i.own}` : "",
     acknowledged: acknowledgedWords(i.acknowledged),
     paused: pausedWords(i.paused),
     explains: `explains ${explained.length} more`,
   });
   const number = isNumber(i.number);
-  advise($('[data-field="action"]', node), i.state === "cleared" ? "" : i.action);
+  advise($('[data-field="action"]', node), i.action);
   advise($('[data-field="commands"]', node), "", !number ? [] : [`fcmctl incident show ${i.number}`]
     .concat(i.state === "active" ? [`fcmctl incident ack ${i.number}`] : []));
-  $("details", node).hidden = explained.length === 0;
+  $(".explains", node).hidden = explained.length === 0;
   keyed($("ul", node), explained, (o) => `${o.object}/${o.code}/${o.loss}`, makeObservation, updateObservation);
 }
 
@@ -66,13 +94,28 @@ export function renderIncidents({ status }) {
   const incidents = status?.incidents;
   const list = incidents?.list ?? [];
   const states = ["active", "acknowledged", "paused", "cleared"].map((s) => [s, list.filter((i) => i.state === s)]);
+  const now = states.slice(0, 3).flatMap(([, of]) => of);
   put($("#incident-count"), states.filter(([, of]) => of.length).map(([s, of]) => `${of.length} ${s}`).join(", "));
-  put($("#incident-none"), !incidents ? "not known" : list.length ? "" : "no incident now, or in the last 10 minutes");
-  keyed($("#incident-list"), list, (i) => i.number, () => clone("incident"), updateIncident);
+  put($("#incident-none"), !incidents ? "not known" : now.length ? ""
+    : list.length ? "no incident is active" : "no incident now, or in the last 10 minutes");
+  const lead = now.find((i) => i.state === "active" && i.severity === "red");
+  keyed($("#incident-list"), now, (i) => i.number, () => clone("incident"),
+    (node, i) => updateIncident(node, i, i === lead));
+  const cleared = [...states[3][1]].sort((a, b) => b.until - a.until);
+  keyed($("#incident-cleared"), cleared.slice(0, CLEARED), (i) => i.number, () => make("li"), updateCleared);
   const more = (incidents?.pauses ?? []).map((p) =>
     `${p.name}, not active: ${[acknowledgedWords(p.acknowledged), pausedWords(p.paused)].filter(Boolean).join("; ")}`);
+  if (cleared.length > CLEARED) more.unshift(`${cleared.length - CLEARED} more cleared: see the journal`);
   if (incidents?.left_out > 0) more.unshift(`${incidents.left_out} more observations had no room`);
   keyed($("#incident-more"), more, (text) => text, () => make("li"), put);
+  tickBelow();
+}
+
+/** Active ones that the screen ends above. The line that says so sticks to the screen's end. */
+function tickBelow() {
+  const line = $("#incident-below"), end = innerHeight - line.offsetHeight;
+  const below = [...$("#incident-list").children].filter((node) => $("h3", node).getBoundingClientRect().bottom > end);
+  put(line, below.length ? `${below.length} more below` : "");
 }
 
 /* --- the time line --- */
@@ -81,16 +124,16 @@ const set = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes)) attr(node, name, value);
 };
 
-/** Gives each incident the first lane that is free then, and the last lane when none is. */
-function lay(incidents, since, until) {
+/** Gives each incident the first lane that is free then, and the last lane when none is. `room`: for its number. */
+function lay(incidents, since, until, room) {
   const ends = new Array(LANES).fill(-Infinity);
   return incidents.map((i) => {
     const from = Math.max(i.since, since);
-    const to = Math.max(isNumber(i.until) ? i.until : until, from + (until - since) / 60); // room for its number
+    const to = Math.max(isNumber(i.until) ? i.until : until, from + (until - since) * room);
     const free = ends.findIndex((end) => end <= from);
     const lane = free < 0 ? LANES - 1 : free;
     ends[lane] = to;
-    return { i, lane, x: (from - since) / (until - since), w: (Math.min(to, until) - from) / (until - since) };
+    return { i, lane, room, x: (from - since) / (until - since), w: (Math.min(to, until) - from) / (until - since) };
   });
 }
 
@@ -100,13 +143,13 @@ function makeBar() {
   return g;
 }
 
-function updateBar(g, { i, lane, x, w }) {
+function updateBar(g, { i, lane, room, x, w }) {
   const [title, rect, text] = g.children;
-  const left = Math.min(x, 1 - 1 / 60), percent = (n) => `${(100 * n).toFixed(2)}%`;
+  const left = Math.min(x, 1 - room), percent = (n) => `${(100 * n).toFixed(2)}%`;
   attr(g, "class", `bar ${i.severity}`);
   put(title, `${i.number} ${i.severity} ${i.object}/${i.code}: ${sinceWords(i).join(", ")}`);
   set(rect, { x: percent(left), width: percent(Math.max(w, 0.004)), y: lane * LANE_PX + 2, height: LANE_PX - 4 });
-  set(text, { x: percent(left), dx: 4, y: lane * LANE_PX + LANE_PX - 6 });
+  set(text, { x: percent(left), dx: 4, y: lane * LANE_PX + LANE_PX - 4 });
   put(text, String(i.number));
 }
 
@@ -117,18 +160,25 @@ function makeTick() {
 }
 
 function renderTimeLine(incidents) {
-  const until = utc(), since = until - SHIFT_S;
-  const bars = lay(incidents, since, until);
+  const until = utc(), shift = until - SHIFT_S;
+  const first = Math.max(shift, Math.min(until, ...incidents.map((i) => i.since)));
+  const since = Math.min(first, until - HOUR_S), span_s = until - since; // of a young station: no empty hours
+  const width = $("#time-line").clientWidth || 400;
+  const bars = lay(incidents, since, until, NUMBER_PX / width);
+  const step = [900, 1800].find((s) => span_s / s <= 8) ?? HOUR_S;
   const height = LANE_PX * Math.max(1, ...bars.map((b) => b.lane + 1));
   const hours = [];
-  for (let t = Math.ceil(since / 3600) * 3600; t <= until; t += 3600) hours.push(t);
+  for (let t = Math.ceil(since / step) * step; t <= until; t += step) hours.push(t);
+  const range = since > shift ? `since ${time(since).slice(11, 16)}` : "last 8 h";
+  put($("#time-line-range"), range);
   attr($("#time-line"), "height", height + 18);
   attr($("#time-line"), "aria-label",
-    `Incidents of the last 8 h: ${incidents.length}; they are also in the table "Incidents of the shift"`);
+    `Incidents, ${range}: ${incidents.length}; they are also in the table "Incidents of the shift"`);
   keyed($("#time-line .ticks"), hours, (t) => t, makeTick, (g, t) => {
-    const x = `${(100 * (t - since) / SHIFT_S).toFixed(2)}%`;
+    const part = (t - since) / span_s, x = `${(100 * part).toFixed(2)}%`, half = LABEL_PX / 2 / width;
     set(g.children[0], { x1: x, x2: x, y1: 0, y2: height });
-    set(g.children[1], { x, y: height + 14, "text-anchor": "middle" });
+    const anchor = part < half ? "start" : part > 1 - half ? "end" : "middle";
+    set(g.children[1], { x, y: height + 14, "text-anchor": anchor });
     put(g.children[1], time(t).slice(11, 16));
   });
   keyed($("#time-line .bars"), bars, (b) => b.i.number, makeBar, updateBar);
@@ -137,7 +187,7 @@ function renderTimeLine(incidents) {
 function renderPast({ incidents }) {
   const list = (incidents ?? []).filter((i) => isNumber(i.since));
   renderTimeLine(list);
-  rows($("#incident-history"), [...list].reverse().slice(0, 60), (i) => i.number, (i) => [
+  rows($("#incident-history"), [...list].reverse(), (i) => i.number, (i) => [
     [String(i.number), i.number],
     [i.severity, i.severity, tone(i.severity)],
     when(i.since, utc()),
@@ -150,6 +200,7 @@ function renderPast({ incidents }) {
 }
 
 export function startIncidents() {
+  addEventListener("scroll", tickBelow, { passive: true });
   keep({
     name: "incidents", every: 10, done: renderPast,
     url: () => `past/incident.history?since=${(utc() - SHIFT_S).toFixed(0)}&limit=200`,

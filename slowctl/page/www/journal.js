@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What people and the station did: remarks of the logbook, events, commands, runs, recordings.
-import { $, rows } from "./dom.js";
-import { count, fixed, isNumber, time, tone, valueWord, when } from "./format.js";
+import { $, put, rows } from "./dom.js";
+import { bytes, count, isNumber, time, tone, valueWord, when } from "./format.js";
 import { utc } from "./live.js";
 import { keep } from "./past.js";
 
 const SHIFT_S = 8 * 3600;
 const HOUR_S = 3600;
 const SHOWN = 60;
+const EVENTS = 200;
 
 const since = (seconds) => (utc() - seconds).toFixed(0);
 const isRemark = (e) => e.code === "remark" || e.code === "summary";
@@ -15,10 +16,12 @@ const eventKey = (e) => `${e.time} ${e.code} ${e.object} ${e.severity} ${e.text}
 
 function renderEvents({ events }) {
   const list = events ?? [], now = utc();
+  put($("#remarks-range"), list.length < EVENTS ? "last 8 h" : `of the newest ${EVENTS} events`);
+  put($("#events-range"), list.length < EVENTS ? "last 8 h" : `remarks included, the newest ${EVENTS}`);
   rows($("#remarks"), list.filter(isRemark), eventKey, (e) => [
     [when(e.time, now), e.time], e.code, e.object || "-", e.text,
   ], "no remark in the last 8 h: fcmctl log TEXT");
-  rows($("#events"), list.filter((e) => !isRemark(e)).slice(0, SHOWN), eventKey, (e) => [
+  rows($("#events"), list.filter((e) => !isRemark(e)), eventKey, (e) => [
     [when(e.time, now), e.time], [e.severity, e.severity, tone(e.severity)], `${e.object || "-"}/${e.code}`, e.text,
   ], "no event in the last 8 h");
 }
@@ -50,7 +53,7 @@ function renderRecordings({ recordings }) {
     r.kind,
     isNumber(r.begun) ? time(r.begun) : "-",
     isNumber(r.ended) ? time(r.ended) : "-",
-    [`${fixed(r.bytes / 1e9)} GB`, r.bytes],
+    [bytes(r.bytes), r.bytes],
     [`${r.let_go_at_least ? "at least " : ""}${count(r.let_go_frames)}`, r.let_go_frames,
       r.let_go_frames > 0 ? "warn" : ""],
     r.trouble || r.cause_text || r.why || r.note || "-",
@@ -60,7 +63,7 @@ function renderRecordings({ recordings }) {
 export function startJournal() {
   keep({
     name: "events", every: 10, done: renderEvents,
-    url: () => `past/event.list?since=${since(SHIFT_S)}&limit=200`,
+    url: () => `past/event.list?since=${since(SHIFT_S)}&limit=${EVENTS}`,
   });
   keep({
     name: "commands", every: 10, done: renderCommands,

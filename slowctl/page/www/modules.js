@@ -29,7 +29,7 @@ function updateCell(cell, { module, state }) {
     + `values ${module.quality ?? "?"}`);
   fill(cell, {
     mark: MARKS[state],
-    rate: [`${rate(module.rate)} Hz`, module.rate ?? null],
+    rate: [rate(module.rate, "Hz"), module.rate ?? null],
     hv: [`${fixed(module.hv, 0)} V`, module.hv ?? null],
     age: age > 10 ? `${span(age)} old` : "",
   });
@@ -71,8 +71,8 @@ export function renderModules({ status, modules }) {
 }
 
 export function startModules() {
-  LEVELS_HZ.forEach((hz, i) => $("#levels").append(make("li", { "data-level": i + 1 }, `from ${rate(hz)} Hz`)));
-  $("#levels").prepend(make("li", { "data-level": 0 }, `below ${rate(LEVELS_HZ[0])} Hz`));
+  LEVELS_HZ.forEach((hz, i) => $("#levels").append(make("li", { "data-level": i + 1 }, `from ${rate(hz, "Hz")}`)));
+  $("#levels").prepend(make("li", { "data-level": 0 }, `below ${rate(LEVELS_HZ[0], "Hz")}`));
   keep({
     name: "dark", every: 60, url: () => `past/dark.show?since=${(utc() - 86400).toFixed(0)}&limit=20`,
     done: ({ dark_s, hits }) => put($("#dark"), "dark in the last 24 h: " + (dark_s > 0

@@ -5,7 +5,7 @@ import { $, attr, put } from "./dom.js";
 import { age, time } from "./format.js";
 import { advise } from "./advice.js";
 import { ageOf, live, noNews, startLive, stationAge, utc } from "./live.js";
-import { renderIncidents, startIncidents } from "./incidents.js";
+import { renderIncidents, startIncidents, words } from "./incidents.js";
 import { startJournal } from "./journal.js";
 import { startLosses } from "./losses.js";
 import { renderModules, startModules } from "./modules.js";
@@ -50,6 +50,7 @@ function renderHead() {
   attr(document.body, "data-word", none ? "NO-NEWS" : word);
   put($("#word"), word);
   put($("#headline"), headline);
+  put($("#headline-more"), none ? "" : words(status?.incidents?.list));
   put($("#news"), newsWords(none), seconds?.toFixed(1) ?? null);
   advise($("#advice"), none?.advice ?? "");
   put($("#now"), `${time(utc())} UTC`);
@@ -66,6 +67,7 @@ function head() {
   } catch (e) {
     attr(document.body, "data-word", "NO-NEWS");
     put($("#word"), "RED");
+    put($("#headline-more"), "");
     put($("#headline"), `this page has a fault: ${e.message}`);
   }
 }
@@ -74,6 +76,13 @@ function tickAges() {
   for (const node of document.querySelectorAll("[data-age]")) {
     const seconds = ageOf(node.dataset.age);
     put(node, seconds === null ? "never read" : `${age(seconds)} old`, seconds?.toFixed(1) ?? null);
+  }
+}
+
+/** Says where a table goes on beside what is shown of it. */
+function tickWidths() {
+  for (const node of document.querySelectorAll(".scroll")) {
+    attr(node, "data-cut", node.scrollWidth > node.clientWidth + 1);
   }
 }
 
@@ -102,10 +111,13 @@ function tick() {
     tickAges();
     tickPast();
     tickSample();
+    tickWidths();
   }
 }
 
 startTheme();
+new ResizeObserver(([{ target }]) => document.documentElement.style.setProperty("--head", `${target.offsetHeight}px`))
+  .observe($("#head"));
 for (const [id, start] of Object.entries({
   links: startTiles, incidents: startIncidents, modules: startModules, scope: startScope, losses: startLosses,
   sample: startSample, journal: startJournal,

@@ -29,7 +29,7 @@ export function takeSample() {
 function renderRates(link) {
   const hits = link?.hits ?? [], seconds = (link?.frames ?? 0) * FRAME_S;
   const list = hits.map((n, om) => ({ om, hz: seconds > 0 ? n / seconds : null }));
-  rows($("#sample-rates"), list, (m) => m.om, (m) => [`om${m.om}`, [`${rate(m.hz)} Hz`, m.hz]], "no data of this link");
+  rows($("#sample-rates"), list, (m) => m.om, (m) => [`om${m.om}`, [rate(m.hz, "Hz"), m.hz]], "no data of this link");
 }
 
 function renderCharge(link) {

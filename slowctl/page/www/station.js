@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What there is one of: the clock, the run, the recording, the daemon; and the consumers of the data.
 import { $, attr, fill, keyed, make, rows } from "./dom.js";
-import { ago, count, fixed, isNumber, losses, megabytes, rate, span, time, tone, when } from "./format.js";
+import { ago, bytes, count, fixed, isNumber, losses, megabytes, rate, span, time, tone, when } from "./format.js";
 import { advise } from "./advice.js";
 import { ageNow, utc } from "./live.js";
 
@@ -42,7 +42,7 @@ function recordingWords(r) {
   if (!r) return "-";
   if (!r.active) return "none";
   const links = (r.links ?? []).join(", ") || "-";
-  return `${r.name} since ${when(r.since, utc())} UTC, links ${links}, ${fixed(r.bytes / 1e9)} GB by now, `
+  return `${r.name} since ${when(r.since, utc())} UTC, links ${links}, ${bytes(r.bytes)} by now, `
     + `room for ${span(r.lasts_s)} more` + (r.let_go_frames > 0 ? `; ${count(r.let_go_frames)} cells let go` : "");
 }
 

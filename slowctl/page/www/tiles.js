@@ -37,7 +37,7 @@ function updateTile(node, { link, phase }) {
   const band = phase?.tolerance_ps;
   const state = link.state ?? "unknown";
   const minute = link.lost_last_minute;
-  const lost = lostHour?.get(link.link) ?? (lostHour ? 0 : null);
+  const lost = lostHour && Math.max(lostHour.get(link.link) ?? 0, minute ?? 0); // the hour is read once a minute
   const floor = floorName(link), expected = floorName(link.expected);
   attr(node, "data-link", link.link);
   attr(node, "data-state", state);
