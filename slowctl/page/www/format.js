@@ -39,7 +39,7 @@ export function span(seconds) {
 export const age = (seconds) =>
   !isNumber(seconds) ? "-" : seconds < 60 ? `${Math.floor(seconds)}\u00a0s` : span(Math.floor(seconds));
 
-export const ago = (seconds) => (isNumber(seconds) ? span(seconds) + " ago" : "never");
+export const ago = (seconds) => (isNumber(seconds) ? span(seconds) + "\u00a0ago" : "never");
 
 /** "2026-11-27 14:05:09", in UTC. */
 export function time(utc_s) {

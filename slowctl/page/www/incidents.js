@@ -12,7 +12,7 @@ const NEW_S = 60;
 const CLEARED = 6;
 const LANES = 6;
 const LANE_PX = 16;
-const NUMBER_PX = 28;
+const NUMBER_PX = 32;
 const LABEL_PX = 36;
 
 /** Active: "red" or "warning"; of what does not count: its state. */
@@ -145,11 +145,14 @@ function makeBar() {
 
 function updateBar(g, { i, lane, room, x, w }) {
   const [title, rect, text] = g.children;
-  const left = Math.min(x, 1 - room), percent = (n) => `${(100 * n).toFixed(2)}%`;
-  attr(g, "class", `bar ${i.severity}`);
+  const width = Math.max(w, 0.004), left = Math.min(x, 1 - width);
+  const thin = width < 0.8 * room, before = thin && left + width > 1 - room; // thin: its number is beside it
+  const percent = (n) => `${(100 * n).toFixed(2)}%`;
+  attr(g, "class", `bar ${i.severity}${thin ? " thin" : ""}`);
   put(title, `${i.number} ${i.severity} ${i.object}/${i.code}: ${sinceWords(i).join(", ")}`);
-  set(rect, { x: percent(left), width: percent(Math.max(w, 0.004)), y: lane * LANE_PX + 2, height: LANE_PX - 4 });
-  set(text, { x: percent(left), dx: 4, y: lane * LANE_PX + LANE_PX - 4 });
+  set(rect, { x: percent(left), width: percent(width), y: lane * LANE_PX + 2, height: LANE_PX - 4 });
+  set(text, { x: percent(left + (thin && !before ? width : 0)), y: lane * LANE_PX + LANE_PX - 4 });
+  set(text, { dx: before ? -4 : 4, "text-anchor": before ? "end" : "start" });
   put(text, String(i.number));
 }
 

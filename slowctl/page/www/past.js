@@ -47,7 +47,7 @@ async function renew(s) {
 
 function showAge(s) {
   const seconds = s.at === null ? null : Math.floor(clock() - s.at);
-  const text = seconds === null ? "not read yet" : `read ${age(seconds)} ago`;
+  const text = seconds === null ? "not read yet" : `read ${age(seconds)}\u00a0ago`;
   for (const node of document.querySelectorAll(`[data-past="${s.name}"]`)) {
     put(node, s.error ? `${text}: ${s.error}` : text, seconds);
     attr(node.closest(".past"), "data-stale", s.error !== null || seconds === null || seconds > 3 * s.every);
