@@ -235,7 +235,7 @@ asan: ## unit and system tests under the address and undefined-behaviour sanitiz
 # those run in which the daemon need not be back within the rings' two seconds: instrumented, it is not.
 # tdm/ knows no threads, it works on what its caller owns; instrumented, it does not keep real time.
 tsan_make   = $(MAKE) --no-print-directory B=build/tsan PLAIN=tdm SANITIZE="-fsanitize=thread" CFLAGS="-O2 -g" \
-              unit_tests="$(addprefix build/tsan/tests/,test_block test_capture test_capture_killed test_capture_runs test_feed test_listener \
+              unit_tests="$(addprefix build/tsan/tests/,test_block test_column test_capture test_capture_killed test_capture_runs test_feed test_listener \
               test_log test_monitors test_user_names test_network test_publisher test_publisher_feed \
               test_publisher_keys test_queue test_store test_store_archive test_store_away \
               test_store_journal test_store_life test_worker)"
