@@ -175,11 +175,13 @@ def slow(t):
     t.equal("it ends in order", page.end(), 0)
 
 
-def rounded(x):
-    """fcmctl prints fewer digits."""
-    if isinstance(x, dict):
-        return {k: rounded(v) for k, v in x.items()}
-    return [rounded(v) for v in x] if isinstance(x, list) else round(x, 4) if isinstance(x, float) else x
+def same(a, b):
+    """Numbers but for their last digits: fcmctl prints fewer."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return abs(a - b) < 0.001 if isinstance(a, float) and isinstance(b, float) else a == b
 
 
 def past(t):
@@ -202,7 +204,7 @@ def past(t):
         code, got = page.past(path)
         wanted = st.ask(*ctl)
         key = next(k for k in ("commands", "runs", "incidents") if k in got)
-        t.equal(f"{path} as fcmctl {' '.join(ctl)}", (code, rounded(got[key])), (200, rounded(wanted[key])))
+        t.check(f"{path} as fcmctl {' '.join(ctl)}", code == 200 and same(got[key], wanted[key]), (code, got[key], wanted[key]))
     t.check("a reason is text", "<script>" in page.past("command.list")[1]["commands"][0]["reason"])
     st.wait_for("rows of the phase", lambda: page.past("phase?link=2&columns=10&rows=20")[1]["samples"] > 1)
     code, p = page.past("phase?link=2&columns=10&rows=20")
