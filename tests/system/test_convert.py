@@ -67,11 +67,17 @@ def high_water_kb(pid):
     return int(found[1]) if found else 0
 
 
+def fewest_cells(st):
+    return min(sum(link["cells"].values()) for link in st.status()["links"])
+
+
 def record(t, seconds, load="full", links="0,1,2,3", name="night", during=None):
     """A station's recording: its directory. `during`: called with the station while it is being made."""
     st = t.station(load=load, truth=False, depth_ms=4000)
     st.start()
     st.wait_ready(60)
+    with_time = fewest_cells(st) + 24000  # a recording begins with what is in the ring, from before the clock was locked
+    st.wait_for("what is in the ring has a time", lambda: fewest_cells(st) > with_time, 60)
     st.ask("record", "start", "--links", links, "--name", name)
     if during:
         during(st)
