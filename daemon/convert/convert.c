@@ -319,14 +319,14 @@ static int open_journal(struct convert *c)
 			   err == -ENOENT    ? "not there: nothing to go on with"
 			   : err == -EBADMSG ? "damaged, or of another version of fcm-convert; "
 					       "--force begins again"
-			   : err == -ESTALE  ? "the machine was started anew while it was being "
+			   : err == -ESTALE  ? "the machine was restarted while it was being "
 					       "written; --force begins again"
 					     : strerror(-err));
 		return err;
 	}
 	if (c->o->resume && c->progress.print != print) {
 		report_say(c->report,
-			   "%s was begun with another input or other options: give the same "
+			   "%s was started with another input or other options: give the same "
 			   "ones, or --force begins again",
 			   c->o->output);
 		return -EINVAL;

@@ -30,7 +30,7 @@ struct journal;
 /* For an output that begins. Nothing is written before the first commit. -ENOMEM. */
 int journal_create(const char *output, struct journal **ret_journal);
 /* The journal of one that was left: its state goes into `parts`, which must be of the sizes kept. -ENOENT: there is none;
- * -EBADMSG: damaged, or of another version of this program; -ESTALE: the machine was started anew since; -ENOMEM; errno
+ * -EBADMSG: damaged, or of another version of this program; -ESTALE: the machine was restarted since; -ENOMEM; errno
  * of open(2). */
 int journal_open(const char *output, const struct journal_part *parts, size_t n,
 		 struct journal **ret_journal);

@@ -10,7 +10,7 @@
 struct report {
 	bool quiet, terminal, shown; /* a line of progress is there */
 	double began_s, last_s;
-	uint64_t bytes_all; /* of the input; 0: not known */
+	uint64_t bytes_all; /* of the input; 0: unknown */
 };
 
 void report_begin(struct report *r, bool quiet, uint64_t bytes_all);

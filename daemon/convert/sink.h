@@ -34,7 +34,7 @@ struct totals {
 	uint64_t blocks, hits, groups, frames_missing, edge_frames, troubles;
 	int64_t first_tai_ns, last_tai_ns; /* FCM_NO_TAI: none */
 	uint32_t run;
-	int32_t tai_utc_s; /* 0: not known */
+	int32_t tai_utc_s; /* 0: unknown */
 	uint8_t board;
 	bool emulated, several_runs, complete;
 };

@@ -549,6 +549,7 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 {
 	p->view.reference = *reference;
 	p->drifting = false;
+	p->drifted_ps = 0;
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
@@ -569,6 +570,7 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 		return r;
 	}
 	p->drifting = false;
+	p->drifted_ps = 0;
 	/* What the last verdict was about is settled. */
 	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,
 						.mean_ps = p->view.reference.phase_ps,

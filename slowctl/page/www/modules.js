@@ -10,10 +10,7 @@ const BAD = ["tripped", "off", "low", "unknown"]; // lists of status.modules, th
 const MARKS = { tripped: "T trip", off: "O off", low: "L low HV", unknown: "? unknown", stale: "~ old", on: "" };
 const MODULES = 6;
 
-/** A module whose link is not up is unknown, whatever was read of it before. */
-function stateOf(module, status) {
-  const lists = status?.modules, link = status?.links?.find((l) => l.link === module.link);
-  if (link && link.state !== "up") return "unknown";
+function stateOf(module, lists) {
   const listed = BAD.find((state) => lists?.[state]?.includes(module.name));
   if (listed) return listed;
   return module.quality === "good" ? "on" : module.quality === "stale" ? "stale" : "unknown";
@@ -64,7 +61,7 @@ export function renderModules({ status, modules }) {
     ...f,
     cells: Array.from({ length: MODULES }, (_, om) => {
       const module = f.modules.get(om);
-      return { om, module, state: module && stateOf(module, status) };
+      return { om, module, state: module && stateOf(module, status?.modules) };
     }),
   }));
   put($("#modules-line"), words(status?.modules), status?.modules?.on);

@@ -517,6 +517,29 @@ static void a_slip_of_what_has_drifted(void **state)
 	}
 }
 
+/* What was accepted is no drift any more: whole bits from where the phase had been are no slip then. */
+static void an_accepted_drift_is_forgotten(void **state)
+{
+	struct phase_reference accepted;
+	double before_ps;
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 900 * 12500.0 + 5000, 0);
+	run(&l, 100);
+	l.drift_ps_per_s = 8;
+	run(&l, 600);
+	l.drift_ps_per_s = 0;
+	run(&l, 100);
+	before_ps = view(&l).difference_ps;
+	assert_near(before_ps, 480, 40);
+	assert_int_equal(phase_accept(l.phase, 7, &accepted), 0);
+	l.aligns++;
+	l.total_ps += 1250 + before_ps;
+	run(&l, 6);
+	assert_int_equal(l.judgement.verdict, PHASE_JUMP);
+	teardown(&l);
+}
+
 /* ------------------------------------------------------------------ known numbers */
 
 static void a_second_and_a_lock_are_summed_up_as_they_were(void **state)
@@ -723,6 +746,7 @@ int main(void)
 		cmocka_unit_test(silent_relock),
 		cmocka_unit_test(drift_ends),
 		cmocka_unit_test(a_slip_of_what_has_drifted),
+		cmocka_unit_test(an_accepted_drift_is_forgotten),
 		cmocka_unit_test(steady),
 		cmocka_unit_test(around_the_wrap),
 		cmocka_unit_test(slope),
