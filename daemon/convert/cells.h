@@ -6,7 +6,7 @@
 #pragma once
 
 #include "daemon/convert/input.h"
-#include "daemon/convert/sink.h"
+#include "daemon/convert/output/sink.h"
 
 /* Kept with a commit. */
 struct cells_state {

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/convert/write.h"
+#include "daemon/convert/output/write.h"
 
 #define JSON_BYTES 16384u
 #define FRAME_NS   125000ll

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/convert/csv.h"
-#include "daemon/convert/hdf5.h"
-#include "daemon/convert/numpy.h"
-#include "daemon/convert/sound.h"
+#include "daemon/convert/output/csv.h"
+#include "daemon/convert/hdf5/hdf5.h"
+#include "daemon/convert/output/numpy.h"
+#include "daemon/convert/output/sound.h"
 
 #define PMT   (1u << FCM_PMT)
 #define SOUND (1u << FCM_HYDROPHONE)

@@ -2,7 +2,7 @@
 /* The kinds of output, by their names. */
 #pragma once
 
-#include "daemon/convert/sink.h"
+#include "daemon/convert/output/sink.h"
 
 struct kind {
 	const char *name;   /* of --to */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/convert/convert.h"
-#include "daemon/convert/hdf5.h"
+#include "daemon/convert/hdf5/hdf5.h"
 
 static volatile sig_atomic_t stop;
 

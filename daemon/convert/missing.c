@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#include "daemon/convert/tables.h"
+#include "daemon/convert/output/tables.h"
 
 #define FRAME_NS    125000ll
 #define FIND_FRAMES 16u /* the deframer takes fewer to find the frames */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "daemon/consumer/fcmdata.h"
-#include "daemon/convert/rows.h"
+#include "daemon/convert/output/rows.h"
 
 struct missing_line {
 	bool begun; /* it has had a frame */

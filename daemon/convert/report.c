@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/convert/tables.h"
+#include "daemon/convert/output/tables.h"
 
 #define EVERY_S 0.5
 

@@ -190,7 +190,7 @@ static int put_group(struct spread *s, const struct slice *slice, uint64_t sampl
 static struct spread_sound *sound_of(struct spread_state *state, const struct fcm_block_header *h,
 				     unsigned hydrophone)
 {
-	for (unsigned i = 0; i < SPREAD_SOUNDS; i++) {
+	for (unsigned i = 0; i < SOUNDS_MAX; i++) {
 		struct spread_sound *sound = &state->sounds[i];
 		const struct out_piece *p = &sound->piece;
 
@@ -397,7 +397,7 @@ int spread_end(struct spread *s)
 {
 	int err = 0;
 
-	for (unsigned i = 0; i < SPREAD_SOUNDS && err == 0; i++) {
+	for (unsigned i = 0; i < SOUNDS_MAX && err == 0; i++) {
 		err = end_piece(s, &s->state->sounds[i]);
 	}
 	return err;

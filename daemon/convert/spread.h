@@ -5,10 +5,8 @@
  */
 #pragma once
 
-#include "daemon/convert/sink.h"
+#include "daemon/convert/output/sink.h"
 #include "daemon/convert/slice.h"
-
-#define SPREAD_SOUNDS 64u /* hydrophones: a board has 8, more when floors are swapped */
 
 struct spread_sound {
 	bool used, open; /* `piece` may go on */
@@ -20,7 +18,7 @@ struct spread_sound {
 /* Kept with a commit as it is: no pointers. */
 struct spread_state {
 	uint64_t blocks, groups, hits, waveform, serial_bytes;
-	struct spread_sound sounds[SPREAD_SOUNDS];
+	struct spread_sound sounds[SOUNDS_MAX];
 };
 
 struct spread;

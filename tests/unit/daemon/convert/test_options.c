@@ -15,7 +15,7 @@
 
 #include "daemon/convert/kinds.h"
 #include "daemon/convert/options.h"
-#include "daemon/convert/text.h"
+#include "daemon/convert/output/text.h"
 
 static struct options o;
 

@@ -201,13 +201,13 @@ static void the_state_can_be_kept_as_bytes(void **state)
 
 static void no_more_hydrophones_than_there_is_room(void **state)
 {
-	for (unsigned i = 0; i <= SPREAD_SOUNDS; i++) {
+	for (unsigned i = 0; i <= SOUNDS_MAX; i++) {
 		rig_begin(FCM_HYDROPHONE, 0, RIG_FIRST);
 		rig_block()->header.floor = (uint8_t)i;
 		rig_sound(0, "xxxx", 0);
 		add();
 		slice_order(&slice);
-		assert_int_equal(spread_slice(spread, &slice), i < SPREAD_SOUNDS ? 0 : -E2BIG);
+		assert_int_equal(spread_slice(spread, &slice), i < SOUNDS_MAX ? 0 : -E2BIG);
 		slice_empty(&slice);
 	}
 }
