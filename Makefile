@@ -54,10 +54,10 @@ pkgc  = $(if $(1),$(shell pkg-config --cflags $(1)))
 pkgl  = $(if $(1),$(shell pkg-config --libs $(1)))
 
 # Lowest first. What a room uses stands before it.
-rooms := schemas tdm driver driver/options driver/lib driver/perf $(addprefix driver/emu/,common floor play world board host qemu) driver/emu \
+rooms := schemas tdm tdm/blocks driver driver/options driver/lib driver/perf $(addprefix driver/emu/,common floor play world board host qemu) driver/emu \
          $(addprefix slowctl/,param access engine safe alarm query) daemon/consumer \
          $(addprefix slowctl/fcmctl/,show core record jobs watch) slowctl/fcmctl \
-         $(addprefix daemon/,core phase time data net feed control capture record store config disk publish alarms station ops convert) slowctl/reader slowctl/page slowctl/notify
+         $(addprefix daemon/,core phase time data net feed control capture record store config disk publish alarms station ops convert/output convert/hdf5 convert) slowctl/reader slowctl/page slowctl/notify
 
 archives   :=
 programs   :=

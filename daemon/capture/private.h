@@ -15,7 +15,7 @@
 
 #include <pthread.h>
 
-#include "tdm/assemble.h"
+#include "tdm/blocks/assemble.h"
 #include "daemon/capture/capture.h"
 #include "daemon/data/downlink.h"
 #include "daemon/data/losses.h"

@@ -6,7 +6,7 @@
 #include "daemon/consumer/fcmdata_private.h"
 #include "tdm/frame.h"
 #include "tdm/hit.h"
-#include "tdm/hit_rows.h"
+#include "tdm/blocks/hit_rows.h"
 #include "tdm/le.h"
 
 #define SERIAL_HEADER 4u /* u8 channel, u8 length, u16 sequence */

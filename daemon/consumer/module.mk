@@ -2,15 +2,15 @@
 # libfcmdata: the data message for consumers. Hits and checksums are tdm's; both libraries carry their own copy, under
 # no name but fcmdata_*: the static one is linked into one object, whose other names are made local.
 # A room that stands alone: it brings its copies of what it uses.
-uses_daemon/consumer     := schemas tdm slowctl/access
+uses_daemon/consumer     := schemas tdm tdm/blocks slowctl/access
 with_daemon/consumer     := daemon/consumer
 packages_daemon/consumer := libzmq jansson libisal
 archive_daemon/consumer  := $(B)/lib/libfcmdata.a
 archives                 += $(B)/lib/libfcmdata.a
 
 fcmdata_sources := $(addprefix daemon/consumer/,check.c items.c recordings.c track.c handle.c member.c receive.c) \
-                   $(addprefix tdm/,frame.c hit.c hit_run.c hit_rows.c deframe.c assemble.c block.c \
-                   record.c recording.c lane.c recorded.c) $(addprefix slowctl/access/,keyfile.c access.c file_guard.c)
+                   $(addprefix tdm/,frame.c hit.c hit_run.c deframe.c record.c recording.c) \
+                   $(addprefix tdm/blocks/,assemble.c block.c lane.c recorded.c hit_rows.c) $(addprefix slowctl/access/,keyfile.c access.c file_guard.c)
 fcmdata_so      := libfcmdata.so.0
 fcmdata_objs    := $(patsubst %.c,$(B)/pic/%.o,$(fcmdata_sources))
 $(eval $(call shared,fcmdata,0,$(fcmdata_sources),daemon/consumer/fcmdata.map,$(packages_daemon/consumer)))

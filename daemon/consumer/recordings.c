@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The blocks of a recording, as a handle gives those of a daemon: tdm/recorded.h, and what is missing between them. */
+/* The blocks of a recording, as a handle gives those of a daemon: tdm/blocks/recorded.h, and what is missing between them. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/consumer/fcmdata_private.h"
-#include "tdm/recorded.h"
+#include "tdm/blocks/recorded.h"
 
 struct fcmdata_recording {
 	struct recorded *recorded;

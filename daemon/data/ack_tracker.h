@@ -13,7 +13,7 @@
  */
 #pragma once
 
-#include "tdm/assemble.h"
+#include "tdm/blocks/assemble.h"
 #include "daemon/data/ledger.h"
 #include "daemon/data/losses.h"
 #include "daemon/data/owner_page.h"

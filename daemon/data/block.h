@@ -20,7 +20,7 @@
 #include <sys/queue.h>
 
 #include "schemas/fcm_data.h"
-#include "tdm/block.h"
+#include "tdm/blocks/block.h"
 
 #define GROUPS_MAX 4u /* groups of reserved consumers */
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tdm/block.h"
+#include "tdm/blocks/block.h"
 
 /* Frames between two looks: less than the counter's range, all of them may be damaged. */
 #define DOWNLINK_LOOK 200u

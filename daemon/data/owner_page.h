@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tdm/assemble.h"
+#include "tdm/blocks/assemble.h"
 #include "daemon/data/ledger.h"
 
 #define OWNER_PAIRS	(GROUPS_MAX * FCM_STREAMS)

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tdm/label.h"
+#include "tdm/blocks/label.h"
 #include "daemon/core/queue.h"
 #include "driver/nanet3.h"
 

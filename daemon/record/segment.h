@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "tdm/hit.h"
-#include "tdm/label.h"
+#include "tdm/blocks/label.h"
 #include "tdm/record.h"
 
 /* How the daemon makes blocks: a reader makes the same ones. */

@@ -11,7 +11,7 @@
 #include "daemon/alarms/late.h"
 #include "daemon/capture/capture.h"
 #include "daemon/config/config.h"
-#include "tdm/label.h"
+#include "tdm/blocks/label.h"
 #include "daemon/core/limit.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/worker.h"

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tdm/label.h"
+#include "tdm/blocks/label.h"
 #include "tdm/frame.h"
 
 /* What a leap-seconds.list says about now. */

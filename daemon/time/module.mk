@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The clock's states, leap seconds, gpsd's client.
-$(eval $(call room,tdm daemon/core,libgps))
+$(eval $(call room,tdm tdm/blocks daemon/core,libgps))

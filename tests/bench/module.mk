@@ -7,7 +7,7 @@ usage := tests/bench/usage.c
 $(eval $(call program,bench-demux,$(addprefix tests/bench/,bench_demux.c least.c sea_frames.c),daemon/data driver/emu/world))
 
 # blocks of the same frames as a file, for readers of blocks: python_hits.py, tests/system/test_python.py
-$(eval $(call program,sea-blocks,$(addprefix tests/bench/,sea_blocks.c sea_frames.c),tdm driver/emu/world))
+$(eval $(call program,sea-blocks,$(addprefix tests/bench/,sea_blocks.c sea_frames.c),tdm/blocks driver/emu/world))
 
 # steps of the phase, drifts and noise
 $(eval $(call program,bench-phase,tests/bench/bench_phase.c,daemon/phase))

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tdm/block.h"
+#include "tdm/blocks/block.h"
 #include "tdm/deframe.h"
 #include "tests/bench/sea_frames.h"
 

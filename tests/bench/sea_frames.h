@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tdm/label.h"
+#include "tdm/blocks/label.h"
 #include "tdm/frame.h"
 
 #define SEA_LINKS	  4u

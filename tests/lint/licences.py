@@ -13,7 +13,7 @@ GPL, LGPL, BSD = "GPL-2.0-or-later", "LGPL-2.1-or-later", "BSD-2-Clause"
 RULES = [
     (r"driver/nanet3\.h", "GPL-2.0-only WITH Linux-syscall-note OR " + BSD),
     (r"driver/nanet3_socket\.h", BSD),
-    (r"schemas/.*|tdm/[^/]*\.h|driver/emu/common/truth\.h", BSD),
+    (r"schemas/.*|tdm/.*\.h|driver/emu/common/truth\.h", BSD),
     (r"tdm/.*", LGPL),
     (r"driver/lib/.*|driver/now\.h|daemon/consumer/.*|slowctl/access/.*|slowctl/param/error\.h", LGPL),
     (r".*", GPL),

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/convert/hdf5.h"
+#include "daemon/convert/hdf5/hdf5.h"
 #include "daemon/convert/missing.h"
 #include "daemon/convert/slice.h"
 #include "daemon/convert/spread.h"

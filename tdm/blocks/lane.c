@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A link's way through a recording: see lane.h. */
-#include "tdm/lane.h"
+#include "tdm/blocks/lane.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -9,7 +9,7 @@
  * Block lengths divide 1600, so a block lies in one second of the count line: all its hits are stamped
  * with one of two seconds, and ordered by (FrameCounter, T5ns) with the second before as negative.
  */
-#include "tdm/block.h"
+#include "tdm/blocks/block.h"
 
 #include <assert.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "tdm/block.h"
+#include "tdm/blocks/block.h"
 #include "tdm/deframe.h"
 #include "tdm/hit_run.h"
 #include "tdm/le.h"

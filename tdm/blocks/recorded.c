@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Blocks of a recording, out of the spans of its lanes: see recorded.h. */
-#include "tdm/recorded.h"
+#include "tdm/blocks/recorded.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#include "tdm/block.h"
-#include "tdm/lane.h"
+#include "tdm/blocks/block.h"
+#include "tdm/blocks/lane.h"
 
 #define PAYLOAD_ALIGN 64u
 

@@ -30,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tdm/block.h"
+#include "tdm/blocks/block.h"
 #include "tdm/deframe.h"
 
 #define ASSEMBLE_SLICE	 FCM_SLICE_FRAMES

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tdm/hit.h"
-#include "tdm/hit_rows.h"
+#include "tdm/blocks/hit_rows.h"
 #include "tdm/le.h"
 
 #define FRAMES 4u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Hits as rows and columns: see hit_rows.h. */
-#include "tdm/hit_rows.h"
+#include "tdm/blocks/hit_rows.h"
 
 #include <errno.h>
 #include <string.h>

@@ -17,7 +17,7 @@
 #include "tdm/frame.h"
 #include "tdm/hit.h"
 #include "tdm/le.h"
-#include "tdm/recorded.h"
+#include "tdm/blocks/recorded.h"
 #include "tests/unit/rig/floor_rig.h"
 #include "tests/unit/rig/record_rig.h"
 

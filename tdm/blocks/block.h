@@ -12,7 +12,7 @@
 #include "schemas/fcm_data.h"
 #include "tdm/frame.h"
 #include "tdm/hit.h"
-#include "tdm/label.h"
+#include "tdm/blocks/label.h"
 
 /* One carrying frame of a block to be. */
 struct block_frame {

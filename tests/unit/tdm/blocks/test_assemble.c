@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tdm/assemble.h"
+#include "tdm/blocks/assemble.h"
 #include "tdm/le.h"
 #include "tests/unit/rig/dies.h"
 

@@ -12,7 +12,7 @@
  *   - cells [first_count, next) have their final verdict in `log` and are in no span yet. FORCED_CELLS
  *     bounds them, whatever the floor numbers its frames: then a block closes as it is.
  */
-#include "tdm/assemble.h"
+#include "tdm/blocks/assemble.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 
 #include <sys/queue.h>
 
-#include "tdm/assemble.h"
-#include "tdm/recorded.h"
+#include "tdm/blocks/assemble.h"
+#include "tdm/blocks/recorded.h"
 #include "tdm/recording.h"
 
 #define LANE_LABELS 16u /* that speak of frames still in a lane */
