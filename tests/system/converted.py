@@ -175,6 +175,16 @@ class Expected:
                                     bytes(block.payload[at + 4:at + 4 + length])))
                 at += 4 + length
 
+    def filled(self, name):
+        """The samples of a hydrophone as a file of sound has them: zeros for frames that the recorder let go."""
+        parts, runs = [], self._runs[name]
+        for run, after in zip(runs, [*runs[1:], None]):
+            parts.append(self.sounds[name][run[0]:run[0] + run[1]])
+            if after:
+                assert after[3] == run[3], "one epoch: else it is another file"
+                parts.append(np.zeros((after[2] - run[2]) * 24 - run[1], parts[0].dtype))
+        return np.concatenate(parts)
+
     def pieces(self, name):
         """(at, samples, first_frame, tai_ns)"""
         return [(r[0], r[1], r[2], r[4]) for r in self._runs.get(name, [])]
