@@ -197,6 +197,9 @@ static const struct option_entry entries[] = {
 	 WHOLE(world.fifo_bytes, 4096, 64 << 20, "4096 to 67108864 bytes"), SEA},
 	{"geometry", NULL, "print positions of modules, hydrophones and beacons (JSON), and exit",
 	 OPTION_FLAG, AT(geometry)},
+	{"flashes", NULL,
+	 "print the flashes of --seconds N from --start on (TAI ns, LED), and exit", OPTION_FLAG,
+	 AT(flashes)},
 	{"ready-fd", "FD", "write \"ready\" to this descriptor, not to standard output",
 	 WHOLE(ready_fd, 0, 1 << 20, "an open descriptor")},
 };
@@ -210,7 +213,8 @@ static const struct options options = {
 		"       nanet3-emu --qemu MIB [option ...] -- qemu-system-x86_64 [argument "
 		"...]\n"
 		"       nanet3-emu --attach PROXY,QTEST [option ...]\n"
-		"       nanet3-emu --geometry [--tower N] [--floors A,B,C,D]\n\n",
+		"       nanet3-emu --geometry [--tower N] [--floors A,B,C,D]\n"
+		"       nanet3-emu --flashes --beacons HZ --seconds N [--start UTC]\n\n",
 	.tail = "\nWith --play the links carry what fcmctl record has kept, to a daemon of its "
 		"own, at the\n"
 		"pace of the recording, or --speed times that. At the end it prints \"played N "
@@ -283,6 +287,11 @@ static int finish(struct emu_options *o, const char *of_the_sea, char **rest)
 	if (o->geometry) {
 		swap_fibres(&o->world, o->swap);
 		return 0;
+	}
+	if (o->flashes) {
+		return o->world.beacons_hz > 0 && o->host.duration_s > 0
+			       ? 0
+			       : complain("--flashes", "", " needs --beacons and --seconds");
 	}
 	if (qemu && rest[0] == NULL) {
 		return complain("--qemu", "", " needs -- and a command to run");

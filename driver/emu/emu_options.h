@@ -18,6 +18,7 @@ struct emu_options {
 	int64_t start_utc_s;	 /* UTC at which model time begins; -1 = now */
 	uint8_t swap[2];	 /* links whose fibres are swapped; equal: none */
 	bool geometry;		 /* print positions, run nothing */
+	bool flashes;		 /* print times of flashes, run nothing */
 	int ready_fd;		 /* where "ready" is written; -1 = standard output */
 };
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "driver/emu/emu_options.h"
+#include "driver/emu/floor/beacon.h"
 #include "driver/emu/geometry_json.h"
 #include "driver/emu/world/leap.h"
 #include "driver/emu/play/play.h"
@@ -227,6 +229,25 @@ static int print_geometry(const struct world_config *w)
 	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : fail("--geometry", -errno);
 }
 
+static int print_flashes(const struct emu_options *o)
+{
+	const int64_t begin = start_of(o), end = begin + llround(o->host.duration_s * 1e9);
+	struct beacons beacons;
+
+	beacons_init(&beacons, o->world.beacons_hz);
+	for (int64_t t = begin; t < end; t += beacons.turn_ns) {
+		const int64_t until = t + beacons.turn_ns < end ? t + beacons.turn_ns : end;
+		uint64_t n = beacons.flash_count;
+
+		for (beacons_step(&beacons, t, until); n < beacons.flash_count; n++) {
+			const struct flash *f = &beacons.flashes[n % BEACON_FLASHES];
+
+			printf("%" PRId64 " %u\n", f->tai_ns, f->led);
+		}
+	}
+	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : fail("--flashes", -errno);
+}
+
 int main(int argc, char **argv)
 {
 	struct emu_options options;
@@ -240,6 +261,9 @@ int main(int argc, char **argv)
 	}
 	if (options.geometry) {
 		return print_geometry(&options.world);
+	}
+	if (options.flashes) {
+		return print_flashes(&options);
 	}
 	catch_signals();
 	options.world.tai_start_ns = start_of(&options);

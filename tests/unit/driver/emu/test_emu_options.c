@@ -64,6 +64,18 @@ static void positions(void **state)
 	assert_int_equal(o.world.floors[3], 5);
 }
 
+static void flashes(void **state)
+{
+	struct emu_options o;
+
+	assert_int_equal(
+		parse("--flashes --beacons 50 --seconds 2 --start 2026-11-28T10:00:00", &o), 0);
+	assert_true(o.flashes);
+	assert_true(o.start_utc_s == 1795860000);
+	assert_true(parse("--flashes --beacons 50", &o) < 0);
+	assert_true(parse("--flashes --seconds 2", &o) < 0);
+}
+
 /* Both hosts are told what both need; the rest of the line is QEMU's, options and all. */
 static void in_a_guest(void **state)
 {
@@ -220,9 +232,13 @@ static void a_recording(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_socket), cmocka_unit_test(positions),
-		cmocka_unit_test(in_a_guest),  cmocka_unit_test(in_a_guest_of_somebody_else),
-		cmocka_unit_test(speeds),      cmocka_unit_test(refused),
+		cmocka_unit_test(on_a_socket),
+		cmocka_unit_test(positions),
+		cmocka_unit_test(flashes),
+		cmocka_unit_test(in_a_guest),
+		cmocka_unit_test(in_a_guest_of_somebody_else),
+		cmocka_unit_test(speeds),
+		cmocka_unit_test(refused),
 		cmocka_unit_test(a_recording),
 	};
 
