@@ -30,6 +30,7 @@ install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmd
 	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
 	    daemon/consumer/fcmdata.pc.in > $(DESTDIR)$(libdir)/pkgconfig/fcmdata.pc
 	sed 's|"schemas/\(fcm_[a-z]*.h\)"|"\1"|' daemon/consumer/fcmdata.h > $(DESTDIR)$(includedir)/fcmdata/fcmdata.h
+	sed 's|"daemon/consumer/fcmdata.h"|"fcmdata.h"|' daemon/consumer/fcmdata.hpp > $(DESTDIR)$(includedir)/fcmdata/fcmdata.hpp
 	install -m 644 schemas/fcm_data.h schemas/fcm_hits.h $(DESTDIR)$(includedir)/fcmdata/
 	install -m 644 daemon/consumer/fcmdata.3 $(DESTDIR)$(prefix)/share/man/man3/
 	install -m 644 schemas/fcm_data.py $(DESTDIR)$(pythondir)/

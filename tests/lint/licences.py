@@ -13,13 +13,13 @@ GPL, LGPL, BSD = "GPL-2.0-or-later", "LGPL-2.1-or-later", "BSD-2-Clause"
 RULES = [
     (r"driver/nanet3\.h", "GPL-2.0-only WITH Linux-syscall-note OR " + BSD),
     (r"driver/nanet3_socket\.h", BSD),
-    (r"schemas/.*|tdm/.*\.h|driver/emu/common/truth\.h", BSD),
+    (r"schemas/.*|daemon/consumer/examples/.*|tdm/.*\.h|driver/emu/common/truth\.h", BSD),
     (r"tdm/.*", LGPL),
     (r"driver/lib/.*|driver/now\.h|daemon/consumer/.*|slowctl/access/.*|slowctl/param/error\.h", LGPL),
     (r".*", GPL),
 ]
 # Not *.md, *.json and data of the tests: COPYING covers them.
-PATTERNS = ["*.c", "*.h", "*.sh", "*.py", "*.lua", "*.mk", "*Makefile", "*Kbuild", "*.conf", "*.scn", "*.sql", "*.[1358]",
+PATTERNS = ["*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.py", "*.lua", "*.mk", "*Makefile", "*Kbuild", "*.conf", "*.scn", "*.sql", "*.[1358]",
             "*.service", "*.rules", "*.sysusers", "*.tmpfiles", "*.map", "*.pc.in", "*.dict", "*.supp", "*.config",
             ".ci/run", "tests/vm/init",
             ":!schemas/example.conf"]  # that one is what `fcm-server --example-config` prints

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 import test_pyconsumer  # noqa: E402
 from emulator import Emulator  # noqa: E402
+from py_consumer import fcmdata  # noqa: E402
 
 SOURCE = os.path.join(harness.ROOT, "tests", "system", "outsider.c")
 DATA_SOURCE = os.path.join(harness.ROOT, "tests", "system", "outsider_fcmdata.c")
@@ -113,6 +114,57 @@ def a_block_for_a_stranger(t):
             done.stdout.count(root) == 2 and done.stdout.endswith(" libfcmdata.so.0 True\n"), done.stdout)
 
 
+def in_cxx(t):
+    """fcmdata.hpp, installed: a block comes and is acknowledged; a recording has what Python finds in it"""
+    if t.sanitized:
+        t.check("an instrumented library is not for others", True)
+        return
+    root = install_data(t)
+    env = {"LD_LIBRARY_PATH": f"{root}/usr/lib"}
+    program = os.path.join(t.base, "data-cxx")
+    made = run("g++", "-std=c++20", *FLAGS[1:], "-Wno-missing-field-initializers", *data_pkg_config(root, "--cflags"), "-o", program,
+               DATA_SOURCE.replace(".c", ".cpp"), *data_pkg_config(root, "--libs"), cwd=t.base)
+    if not t.check("built", made.returncode == 0, made.stdout):
+        return
+    context = zmq.Context()
+    daemon = test_pyconsumer.FakeDaemon(context)
+    with subprocess.Popen([program, f"tcp://127.0.0.1:{daemon.port}"], env=env, cwd=t.base, text=True,
+                          stdout=subprocess.PIPE) as process:
+        t.equal("HELLO", daemon.hears(None)[0], b"HELLO")
+        daemon.say(b"WELCOME", b"{}")
+        daemon.block(7)
+        heard = daemon.hears(None)
+        t.equal("ACK", (heard[0], heard[1][:1]), (b"ACK", b"\x07"))
+        t.equal("says", process.communicate(timeout=30)[0], "pmt of floor 2, 80 frames, 0 hits\n")
+    daemon.router.close()
+    context.term()
+    t.equal("nothing there", run(program, "/nowhere", env=env).stdout, "/nowhere: No such file or directory\n")
+    recorded(t, program, env)
+
+
+def recorded(t, program, env):
+    st = t.station(load="quiet", truth=False, emulator_args=["--rate", "3000"])
+    st.start()
+    st.wait_ready()
+    st.ask("record", "start", "--name", "night")
+    path = st.path("recordings/night")
+    st.wait_for("enough of it", lambda: st.status()["recording"]["frames"] > 4 * 8000, 60)
+    st.ask("record", "stop")
+    t.equal("the daemon ends with 0", st.stop(), 0)
+    blocks, hits, values, samples = {"pmt": 0, "hydrophone": 0, "instrument": 0}, 0, 0, 0
+    for b in fcmdata.Recording(path):
+        blocks[b.stream] += 1
+        if b.stream == "pmt":
+            rows = b.hits()
+            hits, values = hits + len(rows), values + int(rows["samples"].sum())
+        elif b.stream == "hydrophone" and b.channels:
+            samples += len(b.samples(0)) + len(b.samples(1))
+    said = run(program, path, env=env, timeout=60).stdout.split()
+    t.equal("blocks by stream, hits, their samples, samples of hydrophones", [int(x) for x in said],
+            [*blocks.values(), hits, values, samples])
+    t.check("which are many", hits > 10000 and samples > 100000, (hits, samples))
+
+
 def only_its_own_names(t):
     """the shared library exports what its header declares, the static one takes no other names"""
     with open(os.path.join(harness.ROOT, "driver", "lib", "libnanet3.h")) as f:
@@ -149,4 +201,4 @@ def the_header_suits_cxx(t):
 
 
 if __name__ == "__main__":
-    harness.main([built_linked_and_run, a_block_for_a_stranger, only_its_own_names, the_header_suits_cxx])
+    harness.main([built_linked_and_run, a_block_for_a_stranger, in_cxx, only_its_own_names, the_header_suits_cxx])
