@@ -38,5 +38,8 @@ install-fcmdata: $(B)/lib/$(fcmdata_so) $(B)/lib/libfcmdata.a ## install libfcmd
 	$(PYTHON) -B -c 'import sys; sys.path[:0] = ["daemon/consumer"]; import wheel_backend; print(wheel_backend.metadata())' \
 	    > $(DESTDIR)$(pythondir)/fcmdata-$(VERSION).dist-info/METADATA
 	install -m 644 daemon/consumer/PYTHON.md $(DESTDIR)$(prefix)/share/doc/fcm-server/fcmdata-python.md
+	install -d $(DESTDIR)$(prefix)/share/doc/fcm-server/examples
+	install -m 644 daemon/consumer/examples/common.py $(DESTDIR)$(prefix)/share/doc/fcm-server/examples/
+	install -m 755 $(filter-out %/common.py,$(wildcard daemon/consumer/examples/*.py)) $(DESTDIR)$(prefix)/share/doc/fcm-server/examples/
 
 .PHONY: install-fcmdata

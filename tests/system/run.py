@@ -35,6 +35,8 @@ def options():
     p.add_argument("--scenario")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--load", default="design", choices=["quiet", "design", "full"])
+    p.add_argument("--rate", type=float, metavar="HZ", help="hits of each module a second, instead of --load")
+    p.add_argument("--beacons", type=float, metavar="HZ", help="the sea has LED and acoustic beacons: nanet3-emu(1)")
     p.add_argument("--feed", action="store_true", help="enable the TriDAS feed, one port per floor")
     p.add_argument("--kill-consumer", metavar="NAME", help="kill -9 this consumer half-way")
     p.add_argument("--keep", action="store_true", help="keep a finished run's large files")
@@ -353,7 +355,9 @@ def main():
     for end in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(end, lambda number, _: sys.exit(128 + number))
     with Station(args.bin, args.dir, scenario=args.scenario, seed=args.seed, load=args.load,
-                 truth=args.seconds is not None) as st:
+                 truth=args.seconds is not None,
+                 emulator_args=[x for name in ("rate", "beacons") if (hz := getattr(args, name)) is not None
+                                for x in (f"--{name}", f"{hz:g}")]) as st:
         name_ports(st, args.feed)
         try:
             st.start()

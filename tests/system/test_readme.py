@@ -129,13 +129,14 @@ def typed(argv, env=None, cwd=harness.ROOT, text="", until=None):
 class Reader:
     """A user in the tree, with the programs in build/bin and the station of a `make run` in build/run."""
 
-    def __init__(self, t):
+    def __init__(self, t, **options):
         self.t, self.tree, self.aliases, self.env, self.targets = t, os.path.join(t.base, "tree"), [], {}, None
-        self.st = t.station("tree/build/run", load="quiet", truth=False)
+        self.st = t.station("tree/build/run", load="quiet", truth=False, **options)
         for name in os.listdir(harness.ROOT):
             if name not in ("build", ".git"):
                 os.symlink(os.path.join(harness.ROOT, name), os.path.join(self.tree, name))
-        os.symlink(os.path.abspath(t.bin), os.path.join(self.tree, "build", "bin"))
+        for part in ("bin", "lib"):
+            os.symlink(os.path.join(os.path.dirname(os.path.abspath(t.bin)), part), os.path.join(self.tree, "build", part))
         run.name_ports(self.st, feed=True)
         self.st.start()
         self.st.wait_ready()

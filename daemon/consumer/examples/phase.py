@@ -1,0 +1,31 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The phase of a link, second by second, with the verdicts on its locks.
+
+    phase.py build/run phase.png --link 2 --since 1h
+"""
+import json
+import subprocess
+
+import numpy as np
+from common import arguments
+from matplotlib import pyplot as plt
+
+args = arguments(__doc__, ("link", 0, "which"), ("since", "1h", "as fcmctl takes it"),
+                 ("fcmctl", "build/bin/fcmctl", "the program"), where="the station's directory")
+command = [args.fcmctl, "--dir", args.where, "--json", "phase", "history", str(args.link), "--since", args.since]
+answer = json.loads(subprocess.run([*command, "--limit", "100000"], check=True, stdout=subprocess.PIPE).stdout)
+rows = sorted(answer["rows"], key=lambda row: row["time"])
+times = np.array([row["time"] for row in rows])
+mean, sigma = (np.array([row[name] for row in rows], float) for name in ("mean_ps", "sigma_ps"))
+print(f"{len(rows)} seconds of link {args.link}; {len(answer['events'])} verdicts")
+when = (times * 1e6).astype("datetime64[us]")
+plt.figure(figsize=(10, 4))
+plt.plot(when, mean, ".", markersize=3)
+plt.fill_between(when, mean - sigma, mean + sigma, alpha=0.3)
+for event in answer["events"]:
+    if len(times) and event["time"] >= times[0]:
+        plt.axvline(np.datetime64(int(event["time"] * 1e6), "us"), color="red", linewidth=0.7)
+        plt.text(np.datetime64(int(event["time"] * 1e6), "us"), mean.max(), event["verdict"], rotation=90, va="top")
+plt.gca().set(xlabel="UTC", ylabel="phase (ps)", title=f"link {args.link}: mean and sigma of each second")
+plt.savefig(args.png, bbox_inches="tight")

@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Positions of the acoustic beacons, from the times at which their pings arrive at the hydrophones.
+
+    build/bin/nanet3-emu --geometry > geometry.json
+    positions.py build/run/recordings/NAME positions.png --geometry geometry.json
+"""
+import collections
+import json
+import pathlib
+
+import numpy as np
+from common import arguments
+from fcmdata import blocks_of
+from matplotlib import pyplot as plt
+
+
+def arrival_s(times, samples, g):
+    """When the ping that begins at a second of TAI arrives: s after it."""
+    n = np.arange(g["ping_ms"] * g["sample_hz"] / 1e3)
+    envelope = np.minimum(8 * np.minimum(n, len(n) - n) / len(n), 1)
+    wave = envelope * np.exp(2j * np.pi * g["ping_hz"] / g["sample_hz"] * n)
+    at = np.abs(match := np.fft.ifft(np.fft.fft(samples) * np.conj(np.fft.fft(wave, len(samples))))).argmax()
+    turns = np.angle(1j * match[at]) / 2 / np.pi  # the carrier's phase there says more than the envelope's top
+    return (times[at] - times[0] // 10**9 * 10**9) / 1e9 - turns / g["ping_hz"]
+
+
+def position(places, ranges):
+    """Least squares from a ring of first guesses (Gauss-Newton)."""
+    best = (np.inf, None)
+    for turn in np.arange(8) * np.pi / 4:
+        x = np.array([300 * np.cos(turn), 300 * np.sin(turn), 0])
+        for _ in range(30):
+            far = np.linalg.norm(x - places, axis=1)
+            x = x + np.linalg.lstsq((x - places) / far[:, None], ranges - far, rcond=None)[0]
+        best = min(best, (np.abs(np.linalg.norm(x - places, axis=1) - ranges).max(), tuple(x)))
+    return np.array(best[1])
+
+
+args = arguments(__doc__, ("geometry", "geometry.json", "positions of the hydrophones"), seconds=9)
+g = json.loads(pathlib.Path(args.geometry).read_text(encoding="utf-8"))
+places = {(h["floor"], h["hydrophone"]): [h["x_m"], h["y_m"], h["z_m"]] for h in g["hydrophones"]}
+sound = collections.defaultdict(list)  # by second and hydrophone: times and samples
+for block in blocks_of(args.where, streams="hydrophone", seconds=args.seconds):
+    for h in range(2) if block.has_time else ():
+        sound[block["tai_ns"] // 10**9, block["floor"], h].append((block.sample_times(h), block.samples(h)))
+for second in sorted({key[0] for key in sound}):
+    heard = {key[1:]: tuple(map(np.concatenate, zip(*sound[key]))) for key in sound if key[0] == second}
+    heard = {h: s for h, s in heard.items() if len(s[0]) > 0.99 * g["sample_hz"]}  # the first and the last are cut
+    if len(heard) < 4:
+        continue
+    far = np.array([arrival_s(*s, g) for s in heard.values()]) * g["sound_m_per_s"]
+    x = position(np.array([places[h] for h in heard]), far)
+    pinger = g["acoustic_beacons"][second % len(g["acoustic_beacons"])]  # they take turns
+    off = np.linalg.norm(x - [pinger["x_m"], pinger["y_m"], pinger["z_m"]])
+    print(f"pinger {pinger['pinger']}: {x[0]:8.2f} {x[1]:8.2f} {x[2]:8.2f} m, {off:.2f} m from where it is")
+    plt.plot(pinger["x_m"], pinger["y_m"], "og", x[0], x[1], "xk")
+plt.gca().set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="o known, x measured")
+plt.savefig(args.png, bbox_inches="tight")

@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""TEN_MINUTES.md, typed as it stands there on a station: every command and every program works, and each example finds
+what the model put into the sea: the rates, the flashes of the beacons, the positions of the pingers."""
+import ast
+import csv
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from test_readme import Reader, blocks, commands, exit_codes, typed  # noqa: E402
+
+PAGE = "daemon/consumer/TEN_MINUTES.md"
+EXAMPLES = os.path.join(harness.ROOT, "daemon", "consumer", "examples")
+STATION, STATION_ARGS = "make run", ["--rate", "3000", "--beacons", "50"]
+LINES = 60
+PNG = b"\x89PNG\r\n\x1a\n"
+FLOORS, MODULES = 4, 6
+
+
+def programs():
+    return sorted(name for name in os.listdir(EXAMPLES) if os.access(os.path.join(EXAMPLES, name), os.X_OK))
+
+
+class Physicist(Reader):
+    """Types the page from its top, in one shell: what is set stays."""
+
+    def __init__(self, t):
+        super().__init__(t, emulator_args=STATION_ARGS)
+        self.said = {}  # by program: what it printed
+
+    def command(self, section, line):
+        if line.startswith(STATION):
+            self.t.check("the page's station is this one", " ".join(STATION_ARGS) in line, line)
+            return
+        if re.match(r"alias |export |\w+=", line):
+            self.aliases.append(line)
+            return
+        code, out, err = self.types(line)
+        self.said[line.split()[0].rpartition("/")[2]] = out
+        quiet = re.search(r">build|fcm-convert|sleep", line)
+        self.t.check(f"{section}: {line}", code in ((0,) if "|" in line else exit_codes(line)) and (out or quiet) and
+                     "Traceback" not in err, (code, out[-300:], err[-800:]))
+
+    def program(self, section, text):
+        path = os.path.join(self.tree, "build", "program.py")
+        with open(path, "w") as f:
+            f.write(self.with_ports(text))
+        code, out, err = typed(["/usr/bin/python3", path], {"PYTHONPATH": "daemon/consumer:schemas"}, self.tree)
+        self.t.check(f"{section}: the program ({text.splitlines()[0]})", code == 0 and out and not err,
+                     (code, out[-300:], err[-800:]))
+
+
+def without_library(t):
+    if t.sanitized:
+        t.check("an instrumented library is not for Python", True)
+    return t.sanitized
+
+
+def picture(t, r, name):
+    path = os.path.join(r.tree, "build", f"{name}.png")
+    with open(path, "rb") as f:
+        head = f.read(len(PNG))
+    t.check(f"{name}.png is a picture", head == PNG and os.path.getsize(path) > 8000, os.path.getsize(path))
+
+
+def number(pattern, text):
+    found = re.search(pattern, text)
+    return float(found[1]) if found else None
+
+
+def rates_agree(t, text):
+    rates = [[float(x) for x in re.findall(r"\d+\.\d", line.split("floor")[1])] for line in text.splitlines()]
+    t.check(f"rates of {len(rates)} seconds and floors, of six modules each", len(rates) >= 3 * FLOORS and
+            {len(x) for x in rates} == {MODULES}, text[:500])
+    flat = [x for row in rates for x in row]
+    t.check("each is near the 3 kHz of the sea", all(1.5 < x < 6 for x in flat), (min(flat), max(flat)))
+
+
+def flashes_are_found(t, text):
+    known = number(r"(\d+) known flashes", text) or 0
+    found = number(r"(\d+) of them found", text) or 0
+    t.check(f"level0.py finds {found:g} of {known:g} flashes, at least 99 %", known > 1000 and found >= 0.99 * known,
+            text[-800:])
+    reasons = re.findall(r"^missed: \S+: (\d+ modules saw it|floor \d+ lacks frames)$", text, re.M)
+    t.equal("each of the others has its reason", len(reasons), int(known - found))
+
+
+def positions_are_right(t, text):
+    off = [float(x) for x in re.findall(r"pinger \d: .*, (\S+) m from where it is", text)]
+    worst = max(off, default=99)
+    t.check(f"positions.py: {len(off)} pings, the worst {worst} m off", len(off) >= 4 and worst < 0.1, text)
+
+
+def coincidences_agree(t, r):
+    with open(os.path.join(r.tree, "build", "coincidences.csv")) as f:
+        rows = list(csv.DictReader(f))
+    t.check(f"coincidences.csv: {len(rows)} pairs of two modules within 100 ns, in order of time at each floor",
+            len(rows) > 1000 and all(row["module_a"] != row["module_b"] and 0 <= int(row["difference_ns"]) <= 100
+                                     for row in rows), rows[:3])
+    sums = sum(int(n) for n in re.findall(r": (\d+) coincidences", r.said["coincidences.py"]))
+    t.equal("as many as it says", len(rows), sums)
+
+
+def slices_are_whole(t, text):
+    numbers = [int(n) for n in re.findall(r"^slice (\d+):", text, re.M)]
+    missing = [int(n) for n in re.findall(r"(\d+) frames are missing", text)]
+    t.check(f"slices.py: {len(numbers)} slices, each once", len(numbers) == 10 == len(set(numbers)), text)
+    t.check("all but the first and the last are whole", not any(sorted(missing)[:-2]), missing)
+
+
+def ten_minutes(t):
+    """the page from its top to its end; what the examples say is what is there"""
+    if without_library(t):
+        return
+    r = Physicist(t)
+    for block in blocks(PAGE):
+        if block.language == "python":
+            r.program(block.section, block.text)
+        else:
+            for line in commands(block.text):
+                r.command(block.section, line)
+    for name in programs():
+        t.check(f"{name} is on the page", name in r.said)
+        picture(t, r, name[:-3])
+    rates_agree(t, r.said["rates.py"])
+    flashes_are_found(t, r.said["level0.py"])
+    positions_are_right(t, r.said["positions.py"])
+    coincidences_agree(t, r)
+    slices_are_whole(t, r.said["slices.py"])
+    t.check("phase.py has seconds of the phase", (number(r"(\d+) seconds", r.said["phase.py"]) or 0) > 10,
+            r.said["phase.py"])
+    t.check("spectrogram.py misses no sample", ", 0 are missing" in r.said["spectrogram.py"], r.said["spectrogram.py"])
+    t.equal("the station ends with 0", r.st.stop(), 0)
+
+
+def short(t):
+    """each example has fewer than 60 lines, and says how it is called"""
+    for name in os.listdir(EXAMPLES):
+        if name.endswith(".py"):
+            with open(os.path.join(EXAMPLES, name)) as f:
+                text = f.read()
+            t.check(f"{name}: {text.count(chr(10))} lines", text.count("\n") < LINES)
+            says = ast.get_docstring(ast.parse(text), clean=False)
+            t.check(f"{name}: its text says how it is called", name == "common.py" or f"    {name} " in says)
+
+
+def troubles(t):
+    """a wrong name, a station that is not there: one line says it"""
+    if without_library(t):
+        return
+    env = {"PYTHONPATH": "daemon/consumer:schemas"}
+    for where, says in (("/nowhere", "No such file"), ("tcp://127.0.0.1:1", "no block for")):
+        code, _, err = typed([os.path.join(EXAMPLES, "charges.py"), where, os.path.join(t.base, "x.png")], env)
+        t.check(f"charges.py {where}: {says}", code == 1 and says in err.splitlines()[-1] and "Traceback" not in err,
+                (code, err))
+
+
+if __name__ == "__main__":
+    harness.main([short, troubles, ten_minutes])
