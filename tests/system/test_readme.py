@@ -135,7 +135,7 @@ class Reader:
         for name in os.listdir(harness.ROOT):
             if name not in ("build", ".git"):
                 os.symlink(os.path.join(harness.ROOT, name), os.path.join(self.tree, name))
-        for part in ("bin", "lib"):
+        for part in ("bin",) if t.sanitized else ("bin", "lib"):  # an instrumented library is not for Python
             os.symlink(os.path.join(os.path.dirname(os.path.abspath(t.bin)), part), os.path.join(self.tree, "build", part))
         run.name_ports(self.st, feed=True)
         self.st.start()
