@@ -95,7 +95,7 @@ struct fcm_record_header {
 };
 _Static_assert(sizeof(struct fcm_record_header) == 48, "record header");
 
-/* tdm/blocks/label.h in a form that stays. A later version may add bytes behind it. */
+/* tdm/blocks/label.h in a form that stays. A later version may add bytes after it. */
 struct fcm_record_label {
 	uint32_t time_epoch;
 	uint8_t source, state; /* as label_source and clock_state of struct fcm_block_header */

@@ -50,7 +50,8 @@ for hits, begin, end in pieces(args, holes):
 times = np.array([t for t, _ in found], np.int64)
 missed = [(flash, next((text for begin, end, text in holes if begin <= flash < end), why)) for flash, why in known
           if np.searchsorted(times, flash + LIGHT_NS) == np.searchsorted(times, flash - WINDOW_NS)]
-print(*(f"missed: {datetime64_of(flash)}: {why}" for flash, why in missed), sep="\n")
+for flash, why in missed:
+    print(f"missed: {datetime64_of(flash)}: {why}")
 print(f"{len(found)} triggers; {len(known)} known flashes, {len(known) - len(missed)} of them found")
 
 plt.hist([n for _, n in found], np.arange(args.modules, 26) - 0.5)

@@ -12,9 +12,12 @@ from common import arguments
 from matplotlib import pyplot as plt
 
 args = arguments(__doc__, ("link", 0, "which"), ("since", "1h", "as fcmctl takes it"),
-                 ("fcmctl", "build/bin/fcmctl", "the program"), where="the station's directory")
+                 ("fcmctl", "build/bin/fcmctl", "the program"), seconds=None, where="the station's directory")
 command = [args.fcmctl, "--dir", args.where, "--json", "phase", "history", str(args.link), "--since", args.since]
-answer = json.loads(subprocess.run([*command, "--limit", "100000"], check=True, stdout=subprocess.PIPE).stdout)
+asked = subprocess.run([*command, "--limit", "100000"], check=False, stdout=subprocess.PIPE)
+if asked.returncode:
+    raise SystemExit(asked.returncode)  # fcmctl has said why
+answer = json.loads(asked.stdout)
 rows = sorted(answer["rows"], key=lambda row: row["time"])
 times = np.array([row["time"] for row in rows])
 mean, sigma = (np.array([row[name] for row in rows], float) for name in ("mean_ps", "sigma_ps"))

@@ -27,23 +27,23 @@ def process(number, blocks, links):
 
 args = arguments(__doc__, ("name", "example-1", "of this member: no two have the same"),
                  ("group", "trigger", "its group"), ("links", 4, "of the board that are in use"),
-                 ("slices", 20, "after so many it ends"), where="endpoint of the reserved consumers")
-slices, begun, done, newest = {}, {}, [], 0
+                 ("slices", 20, "after so many it ends"), seconds=None, where="endpoint of the reserved consumers")
+slices, since, done = {}, {}, []
 with Member(args.where, args.name, args.group, credit=1024, auto_ack=False) as data:
     while len(done) < args.slices:
         block = data.receive(timeout=0.2)
         if block and (block.repeat or block.stream != "pmt"):
             data.ack(block.key)
         elif block:
-            slices.setdefault(block["slice_id"], []).append(block)
-            begun.setdefault(block["slice_id"], time.monotonic())
+            slices.setdefault(block["slice_id"], {})[block.key] = block  # one that comes again replaces itself
+            since.setdefault(block["slice_id"], time.monotonic())
         for number in sorted(slices):
-            blocks = slices[number]
+            blocks = list(slices[number].values())
             whole = sum(b.frames for b in blocks) == args.links * SLICE_FRAMES
-            if whole or time.monotonic() - begun[number] > PATIENCE_S:  # a dark link sends no blocks
+            if whole or time.monotonic() - since[number] > PATIENCE_S:  # a dark link sends no blocks
                 done.append(process(number, blocks, args.links))
-                for b in slices.pop(number):
-                    data.ack(b.key)
+                for key in slices.pop(number):
+                    data.ack(key)
 
 plt.bar(range(len(done)), np.sum(done, axis=1))
 plt.gca().set(xlabel="slice of this member", ylabel="hits of all floors")

@@ -15,6 +15,8 @@ args = arguments(__doc__, ("floor", 1, "its floor"), ("hydrophone", 0, "0 or 1")
 parts = [(block.sample_times(args.hydrophone), block.samples(args.hydrophone))
          for block in blocks_of(args.where, streams="hydrophone", seconds=args.seconds)
          if block["floor"] == args.floor and block.has_time]
+if not parts:
+    raise SystemExit(f"spectrogram.py: no samples of floor {args.floor} with a time")
 times, samples = (np.concatenate(x) for x in zip(*parts))
 at = np.rint((times - times[0]) * (SAMPLE_HZ / 1e9)).astype(int)
 sound = np.full(at[-1] + 1, np.nan)  # what did not come stays so
