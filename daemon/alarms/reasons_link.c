@@ -161,19 +161,17 @@ static void drift_reason(struct judge *j, unsigned link)
 		.code = "phase-drift",
 		.object = object_link(link),
 		.advice = "fcmctl phase history LINK; tell the detector expert when it goes on"};
-	char slope[60] = "";
+	double slope = isnan(v->slope_ps_per_s) ? v->drift_ps_per_s : v->slope_ps_per_s;
 
 	o.red = v->farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
 	o.parts = o.red;
 	for (unsigned n = 1; v->farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
 		o.parts |= 1u << n;
 	}
-	if (!isnan(v->slope_ps_per_s)) {
-		snprintf(slope, sizeof(slope), ", %+.2f ps/s in the last minute of this lock",
-			 v->slope_ps_per_s);
-	}
-	observe(j, &o, "the phase drifts: %.0f ps from the reference (%.0f are tolerated)%s",
-		v->difference_ps, tolerated_ps, slope);
+	observe(j, &o, "the phase drifts: %.0f ps from %s (%.0f are tolerated), now %+.2f ps/s",
+		v->moved_ps,
+		v->last.verdict == PHASE_DRIFT ? "the reference" : "where the last lock came back",
+		tolerated_ps, slope);
 }
 
 /* Of a new lock, or of a step inside one; that is true since the step. */
@@ -217,11 +215,11 @@ static void phase_reasons(struct judge *j, unsigned link)
 			  "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
 			  "LINK --reason TEXT");
 		break;
-	case PHASE_DRIFT:
-		drift_reason(j, link);
-		break;
 	default:
 		break;
+	}
+	if (j->v->link[link].phase.drifting) {
+		drift_reason(j, link);
 	}
 }
 

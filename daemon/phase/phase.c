@@ -25,8 +25,11 @@
 #define SLOPE_S	     60.0
 #define SECOND_S     1.0
 #define RECENT_S     2.0  /* mean for drift and difference */
-#define REFERENCE_S  10.0 /* mean for a new reference, and slope of a drift */
+#define REFERENCE_S  10.0 /* mean for a new reference */
+#define DRIFT_S	     20.0 /* slope of a drift */
 #define DRIFT_MIN_S  5.0  /* a lock must be so old before its drift is judged */
+#define DRIFT_SIGMAS 6.0  /* a slope is certain from so many of its own on */
+#define AHEAD_S	     60.0 /* a drift is told when it will be out by then; so far a slope reaches */
 #define RELOCK_MAX   64u
 #define STEP_EVERY   3u	 /* samples between two looks for a step */
 #define STEP_LEAST   0.2 /* of the tolerance */
@@ -71,10 +74,9 @@ struct phase {
 	struct phase_row row;
 	bool row_ready;
 
-	bool out; /* a second ago the mean was out, and moving away */
-	bool drifting;
-	double farthest_ps; /* of the drift */
-	double drifted_ps;  /* where a lock that came back right had drifted to; 0: nowhere */
+	bool leaving;	      /* a second ago the mean was out, or will be, and moving away */
+	uint64_t expected_ns; /* monotonic: of expected_ps */
+	double expected_ps; /* of the next lock: difference of this one without its whole bits; 0: none */
 	struct phase_judgement judgement;
 	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift is over */
 	bool judgement_ready;
@@ -140,12 +142,12 @@ static uint32_t since(const struct phase *p, double seconds)
 }
 
 struct moments {
-	double mean, sigma, min, max, slope;
+	double mean, sigma, min, max, slope, slope_sigma;
 };
 
 /*
- * Mean, standard deviation (n - 1), extremes and least-squares slope of x over time, from sample `from`
- * on. Because x does not wrap, the mean is the circular mean of the phase (plus whole turns) for any
+ * Mean, standard deviation (n - 1), extremes and least-squares slope of x over time with its own standard deviation, from
+ * sample `from` on. Because x does not wrap, the mean is the circular mean of the phase (plus whole turns) for any
  * spread well below half a turn, and the rest needs no circular form.
  */
 static void moments(const struct phase *p, uint32_t from, struct moments *ret)
@@ -166,10 +168,15 @@ static void moments(const struct phase *p, uint32_t from, struct moments *ret)
 		max = fmax(max, x);
 	}
 	ret->mean = base->x + sx / n;
-	ret->sigma = n > 1 ? sqrt(fmax(0, (sxx - sx * sx / n) / (n - 1))) : 0;
+	sxx -= sx * sx / n;
+	ret->sigma = n > 1 ? sqrt(fmax(0, sxx / (n - 1))) : 0;
 	ret->min = base->x + min;
 	ret->max = base->x + max;
-	ret->slope = stt * n > st * st ? (n * stx - st * sx) / (n * stt - st * st) : 0;
+	stt -= st * st / n;
+	ret->slope = stt > 0 ? (stx - st * sx / n) / stt : 0;
+	ret->slope_sigma = n > 2 && stt > 0
+				   ? sqrt(fmax(0, sxx / stt - ret->slope * ret->slope) / (n - 2))
+				   : INFINITY;
 }
 
 /* Mean total of the last `seconds`. */
@@ -242,12 +249,18 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 	p->whole_off = 0;
 	p->first = p->count = 0;
 	p->unlooked = 0;
-	p->out = false;
-	p->drifting = false;
+	p->leaving = false;
+	p->view.drifting = false;
 	memset(p->histogram, 0, sizeof(p->histogram));
 	for (unsigned i = 0; i < 3; i++) {
 		p->view.tdev_ps[i] = p->view.mtie_ps[i] = (double)NAN;
 	}
+}
+
+/* Of the lock, when it came back, or of a step. */
+static bool displaced(const struct phase *p)
+{
+	return p->of_lock.verdict == PHASE_SLIP || p->of_lock.verdict == PHASE_JUMP;
 }
 
 static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip, double difference,
@@ -266,9 +279,11 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 		.time_ns = of_step ? p->view.lock_ns : p->view.last_sample_ns,
 	};
 	p->judgement_ready = true;
-	p->view.last = p->judgement;
 	if (verdict != PHASE_DRIFT) {
 		p->of_lock = p->judgement;
+	}
+	if (verdict != PHASE_DRIFT || !displaced(p)) {
+		p->view.last = p->judgement;
 	}
 }
 
@@ -308,7 +323,15 @@ static bool is_slip(const struct phase *p, double difference, double slips)
 	       fabs(difference - slips * PHASE_UI_PS) <= p->config.tolerance_ps;
 }
 
-/* Whole bits are a slip, counted from the reference or, of a new lock, from where the last one had drifted to. */
+/* Difference of a lock that comes back right: a drift goes on in the dark. */
+static double expected_at(const struct phase *p, uint64_t now_ns)
+{
+	double s = fmin((double)(now_ns - p->expected_ns) / 1e9, AHEAD_S);
+
+	return p->expected_ps + s * p->view.drift_ps_per_s;
+}
+
+/* Whole bits are a slip, counted from the reference or, of a new lock, from where it was expected. */
 static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 {
 	double difference, moved, slips;
@@ -327,7 +350,7 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 		verdict = PHASE_PASS;
 		slips = 0;
 	} else if (!is_slip(p, difference, slips)) {
-		moved = difference - (p->step_ps == 0 ? p->drifted_ps : 0);
+		moved = difference - (p->step_ps == 0 ? expected_at(p, p->view.lock_ns) : 0);
 		slips = round(moved / PHASE_UI_PS);
 		if (!is_slip(p, moved, slips)) {
 			verdict = PHASE_JUMP;
@@ -340,40 +363,56 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 	pass_judgement(p, verdict, (int)slips, difference, mean, sigma, n);
 }
 
-/* Once a second. A drift is reported once per excursion: when the mean is out and still moving away, also a second later:
- * by then a step has been found. It may be reported again after the mean came back to half the limit. */
+/* Whether the mean is out, or will be in a minute by a slope that is certain, and moves away. */
+static bool is_leaving(const struct phase *p, double moved, double slope)
+{
+	double certain = p->view.drift_ps_per_s;
+
+	return moved * slope > 0 && (fabs(moved) > p->config.drift_ps ||
+				     (fabs(moved) > p->config.tolerance_ps &&
+				      fabs(moved + certain * AHEAD_S) > p->config.drift_ps));
+}
+
+/*
+ * Once a second. A drift is counted from the reference or, of a lock that is displaced, from where it came back.
+ * It is reported once per excursion: when the mean leaves, also a second later: by then a step has been found. It may
+ * be reported again after the mean came back to half the limit.
+ */
 static void judge_drift(struct phase *p)
 {
-	struct moments m;
-	double difference, mean;
-	bool was_out;
+	const struct phase_judgement *lock = &p->of_lock;
+	struct moments m, now;
+	double difference, moved;
+	bool was_leaving;
 
 	if (!p->judged || !p->view.reference.set || !p->count ||
 	    sample(p, p->count - 1)->s - sample(p, 0)->s < DRIFT_MIN_S) {
 		return;
 	}
-	moments(p, since(p, REFERENCE_S), &m);
-	mean = mean_over(p, RECENT_S);
-	difference = mean - TOTAL_PS(&p->view.reference);
-	p->drifted_ps = p->of_lock.verdict == PHASE_PASS || p->of_lock.verdict == PHASE_FIRST
-				? difference
-				: 0;
-	if (p->drifting && fabs(difference) < p->config.drift_ps / 2) {
-		p->drifting = false;
-		p->view.last = p->of_lock;
+	moments(p, since(p, DRIFT_S), &m);
+	moments(p, since(p, RECENT_S), &now);
+	difference = now.mean - TOTAL_PS(&p->view.reference);
+	moved = difference - (displaced(p) ? lock->difference_ps : 0);
+	p->expected_ps = difference - lock->slip * (double)PHASE_UI_PS;
+	p->expected_ns = p->view.last_sample_ns;
+	p->view.drift_ps_per_s = fabs(m.slope) > DRIFT_SIGMAS * m.slope_sigma ? m.slope : 0;
+	was_leaving = p->leaving;
+	p->leaving = is_leaving(p, moved, m.slope);
+	p->view.moved_ps = moved;
+	p->view.farthest_ps = fmax(p->view.farthest_ps, fabs(moved));
+	if (p->view.drifting && !p->leaving && !was_leaving &&
+	    fabs(moved) < p->config.drift_ps / 2) {
+		p->view.drifting = false;
+		p->view.last = *lock;
 	}
-	p->farthest_ps = fmax(p->farthest_ps, fabs(difference));
-	was_out = p->out;
-	p->out = fabs(difference) > p->config.drift_ps && difference * m.slope > 0;
-	/* A lock that was judged as slipped or jumped is out already: that is no drift. */
-	if (p->drifting || !p->out || !was_out || p->view.last.verdict == PHASE_SLIP ||
-	    p->view.last.verdict == PHASE_JUMP) {
+	if (p->view.drifting || !p->leaving || !was_leaving) {
 		return;
 	}
-	p->drifting = true;
-	p->farthest_ps = fabs(difference);
+	p->view.drifting = true;
+	p->view.farthest_ps = fabs(moved);
 	p->view.drifts++;
-	pass_judgement(p, PHASE_DRIFT, 0, difference, mean, m.sigma, p->count - since(p, RECENT_S));
+	pass_judgement(p, PHASE_DRIFT, 0, difference, now.mean, now.sigma,
+		       p->count - since(p, RECENT_S));
 }
 
 /* ------------------------------------------------------------------ samples in */
@@ -545,11 +584,17 @@ void phase_destroy(struct phase *p)
 	free(p);
 }
 
+static void end_drift(struct phase *p)
+{
+	p->view.drifting = false;
+	p->expected_ps = 0;
+	p->view.drift_ps_per_s = 0;
+}
+
 void phase_set_reference(struct phase *p, const struct phase_reference *reference)
 {
 	p->view.reference = *reference;
-	p->drifting = false;
-	p->drifted_ps = 0;
+	end_drift(p);
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
@@ -569,8 +614,7 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 	if (r < 0) {
 		return r;
 	}
-	p->drifting = false;
-	p->drifted_ps = 0;
+	end_drift(p);
 	/* What the last verdict was about is settled. */
 	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,
 						.mean_ps = p->view.reference.phase_ps,
@@ -633,7 +677,7 @@ void phase_get_view(const struct phase *p, uint64_t now_ns, struct phase_view *r
 	ret_view->sigma_ps = m.sigma;
 	ret_view->peak_to_peak_ps = m.max - m.min;
 	ret_view->second_ps = circle_ps(mean_over(p, SECOND_S), p->view.reading.rtt_bits);
-	ret_view->farthest_ps = p->drifting ? p->farthest_ps : 0;
+	ret_view->farthest_ps = p->view.drifting ? p->view.farthest_ps : 0;
 	ret_view->slope_ps_per_s = slope(p);
 	if (p->view.reference.set) {
 		ret_view->difference_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference);

@@ -8,7 +8,9 @@
  *
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
- * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT. A step
+ * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT, told when the mean is out of
+ * drift_ps, or is out of the tolerance and by its slope will be out of drift_ps in a minute. A displaced lock
+ * (slipped, jumped) drifts from where it came back. A step
  * inside a lock, of which the board knows nothing, begins a lock that is judged at once (and is not
  * counted as a re-lock). A new lock has no verdict until it is judged; the previous verdict does not apply to it.
  */
@@ -82,12 +84,16 @@ struct phase_view {
 	uint64_t lock_ns;   /* monotonic: begin of the lock, or of the step inside it */
 	uint64_t heard_ns;  /* of the last measurement, or lock_ns when that is newer */
 	struct phase_reference reference;
-	struct phase_judgement last;		   /* verdict on this lock; DRIFT while it drifts */
+	struct phase_judgement
+		last; /* verdict on this lock; DRIFT while it drifts, unless it is displaced */
 	double mean_ps, sigma_ps, peak_to_peak_ps; /* since the last lock or 600 s */
 	double slope_ps_per_s; /* least squares, since the last lock or 60 s; NaN where no line fits */
 	double second_ps;      /* mean phase of the last second */
 	double difference_ps; /* of the last 2 s' mean total delay against the reference */
-	double farthest_ps;   /* largest |difference_ps| of the current drift; 0: none */
+	bool drifting;
+	double moved_ps; /* of a drift: from the reference, or from where a displaced lock came back */
+	double farthest_ps;    /* largest |moved_ps| of the current drift; 0: none */
+	double drift_ps_per_s; /* slope of the last 20 s where it is certain, else 0 */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */

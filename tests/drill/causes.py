@@ -80,7 +80,7 @@ CAUSES = [
 ]
 OF = {c.name: c for c in CAUSES}
 LINKS = range(4)
-MOVES_PHASE = {"bit-slip", "phase-step", "phase-drift"}
+MOVES_PHASE = {"bit-slip", "phase-step", "phase-drift"}  # and leave it displaced
 
 
 def objects():
@@ -104,17 +104,20 @@ def same_object(fault, name):
 
 def plan(r, count, apart):
     """`count` faults, one every `apart` s or so, each cause once before one comes again. No link has two at a time, what
-    drifts or is swapped has no company, and a phase that stays away from its reference does not move once more."""
-    faults, at, left, displaced = [], 20, [], set()
+    drifts or is swapped has no company. No phase moves twice in one way, and none steps from where it was displaced to: it
+    might step back."""
+    faults, at, left, moved = [], 20, [], {link: set() for link in LINKS}
     while len(faults) < count:
         left = left or list(CAUSES)
         cause, link = r.choice(left), r.choice(LINKS)
-        if cause.name in MOVES_PHASE and link in displaced:
-            if len(displaced) == len(LINKS):
+        if cause.name in MOVES_PHASE:
+            free = [n for n in LINKS if not moved[n] or cause.name != "phase-step" and cause.name not in moved[n]]
+            if not free:
                 left.remove(cause)
-            continue
+                continue
+            link = r.choice(free)
+            moved[link].add(cause.name)
         left.remove(cause)
-        displaced |= {link} if cause.name in MOVES_PHASE else set()
         lines, ends = cause.make(r, link)
         faults.append(Fault(cause.name, object_of(cause, link), at, lines, ends))
         at += max(r.uniform(apart * 0.7, apart * 1.3), 0 if ends < 20 else ends + 12)

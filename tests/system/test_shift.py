@@ -112,7 +112,9 @@ def twelve_faults(t):
     burst = only(t, incidents, "hits-lost", "tower1.floor2")
     t.check("hits were lost in the burst", burst["cost"]["hits"] > 1000, burst["cost"])
     drift = only(t, incidents, "phase-drift", "link2")
-    t.check("a drift", "ps" in drift["text"], drift["text"])
+    drifted = [e["difference_ps"] for e in st.ask("phase", "history", "2")["events"] if e["verdict"] == "DRIFT"]
+    t.check("a drift, told before it is out", drift["text"].startswith("the phase drifts") and len(drifted) == 1 and
+            100 <= drifted[0] < 250, (drift["text"], drifted))
     own = [i for c, o, i in incidents if i["own"]]
     ours = [(i["object"], i["own"].split(" by ")[0]) for i in own]
     t.equal("our own reset is told as ours", ours, [("link3", "reset")])

@@ -263,18 +263,18 @@ static void drift(void **state)
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 600);
 	assert_int_equal(l.judgements, 1);
-	l.drift_ps_per_s = 2;
-	run(&l, 1400); /* 280 ps */
+	l.drift_ps_per_s = 0.5; /* not certain */
+	run(&l, 5500);
 	assert_int_equal(l.judgements, 1);
-	run(&l, 400);
+	run(&l, 800);
 	assert_int_equal(l.judgements, 2);
 	assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
 	assert_near(l.judgement.difference_ps, 300, 20);
-	run(&l, 2000); /* told once */
+	run(&l, 500); /* told once */
 	assert_int_equal(l.judgements, 2);
 	assert_int_equal(view(&l).drifts, 1);
-	l.drift_ps_per_s = -2; /* back past the reference, and out at the other side */
-	run(&l, 6000);
+	l.drift_ps_per_s = -0.5; /* back past the reference, and out at the other side */
+	run(&l, 14000);
 	assert_int_equal(view(&l).drifts, 2);
 	assert_true(l.judgement.difference_ps < 0);
 	assert_int_equal(view(&l).jumps + view(&l).slips, 0);
@@ -315,6 +315,151 @@ static void drift_as_it_is_now(void **state)
 	assert_near(view(&l).farthest_ps, 6 * 119, 30);
 	run(&l, 600);
 	assert_near(view(&l).farthest_ps, 0, 0);
+	teardown(&l);
+}
+
+/* A drift whose slope is certain is told before it is out, and only when it would be out soon. */
+static void a_drift_is_told_by_its_slope(void **state)
+{
+	static const struct {
+		double ps_per_s, told_s;
+	} cases[] = {{8, 18}, {-9, 17}, {12, 14}, {3, 60}, {-2, 110}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 20);
+		run(&l, 600);
+		l.drift_ps_per_s = cases[i].ps_per_s;
+		run(&l, 90); /* still within what a re-lock may be off */
+		assert_false(view(&l).drifting);
+		run(&l, (unsigned)(10 * cases[i].told_s) - 90);
+		assert_true(view(&l).drifting);
+		assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
+		assert_true(fabs(l.judgement.difference_ps) < 280);
+		assert_near(view(&l).moved_ps, cases[i].ps_per_s * (cases[i].told_s - 1.5), 25);
+		run(&l, 200);
+		assert_near(view(&l).drift_ps_per_s, cases[i].ps_per_s, 1);
+		assert_int_equal(view(&l).drifts, 1);
+		assert_int_equal(view(&l).jumps + view(&l).slips, 0);
+		teardown(&l);
+	}
+}
+
+/* It has stopped before it was out: nothing to tell any more. */
+static void a_drift_that_stops_in_time_is_over(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 600);
+	l.drift_ps_per_s = 9;
+	run(&l, 145);
+	assert_true(view(&l).drifting);
+	l.drift_ps_per_s = 0;
+	run(&l, 300);
+	assert_false(view(&l).drifting);
+	assert_int_equal(view(&l).last.verdict, PHASE_FIRST);
+	teardown(&l);
+}
+
+/* A lock that came back displaced drifts from there, and keeps its own verdict. */
+static void a_displaced_lock_drifts_too(void **state)
+{
+	static const struct {
+		double off_ps;
+		enum phase_verdict verdict;
+	} cases[] = {{3 * 1250.0, PHASE_SLIP}, {-400, PHASE_JUMP}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 20);
+		run(&l, 100);
+		relock(&l);
+		l.total_ps += cases[i].off_ps;
+		run(&l, 600);
+		assert_false(view(&l).drifting);
+		l.drift_ps_per_s = 9;
+		run(&l, 180);
+		assert_true(view(&l).drifting);
+		assert_near(view(&l).moved_ps, 9 * 18, 30);
+		assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
+		assert_near(l.judgement.difference_ps, cases[i].off_ps + 9 * 16, 40);
+		assert_int_equal(view(&l).last.verdict, cases[i].verdict);
+		teardown(&l);
+	}
+}
+
+/* The phase drifts on while the link is dark, and after the slip; and slips once more. */
+static void a_slip_while_it_drifts(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	l.drift_ps_per_s = 12;
+	run(&l, 400);
+	l.dark = true;
+	run(&l, 200); /* 240 ps */
+	relock(&l);
+	l.total_ps += 2 * 1250;
+	run(&l, 20);
+	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+	assert_int_equal(view(&l).last.slip, 2);
+	assert_false(view(&l).drifting);
+	run(&l, 120);
+	assert_true(view(&l).drifting);
+	assert_near(view(&l).moved_ps, 12 * 12.5, 40);
+	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+	relock(&l);
+	l.total_ps -= 3 * 1250;
+	run(&l, 20);
+	assert_int_equal(view(&l).last.slip, -1);
+	assert_int_equal(view(&l).jumps, 0);
+	teardown(&l);
+}
+
+/* A step that stays displaces each lock; whole bits from there are a slip. */
+static void a_slip_of_what_has_jumped(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 15);
+	run(&l, 600);
+	l.total_ps += 400;
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	relock(&l);
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	relock(&l);
+	l.total_ps -= 4 * 1250;
+	run(&l, 300);
+	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+	assert_int_equal(view(&l).last.slip, -4);
+	assert_int_equal(view(&l).drifts, 0);
+	teardown(&l);
+}
+
+/* A drift goes on in the dark for a minute at most. */
+static void a_slope_does_not_reach_far(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	l.drift_ps_per_s = 12;
+	run(&l, 200);
+	l.dark = true;
+	l.drift_ps_per_s = 1;
+	run(&l, 7200);
+	relock(&l);
+	l.total_ps += 1250;
+	run(&l,
+	    20); /* 240 + 720 + 1250 ps, as if it had gone on for a minute; an hour would be another slip */
+	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+	assert_int_equal(view(&l).last.slip, 1);
 	teardown(&l);
 }
 
@@ -757,6 +902,12 @@ int main(void)
 		cmocka_unit_test(step_inside_a_lock),
 		cmocka_unit_test(drift),
 		cmocka_unit_test(drift_as_it_is_now),
+		cmocka_unit_test(a_drift_is_told_by_its_slope),
+		cmocka_unit_test(a_drift_that_stops_in_time_is_over),
+		cmocka_unit_test(a_displaced_lock_drifts_too),
+		cmocka_unit_test(a_slip_while_it_drifts),
+		cmocka_unit_test(a_slip_of_what_has_jumped),
+		cmocka_unit_test(a_slope_does_not_reach_far),
 		cmocka_unit_test(dark_and_nonsense),
 		cmocka_unit_test(board_anew),
 		cmocka_unit_test(not_measured),
