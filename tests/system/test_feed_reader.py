@@ -110,11 +110,13 @@ def odd_pieces_and_gulps(t):
 def killed(t):
     """the daemon is killed while the connections of readers that stand still are full: all get whole hits"""
     st, base = station(t, 20000, depth_ms=8000)
-    readers = [kind(st, f"still{n}.{kind.__name__}", n % 3, base, stalled=True)
-               for n in range(12) for kind in (Reader, SmallSegments)]
-    # Each is full then, and each was filled by many writes.
-    st.wait_for("all are behind", lambda: len(feed(st)["readers"]) == len(readers) and
-                all(r["behind_bytes"] > 0 and not r["dropped"] for r in feed(st)["readers"]), 20)
+    readers = []
+    # Small segments are full first: they connect last, so that no one is cut off before all are full. Each was filled by
+    # many writes.
+    for kind in (Reader, SmallSegments):
+        readers += [kind(st, f"still{n}.{kind.__name__}", n % 3, base, stalled=True) for n in range(12)]
+        st.wait_for(f"all are behind, {kind.__name__}, too", lambda: len(feed(st)["readers"]) == len(readers) and
+                    all(r["behind_bytes"] > 0 and not r["dropped"] for r in feed(st)["readers"]), 20)
     st.daemon.kill9()
     for r in readers:
         r.go.set()
