@@ -151,7 +151,7 @@ static void silent_phase(struct judge *j, unsigned link)
 		judge_seconds_since(j, o.since_ns));
 }
 
-/* An event at each doubling of what is tolerated. Red from half a bit on: what is off by more may be
+/* An event when what is tolerated is passed, and at each doubling. Red from half a bit on: what is off by more may be
  * taken for a slip at the next lock. */
 static void drift_reason(struct judge *j, unsigned link)
 {
@@ -161,17 +161,14 @@ static void drift_reason(struct judge *j, unsigned link)
 		.code = "phase-drift",
 		.object = object_link(link),
 		.advice = "fcmctl phase history LINK; tell the detector expert when it goes on"};
-	double slope = isnan(v->slope_ps_per_s) ? v->drift_ps_per_s : v->slope_ps_per_s;
+	char text[ALARM_TEXT_BYTES];
 
 	o.red = v->farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
 	o.parts = o.red;
-	for (unsigned n = 1; v->farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
-		o.parts |= 1u << n;
+	for (unsigned n = 0; v->farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
+		o.parts |= 2u << n;
 	}
-	observe(j, &o, "the phase drifts: %.0f ps from %s (%.0f are tolerated), now %+.2f ps/s",
-		v->moved_ps,
-		v->last.verdict == PHASE_DRIFT ? "the reference" : "where the last lock came back",
-		tolerated_ps, slope);
+	observe(j, &o, "%s", phase_say_drift(v, tolerated_ps, text, sizeof(text)));
 }
 
 /* Of a new lock, or of a step inside one; that is true since the step. */

@@ -28,8 +28,10 @@
 #define REFERENCE_S  10.0 /* mean for a new reference */
 #define DRIFT_S	     20.0 /* slope of a drift */
 #define DRIFT_MIN_S  5.0  /* a lock must be so old before its drift is judged */
+#define CALM_S	     2	  /* seconds that decide */
 #define DRIFT_SIGMAS 6.0  /* a slope is certain from so many of its own on */
-#define AHEAD_S	     60.0 /* a drift is told when it will be out by then; so far a slope reaches */
+#define SOON_S	     30.0 /* a drift is told when it will be out by then */
+#define REACH_S	     60.0 /* so long a drift goes on in the dark, at most */
 #define RELOCK_MAX   64u
 #define STEP_EVERY   3u	 /* samples between two looks for a step */
 #define STEP_LEAST   0.2 /* of the tolerance */
@@ -74,9 +76,12 @@ struct phase {
 	struct phase_row row;
 	bool row_ready;
 
-	bool leaving;	      /* a second ago the mean was out, or will be, and moving away */
-	uint64_t expected_ns; /* monotonic: of expected_ps */
-	double expected_ps; /* of the next lock: difference of this one without its whole bits; 0: none */
+	/* The difference without the whole bits that the lock is off; until a new lock is judged, of the last one. */
+	double home_ps;
+	int bits;
+	uint64_t home_ns;	  /* monotonic: of home_ps */
+	double slope_ps_per_s;	  /* as far as it is certain; 0: no drift */
+	unsigned leaving, calm_s; /* seconds in a row in which the mean was leaving, or was not */
 	struct phase_judgement judgement;
 	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift is over */
 	bool judgement_ready;
@@ -249,7 +254,7 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 	p->whole_off = 0;
 	p->first = p->count = 0;
 	p->unlooked = 0;
-	p->leaving = false;
+	p->leaving = p->calm_s = 0;
 	p->view.drifting = false;
 	memset(p->histogram, 0, sizeof(p->histogram));
 	for (unsigned i = 0; i < 3; i++) {
@@ -258,9 +263,17 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 }
 
 /* Of the lock, when it came back, or of a step. */
-static bool displaced(const struct phase *p)
+static bool is_displaced(const struct phase *p)
 {
 	return p->of_lock.verdict == PHASE_SLIP || p->of_lock.verdict == PHASE_JUMP;
+}
+
+static void end_drift(struct phase *p)
+{
+	p->view.drifting = false;
+	if (p->view.last.verdict == PHASE_DRIFT) {
+		p->view.last = p->of_lock;
+	}
 }
 
 static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip, double difference,
@@ -282,7 +295,7 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 	if (verdict != PHASE_DRIFT) {
 		p->of_lock = p->judgement;
 	}
-	if (verdict != PHASE_DRIFT || !displaced(p)) {
+	if (verdict != PHASE_DRIFT || !is_displaced(p)) {
 		p->view.last = p->judgement;
 	}
 }
@@ -317,73 +330,100 @@ static void relock_mean(const struct phase *p, double *ret_mean, double *ret_sig
 	*ret_sigma = n > 1 ? sqrt(fmax(0, (squares - sum * sum / n) / (n - 1))) : 0;
 }
 
-static bool is_slip(const struct phase *p, double difference, double slips)
+static bool is_near(const struct phase *p, double a, double b)
 {
-	return slips != 0 && fabs(slips) < 1e9 &&
-	       fabs(difference - slips * PHASE_UI_PS) <= p->config.tolerance_ps;
+	return fabs(a - b) <= p->config.tolerance_ps;
 }
 
-/* Difference of a lock that comes back right: a drift goes on in the dark. */
-static double expected_at(const struct phase *p, uint64_t now_ns)
+/* Whether it is so many whole bits, not none. */
+static bool is_bits(const struct phase *p, double ps, int *ret_bits)
 {
-	double s = fmin((double)(now_ns - p->expected_ns) / 1e9, AHEAD_S);
+	double bits = round(ps / PHASE_UI_PS);
 
-	return p->expected_ps + s * p->view.drift_ps_per_s;
+	*ret_bits = fabs(bits) < 1e9 ? (int)bits : 0;
+	return *ret_bits != 0 && is_near(p, ps, *ret_bits * (double)PHASE_UI_PS);
 }
 
-/* Whole bits are a slip, counted from the reference or, of a new lock, from where it was expected. */
+/*
+ * The verdict on a lock, and the bits that it is off. Whole bits are a slip: from the reference, or from the home of the
+ * last lock, where a drift may have ended in the dark, or gone on. A displaced lock that comes back where it was is
+ * displaced as before.
+ */
+static enum phase_verdict verdict_on(const struct phase *p, double difference, int *ret_bits)
+{
+	double dark_s = ((double)p->view.lock_ns - (double)p->home_ns) / 1e9, home = p->home_ps;
+	double further = home + fmin(fmax(dark_s, 0), REACH_S) * p->slope_ps_per_s;
+	double off = p->bits * (double)PHASE_UI_PS;
+
+	*ret_bits = 0;
+	if (is_near(p, difference, 0)) {
+		return PHASE_PASS;
+	}
+	if (is_bits(p, difference, ret_bits)) {
+		return PHASE_SLIP;
+	}
+	if (is_displaced(p) &&
+	    (is_near(p, difference, further + off) || is_near(p, difference, home + off))) {
+		*ret_bits = p->bits;
+		return p->of_lock.verdict;
+	}
+	if (is_bits(p, difference - further, ret_bits) || is_bits(p, difference - home, ret_bits)) {
+		return PHASE_SLIP;
+	}
+	return PHASE_JUMP; /* by the nearest number of bits, and something else */
+}
+
 static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 {
-	double difference, moved, slips;
-	enum phase_verdict verdict = PHASE_SLIP;
+	enum phase_verdict verdict = PHASE_FIRST;
+	double difference = 0;
 
 	p->judged = true;
 	if (!p->view.reference.set) {
 		p->view.reference = (struct phase_reference){.set = true};
 		split_total(mean, p->view.reading.rtt_bits, &p->view.reference);
-		pass_judgement(p, PHASE_FIRST, 0, 0, mean, sigma, n);
-		return;
+		p->bits = 0;
+	} else {
+		difference = mean - TOTAL_PS(&p->view.reference);
+		verdict = verdict_on(p, difference, &p->bits);
 	}
-	difference = mean - TOTAL_PS(&p->view.reference);
-	slips = round(difference / PHASE_UI_PS);
-	if (fabs(difference) <= p->config.tolerance_ps) {
-		verdict = PHASE_PASS;
-		slips = 0;
-	} else if (!is_slip(p, difference, slips)) {
-		moved = difference - (p->step_ps == 0 ? expected_at(p, p->view.lock_ns) : 0);
-		slips = round(moved / PHASE_UI_PS);
-		if (!is_slip(p, moved, slips)) {
-			verdict = PHASE_JUMP;
-			slips = 0;
-		}
-	}
+	p->home_ps = difference - p->bits * (double)PHASE_UI_PS;
+	p->home_ns = p->view.last_sample_ns;
 	p->view.passes += verdict == PHASE_PASS;
 	p->view.slips += verdict == PHASE_SLIP;
 	p->view.jumps += verdict == PHASE_JUMP;
-	pass_judgement(p, verdict, (int)slips, difference, mean, sigma, n);
+	pass_judgement(p, verdict, verdict == PHASE_SLIP ? p->bits : 0, difference, mean, sigma, n);
 }
 
-/* Whether the mean is out, or will be in a minute by a slope that is certain, and moves away. */
-static bool is_leaving(const struct phase *p, double moved, double slope)
+/* Whether the mean moves away and is out, or will soon be by a slope that is certain. One that comes home does not leave. */
+static bool is_leaving(const struct phase *p, double moved, double slope, bool certain)
 {
-	double certain = p->view.drift_ps_per_s;
+	double tolerance = p->config.tolerance_ps, limit = p->config.drift_ps;
 
-	return moved * slope > 0 && (fabs(moved) > p->config.drift_ps ||
-				     (fabs(moved) > p->config.tolerance_ps &&
-				      fabs(moved + certain * AHEAD_S) > p->config.drift_ps));
+	return moved * slope > 0 && p->home_ps * slope > 0 && fabs(p->home_ps) > tolerance &&
+	       (fabs(moved) > limit ||
+		(fabs(moved) > tolerance && certain && fabs(moved + slope * SOON_S) > limit));
+}
+
+/* One that was out is over when it is half way back, or home; one that never was, when it has stopped for long. */
+static bool is_over(const struct phase *p, double moved)
+{
+	if (p->view.farthest_ps <= p->config.drift_ps) {
+		return p->calm_s >= DRIFT_S;
+	}
+	return p->calm_s >= CALM_S &&
+	       (fabs(moved) < p->config.drift_ps / 2 || is_near(p, p->home_ps, 0));
 }
 
 /*
- * Once a second. A drift is counted from the reference or, of a lock that is displaced, from where it came back.
- * It is reported once per excursion: when the mean leaves, also a second later: by then a step has been found. It may
- * be reported again after the mean came back to half the limit.
+ * Once a second. A drift is counted from the reference or, of a lock that is displaced, from where it came back. It is
+ * reported once per excursion: when the mean is leaving, also a second later: by then a step has been found.
  */
 static void judge_drift(struct phase *p)
 {
-	const struct phase_judgement *lock = &p->of_lock;
 	struct moments m, now;
 	double difference, moved;
-	bool was_leaving;
+	bool certain;
 
 	if (!p->judged || !p->view.reference.set || !p->count ||
 	    sample(p, p->count - 1)->s - sample(p, 0)->s < DRIFT_MIN_S) {
@@ -391,28 +431,34 @@ static void judge_drift(struct phase *p)
 	}
 	moments(p, since(p, DRIFT_S), &m);
 	moments(p, since(p, RECENT_S), &now);
+	certain = fabs(m.slope) > DRIFT_SIGMAS * m.slope_sigma;
+	/* A short lock that cannot say keeps what the last one said. */
+	if (certain || fabs(m.slope - p->slope_ps_per_s) > DRIFT_SIGMAS * m.slope_sigma) {
+		p->slope_ps_per_s = certain ? m.slope : 0;
+	}
 	difference = now.mean - TOTAL_PS(&p->view.reference);
-	moved = difference - (displaced(p) ? lock->difference_ps : 0);
-	p->expected_ps = difference - lock->slip * (double)PHASE_UI_PS;
-	p->expected_ns = p->view.last_sample_ns;
-	p->view.drift_ps_per_s = fabs(m.slope) > DRIFT_SIGMAS * m.slope_sigma ? m.slope : 0;
-	was_leaving = p->leaving;
-	p->leaving = is_leaving(p, moved, m.slope);
+	moved = difference - (is_displaced(p) ? p->of_lock.difference_ps : 0);
+	p->home_ps = difference - p->bits * (double)PHASE_UI_PS;
+	p->home_ns = p->view.last_sample_ns - (uint64_t)(RECENT_S / 2 * 1e9);
 	p->view.moved_ps = moved;
+	p->view.drift_ps_per_s = certain ? m.slope : (double)NAN;
 	p->view.farthest_ps = fmax(p->view.farthest_ps, fabs(moved));
-	if (p->view.drifting && !p->leaving && !was_leaving &&
-	    fabs(moved) < p->config.drift_ps / 2) {
-		p->view.drifting = false;
-		p->view.last = *lock;
+	if (is_leaving(p, moved, m.slope, certain)) {
+		p->leaving++;
+		p->calm_s = 0;
+	} else {
+		p->leaving = 0;
+		p->calm_s++;
 	}
-	if (p->view.drifting || !p->leaving || !was_leaving) {
-		return;
+	if (p->view.drifting && is_over(p, moved)) {
+		end_drift(p);
+	} else if (!p->view.drifting && p->leaving >= CALM_S) {
+		p->view.drifting = true;
+		p->view.farthest_ps = fabs(moved);
+		p->view.drifts++;
+		pass_judgement(p, PHASE_DRIFT, 0, difference, now.mean, now.sigma,
+			       p->count - since(p, RECENT_S));
 	}
-	p->view.drifting = true;
-	p->view.farthest_ps = fabs(moved);
-	p->view.drifts++;
-	pass_judgement(p, PHASE_DRIFT, 0, difference, now.mean, now.sigma,
-		       p->count - since(p, RECENT_S));
 }
 
 /* ------------------------------------------------------------------ samples in */
@@ -453,6 +499,9 @@ static void split_lock(struct phase *p, uint32_t n, double step_ps)
 	p->count -= n;
 	p->second.samples = open.samples > n ? open.samples - n : 0;
 	close_row(p);
+	p->home_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference) -
+		     p->bits * (double)PHASE_UI_PS;
+	p->slope_ps_per_s = 0; /* the step may have been taken for one */
 	memmove(p->samples, sample(p, p->count), n * sizeof(*p->samples));
 	begin_lock(p, (uint64_t)(p->samples[0].s * 1e9));
 	p->count = n;
@@ -584,17 +633,17 @@ void phase_destroy(struct phase *p)
 	free(p);
 }
 
-static void end_drift(struct phase *p)
-{
-	p->view.drifting = false;
-	p->expected_ps = 0;
-	p->view.drift_ps_per_s = 0;
-}
-
 void phase_set_reference(struct phase *p, const struct phase_reference *reference)
 {
+	double by = p->view.reference.set && reference->set
+			    ? TOTAL_PS(&p->view.reference) - TOTAL_PS(reference)
+			    : 0;
+
 	p->view.reference = *reference;
 	end_drift(p);
+	p->of_lock.difference_ps += by;
+	p->home_ps += p->bits * (double)PHASE_UI_PS + by;
+	p->bits = 0;
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
@@ -615,6 +664,8 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 		return r;
 	}
 	end_drift(p);
+	p->home_ps = 0;
+	p->bits = 0;
 	/* What the last verdict was about is settled. */
 	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,
 						.mean_ps = p->view.reference.phase_ps,

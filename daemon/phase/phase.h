@@ -9,14 +9,15 @@
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
  * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT, told when the mean is out of
- * drift_ps, or is out of the tolerance and by its slope will be out of drift_ps in a minute. A displaced lock
- * (slipped, jumped) drifts from where it came back. A step
+ * drift_ps, or is out of the tolerance and by its slope will be out of drift_ps in 30 s. A displaced lock
+ * (slipped, jumped) drifts from where it came back, unless it comes home. A step
  * inside a lock, of which the board knows nothing, begins a lock that is judged at once (and is not
  * counted as a re-lock). A new lock has no verdict until it is judged; the previous verdict does not apply to it.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PHASE_WRAP_PS 12500
@@ -93,7 +94,7 @@ struct phase_view {
 	bool drifting;
 	double moved_ps; /* of a drift: from the reference, or from where a displaced lock came back */
 	double farthest_ps;    /* largest |moved_ps| of the current drift; 0: none */
-	double drift_ps_per_s; /* slope of the last 20 s where it is certain, else 0 */
+	double drift_ps_per_s; /* slope of the last 20 s; NaN where it is not certain */
 	uint32_t samples;
 	uint64_t relocks, passes, slips, jumps, drifts;
 	uint64_t last_sample_ns; /* monotonic, 0: never */
@@ -101,6 +102,10 @@ struct phase_view {
 	/* TDEV and MTIE over 1, 10, 100 s, ps; NaN when there are too few samples. */
 	double tdev_ps[3], mtie_ps[3];
 };
+
+/* "the phase drifts: 110 ps from the reference, +9.0 ps/s: ...". Returns text. */
+const char *phase_say_drift(const struct phase_view *v, double tolerated_ps, char *text,
+			    size_t size);
 
 struct phase;
 struct phase *phase_create(const struct phase_config *config);

@@ -318,12 +318,12 @@ static void drift_as_it_is_now(void **state)
 	teardown(&l);
 }
 
-/* A drift whose slope is certain is told before it is out, and only when it would be out soon. */
+/* A drift whose slope is certain is told before it is out, once, and only when it would be out soon. */
 static void a_drift_is_told_by_its_slope(void **state)
 {
 	static const struct {
 		double ps_per_s, told_s;
-	} cases[] = {{8, 18}, {-9, 17}, {12, 14}, {3, 60}, {-2, 110}};
+	} cases[] = {{8, 18}, {-9, 17}, {12, 14}, {4, 52}, {3, 80}, {2.6, 96}, {-2, 132}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct link l;
@@ -338,7 +338,7 @@ static void a_drift_is_told_by_its_slope(void **state)
 		assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
 		assert_true(fabs(l.judgement.difference_ps) < 280);
 		assert_near(view(&l).moved_ps, cases[i].ps_per_s * (cases[i].told_s - 1.5), 25);
-		run(&l, 200);
+		run(&l, 400);
 		assert_near(view(&l).drift_ps_per_s, cases[i].ps_per_s, 1);
 		assert_int_equal(view(&l).drifts, 1);
 		assert_int_equal(view(&l).jumps + view(&l).slips, 0);
@@ -346,20 +346,41 @@ static void a_drift_is_told_by_its_slope(void **state)
 	}
 }
 
-/* It has stopped before it was out: nothing to tell any more. */
+/* It has stopped before it was out: nothing to tell any more, wherever that was. */
 static void a_drift_that_stops_in_time_is_over(void **state)
+{
+	static const unsigned stops[] = {145, 180, 220, 260};
+
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 20);
+		run(&l, 600);
+		l.drift_ps_per_s = 9;
+		run(&l, stops[i]);
+		assert_true(view(&l).drifting);
+		l.drift_ps_per_s = 0;
+		run(&l, 100);
+		assert_true(view(&l).drifting);
+		run(&l, 300);
+		assert_false(view(&l).drifting);
+		assert_int_equal(view(&l).last.verdict, PHASE_FIRST);
+		teardown(&l);
+	}
+}
+
+/* A slow wave that stays within the limit, and a phase that wanders beside it. */
+static void what_comes_back_by_itself_is_no_drift(void **state)
 {
 	struct link l;
 
-	setup(&l, 6 * FRAME_PS + 5000, 20);
-	run(&l, 600);
-	l.drift_ps_per_s = 9;
-	run(&l, 145);
-	assert_true(view(&l).drifting);
-	l.drift_ps_per_s = 0;
-	run(&l, 300);
-	assert_false(view(&l).drifting);
-	assert_int_equal(view(&l).last.verdict, PHASE_FIRST);
+	setup(&l, 6 * FRAME_PS + 5000, 10);
+	run(&l, 100);
+	for (unsigned i = 0; i < 9000; i++) {
+		l.drift_ps_per_s = 195 * 2 * M_PI / 300 * cos(2 * M_PI * i / 3000);
+		run(&l, 1);
+	}
+	assert_int_equal(view(&l).drifts, 0);
 	teardown(&l);
 }
 
@@ -367,11 +388,12 @@ static void a_drift_that_stops_in_time_is_over(void **state)
 static void a_displaced_lock_drifts_too(void **state)
 {
 	static const struct {
-		double off_ps;
+		double off_ps, ps_per_s;
 		enum phase_verdict verdict;
-	} cases[] = {{3 * 1250.0, PHASE_SLIP}, {-400, PHASE_JUMP}};
+	} cases[] = {{3 * 1250.0, 9, PHASE_SLIP}, {-400, -9, PHASE_JUMP}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		double ps_per_s = cases[i].ps_per_s;
 		struct link l;
 
 		setup(&l, 6 * FRAME_PS + 5000, 20);
@@ -380,15 +402,40 @@ static void a_displaced_lock_drifts_too(void **state)
 		l.total_ps += cases[i].off_ps;
 		run(&l, 600);
 		assert_false(view(&l).drifting);
-		l.drift_ps_per_s = 9;
+		l.drift_ps_per_s = ps_per_s;
 		run(&l, 180);
 		assert_true(view(&l).drifting);
-		assert_near(view(&l).moved_ps, 9 * 18, 30);
+		assert_near(view(&l).moved_ps, ps_per_s * 17, 30);
 		assert_int_equal(l.judgement.verdict, PHASE_DRIFT);
-		assert_near(l.judgement.difference_ps, cases[i].off_ps + 9 * 16, 40);
+		assert_near(l.judgement.difference_ps, cases[i].off_ps + ps_per_s * 14, 40);
 		assert_int_equal(view(&l).last.verdict, cases[i].verdict);
 		teardown(&l);
 	}
+}
+
+/* A cold floor came back displaced, and warms up again. */
+static void what_comes_home_does_not_drift(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	relock(&l);
+	l.total_ps += 400;
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	l.drift_ps_per_s = -5;
+	run(&l, 800);
+	l.drift_ps_per_s = 0;
+	run(&l, 600);
+	assert_int_equal(view(&l).drifts, 0);
+	l.drift_ps_per_s = -5; /* and beyond */
+	run(&l, 400);
+	assert_int_equal(view(&l).drifts, 1);
+	l.drift_ps_per_s = 5;
+	run(&l, 400);
+	assert_false(view(&l).drifting);
+	teardown(&l);
 }
 
 /* The phase drifts on while the link is dark, and after the slip; and slips once more. */
@@ -420,46 +467,159 @@ static void a_slip_while_it_drifts(void **state)
 	teardown(&l);
 }
 
-/* A step that stays displaces each lock; whole bits from there are a slip. */
-static void a_slip_of_what_has_jumped(void **state)
-{
-	struct link l;
-
-	setup(&l, 6 * FRAME_PS + 5000, 15);
-	run(&l, 600);
-	l.total_ps += 400;
-	run(&l, 100);
-	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
-	relock(&l);
-	run(&l, 100);
-	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
-	relock(&l);
-	l.total_ps -= 4 * 1250;
-	run(&l, 300);
-	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
-	assert_int_equal(view(&l).last.slip, -4);
-	assert_int_equal(view(&l).drifts, 0);
-	teardown(&l);
-}
-
-/* A drift goes on in the dark for a minute at most. */
-static void a_slope_does_not_reach_far(void **state)
+/* It stopped in the dark, with the floor's power; or a lock of seconds, too short for a slope, was between. */
+static void a_slip_after_it_drifted(void **state)
 {
 	struct link l;
 
 	setup(&l, 6 * FRAME_PS + 5000, 20);
 	run(&l, 100);
 	l.drift_ps_per_s = 12;
-	run(&l, 200);
+	run(&l, 300);
+	l.drift_ps_per_s = 0;
 	l.dark = true;
-	l.drift_ps_per_s = 1;
-	run(&l, 7200);
+	run(&l, 1200);
 	relock(&l);
 	l.total_ps += 1250;
-	run(&l,
-	    20); /* 240 + 720 + 1250 ps, as if it had gone on for a minute; an hour would be another slip */
-	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+	run(&l, 20);
 	assert_int_equal(view(&l).last.slip, 1);
+	teardown(&l);
+
+	setup(&l, 6 * FRAME_PS + 5000, 20);
+	run(&l, 100);
+	l.drift_ps_per_s = 5;
+	run(&l, 600);
+	relock(&l);
+	run(&l, 70);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	l.dark = true;
+	run(&l, 400);
+	relock(&l);
+	l.total_ps += 1250;
+	run(&l, 20);
+	assert_int_equal(view(&l).last.slip, 1);
+	teardown(&l);
+}
+
+/* Whatever else the lock is off: a reset that takes its whole bits away is no slip. */
+static void a_slip_that_is_cured(void **state)
+{
+	static const struct {
+		double dark_ps, step_ps; /* that come with it: in the dark, and after it */
+		double cured_ps;
+	} cases[] = {{180, 0, 180}, {0, 400, 400}, {150, 30, 180}, {400, 0, 400}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 5);
+		run(&l, 600);
+		relock(&l);
+		l.total_ps += 1250 + cases[i].dark_ps;
+		run(&l, 400);
+		l.total_ps += cases[i].step_ps;
+		run(&l, 400);
+		relock(&l);
+		l.total_ps -= 1250;
+		for (unsigned again = 0; again < 3; again++) {
+			run(&l, 200);
+			assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+			assert_near(view(&l).last.difference_ps, cases[i].cured_ps, 10);
+			relock(&l);
+		}
+		teardown(&l);
+	}
+}
+
+/* A step that stays displaces each lock, also one of seconds; whole bits from there are a slip. */
+static void a_slip_of_what_has_jumped(void **state)
+{
+	static const unsigned lengths[] = {6, 30, 70, 300};
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 15);
+		run(&l, 600);
+		l.total_ps += 400;
+		run(&l, 100);
+		assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+		relock(&l);
+		run(&l, lengths[i]);
+		assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+		relock(&l);
+		l.total_ps -= 4 * 1250;
+		run(&l, 300);
+		assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+		assert_int_equal(view(&l).last.slip, -4);
+		assert_int_equal(view(&l).drifts, 0);
+		teardown(&l);
+	}
+}
+
+/* The database opens late: its reference is where the link has slipped to. */
+static void a_reference_that_comes_late(void **state)
+{
+	struct phase_reference late;
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 5);
+	run(&l, 100);
+	relock(&l);
+	l.total_ps += 1250;
+	run(&l, 200);
+	assert_int_equal(view(&l).last.slip, 1);
+	assert_int_equal(phase_candidate(l.phase, 1, &late), 0);
+	phase_set_reference(l.phase, &late);
+	run(&l, 600);
+	assert_near(view(&l).difference_ps, 0, 5);
+	assert_int_equal(view(&l).drifts, 0);
+	relock(&l);
+	run(&l, 20);
+	assert_int_equal(view(&l).last.verdict, PHASE_PASS);
+	teardown(&l);
+}
+
+static void said(const struct link *l, const char *wanted)
+{
+	struct phase_view v = view(l);
+	char text[200];
+
+	assert_string_equal(phase_say_drift(&v, 300, text, sizeof(text)), wanted);
+}
+
+static void a_drift_in_words(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 0);
+	run(&l, 600);
+	l.drift_ps_per_s = 10;
+	run(&l, 212);
+	said(&l, "the phase drifts: 199 ps from the reference, +10.0 ps/s: in 10 s it is out of "
+		 "the 300 that are "
+		 "tolerated");
+	run(&l, 200);
+	said(&l, "the phase drifts: 399 ps from the reference (300 are tolerated), now +10.0 ps/s");
+	l.dark = true;
+	run(&l, 10);
+	said(&l, "the phase drifts: 399 ps from the reference (300 are tolerated)");
+	teardown(&l);
+
+	setup(&l, 6 * FRAME_PS + 5000, 0);
+	run(&l, 600);
+	l.total_ps -= 400;
+	run(&l, 300);
+	l.drift_ps_per_s = -10;
+	run(&l, 500);
+	said(&l, "the phase drifts: -479 ps from where it stepped to (300 are tolerated), now "
+		 "-10.0 ps/s");
+	l.drift_ps_per_s = 10; /* it turns: neither is its speed */
+	run(&l, 100);
+	assert_null(strstr(
+		phase_say_drift(&(struct phase_view){.drift_ps_per_s = NAN, .slope_ps_per_s = NAN},
+				300, (char[200]){0}, 200),
+		"now"));
 	teardown(&l);
 }
 
@@ -904,10 +1064,15 @@ int main(void)
 		cmocka_unit_test(drift_as_it_is_now),
 		cmocka_unit_test(a_drift_is_told_by_its_slope),
 		cmocka_unit_test(a_drift_that_stops_in_time_is_over),
+		cmocka_unit_test(what_comes_back_by_itself_is_no_drift),
 		cmocka_unit_test(a_displaced_lock_drifts_too),
+		cmocka_unit_test(what_comes_home_does_not_drift),
 		cmocka_unit_test(a_slip_while_it_drifts),
+		cmocka_unit_test(a_slip_after_it_drifted),
+		cmocka_unit_test(a_slip_that_is_cured),
 		cmocka_unit_test(a_slip_of_what_has_jumped),
-		cmocka_unit_test(a_slope_does_not_reach_far),
+		cmocka_unit_test(a_reference_that_comes_late),
+		cmocka_unit_test(a_drift_in_words),
 		cmocka_unit_test(dark_and_nonsense),
 		cmocka_unit_test(board_anew),
 		cmocka_unit_test(not_measured),
