@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/core/log.h"
 #include "daemon/core/text.h"
 
 #define SECOND_NS 1000000000ull
@@ -143,11 +144,13 @@ static json_t *runbook_json(const struct reason_kind *k)
 json_t *reason_kinds_json(void)
 {
 	json_t *kinds = json_array();
+	char id[LOG_ID_SIZE];
 
 	for (const struct reason_kind *k = reason_kinds; k->code; k++) {
-		json_array_append_new(kinds,
-				      json_pack("{s:s, s:o, s:o*}", "code", k->code, "objects",
-						objects_json(k), "runbook", runbook_json(k)));
+		json_array_append_new(kinds, json_pack("{s:s, s:s, s:o, s:o*}", "code", k->code,
+						       "message_id", log_id_of_code(k->code, id),
+						       "objects", objects_json(k), "runbook",
+						       runbook_json(k)));
 	}
 	return json_pack("{s:o}", "reasons", kinds);
 }

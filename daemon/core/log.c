@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "daemon/core/now.h"
 
 #define TEXT_BYTES 1024
@@ -221,11 +223,25 @@ static int give_journal(const struct entry *e, uint32_t lost)
 	return r;
 }
 
-static int write_journal(int level, const char *object, int link, const char *message_id,
+const char *log_id_of_code(const char *code, char ret_id[LOG_ID_SIZE])
+{
+	char name[64];
+	XXH128_hash_t h;
+
+	snprintf(name, sizeof(name), "fcm-server incident %s", code);
+	h = XXH3_128bits(name, strlen(name));
+	snprintf(ret_id, LOG_ID_SIZE, "%016llx%016llx", (unsigned long long)h.high64,
+		 (unsigned long long)h.low64);
+	return ret_id;
+}
+
+static int write_journal(int level, const char *object, const struct log_about *about,
 			 const char *text)
 {
 	uint32_t floor, lost = atomic_exchange(&state.journal_lost, 0);
 	struct entry e = {.length = 0};
+	char id[LOG_ID_SIZE];
+	int link = about->link;
 
 	add(&e, "SYSLOG_IDENTIFIER=fcm-server\nMESSAGE=%s: %s", object, text);
 	if (lost) {
@@ -233,8 +249,11 @@ static int write_journal(int level, const char *object, int link, const char *me
 	}
 	add(&e, "\nPRIORITY=%d\nFCM_BOARD=%d\nFCM_OBJECT=%s\n", level, atomic_load(&state.board),
 	    object);
-	if (message_id[0]) {
-		add(&e, "MESSAGE_ID=%s\n", message_id);
+	if (about->code) {
+		add(&e, "MESSAGE_ID=%s\nFCM_CODE=%s\nFCM_INCIDENT=%u\n",
+		    log_id_of_code(about->code, id), about->code, about->incident);
+	} else if (about->message_id[0]) {
+		add(&e, "MESSAGE_ID=%s\n", about->message_id);
 	}
 	if (link >= 0 && link < LINKS) {
 		add(&e, "FCM_LINK=%d\n", link);
@@ -246,8 +265,8 @@ static int write_journal(int level, const char *object, int link, const char *me
 	return give_journal(&e, lost);
 }
 
-void log_write(struct log_site *site, int level, const char *object, int link,
-	       const char *message_id, const char *format, ...)
+void log_write(struct log_site *site, int level, const struct log_about *about, const char *format,
+	       ...)
 {
 	int saved_errno = errno;
 	char text[TEXT_BYTES], name[81];
@@ -255,7 +274,7 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 	va_list args;
 	int n;
 
-	if (level > atomic_load(&state.level) || !admit(site, link, &held)) {
+	if (level > atomic_load(&state.level) || !admit(site, about->link, &held)) {
 		goto out;
 	}
 	va_start(args, format);
@@ -272,10 +291,9 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 		snprintf(text + n, sizeof(text) - (size_t)n, " (%u like it held back)", held);
 	}
 	make_printable(text);
-	snprintf(name, sizeof(name), "%s", object);
+	snprintf(name, sizeof(name), "%s", about->object);
 	make_printable(name);
-	if (!atomic_load(&state.journal) ||
-	    write_journal(level, name, link, message_id, text) < 0) {
+	if (!atomic_load(&state.journal) || write_journal(level, name, about, text) < 0) {
 		write_line(level, name, text);
 	}
 out:

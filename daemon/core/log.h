@@ -5,8 +5,9 @@
  * No thread waits for journald: an entry that it does not accept at once is lost, and the next one has the number lost.
  *
  * Under systemd (stderr is the journal's: $JOURNAL_STREAM names its device and inode) each entry goes
- * to journald with PRIORITY=, MESSAGE_ID=, FCM_BOARD=, FCM_OBJECT=, FCM_LINK=, FCM_TOWER= and
- * FCM_FLOOR=. When the daemon is run by hand, each is one line on stderr, written whole:
+ * to journald with PRIORITY=, MESSAGE_ID=, FCM_BOARD=, FCM_OBJECT=, FCM_LINK=, FCM_TOWER=, FCM_FLOOR=, of an incident also
+ * FCM_INCIDENT= (its number) and FCM_CODE=. Each code has a MESSAGE_ID of its own, so that `journalctl -x` shows the
+ * runbook's text (systemd/fcm-server.catalog). When the daemon is run by hand, each is one line on stderr, written whole:
  *
  *   2026-11-20T15:04:05.123Z warning link2: lock lost
  *
@@ -44,7 +45,7 @@
 #define LOG_ID_DROP	"bcf1df2857e44caab93da6202594393e" /* a group's policy dropped blocks */
 #define LOG_ID_COMMAND                                                                             \
 	"fb04dd8a1ec247e9ae585a61a875509d" /* slow-control command unsettled or failed */
-#define LOG_ID_ALARM   "342e57af6d504e4cad713be4de777822"
+#define LOG_ID_ALARM   "342e57af6d504e4cad713be4de777822" /* what operators do about incidents */
 #define LOG_ID_RUN     "9b3996a4481749a4ab220489e2d3cee1" /* run begun or ended */
 #define LOG_ID_RECORD  "5d0c0f7f2f0b4b7a9a3c3f3b8a1e6d52" /* recordings, black boxes */
 #define LOG_ID_REFUSED "c1f0e4f59a6b4f0c8d4e0f6a2b7c9d13" /* a client without the right */
@@ -72,16 +73,41 @@ void log_set_floor(unsigned link, unsigned tower, unsigned floor);
 int log_level_parse(const char *name);
 const char *log_level_name(int level);
 
+#define LOG_ID_SIZE 33
+/* The MESSAGE_ID of incidents with this code: always the same. Returns ret_id. */
+const char *log_id_of_code(const char *code, char ret_id[LOG_ID_SIZE]);
+
+/* What an entry is about. */
+struct log_about {
+	const char *object, *message_id;
+	int link;
+	const char *code; /* of an incident; NULL: of none */
+	unsigned incident;
+};
+
 /* Any thread, errno is kept. Use the macros. */
-void log_write(struct log_site *site, int level, const char *object, int link,
-	       const char *message_id, const char *format, ...)
-	__attribute__((format(printf, 6, 7)));
+void log_write(struct log_site *site, int level, const struct log_about *about, const char *format,
+	       ...) __attribute__((format(printf, 4, 5)));
 
 /* A state change: `link` 0..3 or LOG_NO_LINK, `message_id` one of LOG_ID_*. */
-#define log_event(level, object, link, message_id, ...)                                            \
+#define log_event(level, name, number, id, ...)                                                    \
 	do {                                                                                       \
 		static struct log_site log_site_here;                                              \
-		log_write(&log_site_here, level, object, link, message_id, __VA_ARGS__);           \
+		const struct log_about log_about_here = {                                          \
+			.object = name, .message_id = id, .link = number};                         \
+		log_write(&log_site_here, level, &log_about_here, __VA_ARGS__);                    \
+	} while (0)
+
+/* A change of an incident. */
+#define log_incident(level, name, of_code, number, ...)                                            \
+	do {                                                                                       \
+		static struct log_site log_site_here;                                              \
+		const struct log_about log_about_here = {.object = name,                           \
+							 .message_id = LOG_ID_NONE,                \
+							 .link = LOG_NO_LINK,                      \
+							 .code = of_code,                          \
+							 .incident = number};                      \
+		log_write(&log_site_here, level, &log_about_here, __VA_ARGS__);                    \
 	} while (0)
 
 /* A plain entry: object "clock", "store", "consumer trigger-1", ... */

@@ -29,7 +29,7 @@ struct incident_watcher {
 struct incident_reported {
 	unsigned number; /* 0: a free place */
 	enum incident_state state;
-	bool red, held;
+	bool red, held, logged;
 	const struct reason_kind *kind; /* of its cause */
 	struct incident_cost cost;	/* as written */
 	uint64_t written_ns;
@@ -313,6 +313,22 @@ static const char *change_of(const struct incident_reported *then, const struct 
 					      : "eased";
 }
 
+/* In the journal; what may be no more than the daemon's start is not. */
+static void log_change(struct incident_reported *then, const struct incident *i, const char *change)
+{
+	bool cleared = i->state == INCIDENT_CLEARED;
+
+	change = then->logged ? change : cleared ? NULL : "began";
+	if (change && !i->of_start) {
+		then->logged = true;
+		log_incident(cleared  ? LOG_NOTICE
+			     : i->red ? LOG_ERR
+				      : LOG_WARNING,
+			     i->cause->object, i->cause->kind->code, i->number,
+			     "incident %u %s: %s", i->number, change, i->cause->text);
+	}
+}
+
 static void report(struct station *s, const struct incident *i)
 {
 	struct incident_reported *then = reported_of(s, i->number);
@@ -325,6 +341,7 @@ static void report(struct station *s, const struct incident *i)
 	if (!i->of_start && s->restored) { /* else its number may still change */
 		write_row(s, i, then);
 	}
+	log_change(then, i, change);
 	then->number = i->number;
 	then->state = i->state;
 	then->red = i->red;

@@ -131,6 +131,9 @@ units() {
 	done
 	mkdir -p "$tree/etc"
 	systemd-sysusers --root="$tree" >/dev/null || rc=1
+	journalctl --root="$tree" --update-catalog || rc=1
+	[ "$(journalctl --root="$tree" --dump-catalog | grep -c '^-- ')" = "$(grep -c '^-- ' systemd/fcm-server.catalog)" ] ||
+		{ echo "the journal does not read systemd/fcm-server.catalog"; rc=1; }
 	# Ownership can only be given by root.
 	if [ "$(id -u)" = 0 ]; then
 		systemd-tmpfiles --create --root="$tree" fcm-server.conf || rc=1

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a reason means and what to do about it has one description, daemon/alarms/runbook.md, which the daemon has compiled
-in: `fcm-server --reasons`. THE SHIFT of fcmctl.1 is generated from it.
+in: `fcm-server --reasons`. THE SHIFT of fcmctl.1 and the journal's catalogue are generated from it.
 
-    runbook.py [BUILD]            fails when the page is not what is generated
-    runbook.py [BUILD] --write    writes the page
+    runbook.py [BUILD]            fails when they are not what is generated
+    runbook.py [BUILD] --write    writes them
 """
 import os
 import re
@@ -14,6 +14,7 @@ import textwrap
 from operations import ROOT, Wrong, bring, replaced
 
 RUNBOOK, PAGE = os.path.join(ROOT, "daemon", "alarms", "runbook.md"), os.path.join(ROOT, "slowctl", "fcmctl.1")
+CATALOGUE = os.path.join(ROOT, "systemd", "fcm-server.catalog")
 FIRST, LAST = r'.\" From daemon/alarms/runbook.md by tests/lint/runbook.py --write, up to the end of the section:', ".Sh "
 MARKUP = re.compile(r'`([^`]+)`|\*\*([^*]+)\*\*|\[([^]]+)\]|"([^"]+)"|([a-z][a-z.-]*)\((\d)\)')
 
@@ -106,5 +107,26 @@ def page(text, said):
     return replaced(text, FIRST, LAST, "\n".join(lines))
 
 
+# --- the catalogue of the journal (systemd.io/CATALOG) ---
+
+def plain(line):
+    """A line of Markdown without its marks."""
+    return re.sub(r"\*\*([^*]+)\*\*|`([^`]+)`|\[([^]]+)\]", lambda m: m[1] or (f"`{m[2]}`" if m[2] else f'"{m[3]}"'), line)
+
+
+def catalogue(_, said):
+    """An entry for each reason: what it means and what to do, as `journalctl -x` shows it below a line."""
+    entries = ["# From daemon/alarms/runbook.md by tests/lint/runbook.py --write."]
+    for reason in said["reasons"]:
+        lines = [w for line in reason["runbook"].strip("\n").split("\n") for w in
+                 textwrap.wrap(plain(line), 78, subsequent_indent="  " if line.startswith("- ") else "",
+                               break_long_words=False, break_on_hyphens=False) or [""]]
+        entries.append("\n".join([f"-- {reason['message_id']}", f"Subject: {reason['code']} of @FCM_OBJECT@",
+                                  "Defined-By: FCM-Server", "Documentation: man:fcmctl(1)", "",
+                                  *lines, "", "All of this incident: fcmctl --board @FCM_BOARD@ incident show @FCM_INCIDENT@"]))
+    return "\n\n".join(entries) + "\n"
+
+
 if __name__ == "__main__":
-    sys.exit(bring(sys.argv[1:], "reasons", {PAGE: page}))
+    sys.exit(bring(sys.argv[1:], "reasons", {PAGE: page, CATALOGUE: catalogue}))
+

@@ -225,4 +225,11 @@ secure $daemon 25
 ok $? "systemd-analyze security of the daemon: $(exposure $daemon)"
 secure $selftest 15
 ok $? "and of the self-test: $(exposure $selftest)"
+
+# Whoever reads the journal of an incident is told what to do.
+journalctl --update-catalog
+code=$(journal | sed -n 's/.*"FCM_CODE":"\([^"]*\)".*/\1/p' | head -n 1)
+journalctl -q --no-pager -x FCM_CODE="${code:-none}" | grep -m 1 -A 9 "Subject: $code of" >/tmp/said
+ok $? "journalctl -x explains incidents: ${code:-none has begun}"
+sed 's/^/# /' /tmp/said
 journalctl -q --no-pager -o short-monotonic >/tmp/systemd/journal.txt

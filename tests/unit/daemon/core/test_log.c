@@ -190,6 +190,12 @@ static void to_journal(void **state)
 	log_set_floor(2, 0, 0);
 	log_event(LOG_WARNING, "link2", 2, LOG_ID_LINK, "lock lost");
 	assert_int_equal(fields_count, 6);
+	log_incident(LOG_ERR, "link2", "link-dark", 12, "incident 12 began: no light");
+	assert_true(has_field("MESSAGE=link2: incident 12 began: no light"));
+	assert_true(has_field("FCM_CODE=link-dark"));
+	assert_true(has_field("FCM_INCIDENT=12"));
+	assert_true(has_field("MESSAGE_ID=f58320b360f96c5329ca4bc2ee85c8a8"));
+	assert_int_equal(fields_count, 7);
 	log_info("store", "plain");
 	assert_int_equal(fields_count, 4);
 	/* journald is away: stderr has it. */

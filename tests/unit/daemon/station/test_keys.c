@@ -35,14 +35,14 @@ static unsigned events, control_doors, data_doors;
 
 /* --- in the place of log, store and doors --- */
 
-void log_write(struct log_site *site, int level, const char *object, int link,
-	       const char *message_id, const char *format, ...)
+void log_write(struct log_site *site, int level, const struct log_about *about, const char *format,
+	       ...)
 {
 	size_t length = strlen(logged);
 	char text[1024];
 	va_list ap;
 
-	assert_int_equal(link, LOG_NO_LINK);
+	assert_int_equal(about->link, LOG_NO_LINK);
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
@@ -50,7 +50,7 @@ void log_write(struct log_site *site, int level, const char *object, int link,
 		 level == LOG_ERR	? "error"
 		 : level == LOG_WARNING ? "warning"
 					: "notice",
-		 object, text);
+		 about->object, text);
 }
 
 int store_put_station(struct store *s, const char *key, const char *value)
