@@ -15,7 +15,8 @@
 #define NAME_BYTES  64
 #define ROWS_MOST   20000 /* of the phase: a seek in an index each */
 #define EVENTS_MOST 200
-#define LEAST_PS    100.0 /* height of the scope */
+#define LEAST_PS    100.0	 /* height of the scope */
+#define TAIL_NS	    5000000000ll /* so late the ledger's newest rows may be */
 
 static double column_ns(const struct picture_window *w)
 {
@@ -29,6 +30,13 @@ static const char losses_sql[] =
 	"SELECT iif(kind = 0, code, grp || ': ' || code) AS name,"
 	" time - 125000 * (coalesce(until, first + frames) - first) AS begun, time, frames"
 	" FROM loss INDEXED BY loss_time WHERE time >= ?1 ORDER BY time DESC LIMIT ?2";
+
+/* Whether a row accounts for a part of ?1 to ?2: a seek in each table. */
+static const char account_sql[] =
+	"SELECT EXISTS (SELECT 1 FROM ledger_link INDEXED BY ledger_link_time"
+	" WHERE time >= ?1 AND time < ?2)"
+	" OR coalesce((SELECT begun < ?2 FROM ledger_link_sum INDEXED BY ledger_link_sum_time"
+	" WHERE time >= ?1 ORDER BY time LIMIT 1), 0)";
 
 struct losses {
 	const struct picture_window *window;
@@ -94,27 +102,54 @@ static json_t *losses_columns(const struct losses *l)
 	return columns;
 }
 
-static json_t *losses_json(const struct losses *l, bool cut)
+/* The columns without an account, into `list`. */
+static int find_unaccounted(struct query *q, const struct picture_window *w, json_t *list)
+{
+	int64_t newest = query_utc_ns() - TAIL_NS;
+	sqlite3_stmt *s = NULL;
+	int r = query_prepare(q, &s, account_sql, "ii", w->since_ns, w->until_ns);
+
+	for (unsigned c = 0; r == 0 && c < w->columns; c++) {
+		int64_t from = w->since_ns + (int64_t)(c * column_ns(w));
+
+		sqlite3_bind_int64(s, 1, from < newest ? from : newest);
+		sqlite3_bind_int64(s, 2, w->since_ns + (int64_t)((c + 1) * column_ns(w)));
+		r = query_step(q, s);
+		if (r > 0 && !sqlite3_column_int(s, 0)) {
+			json_array_append_new(list, json_integer(c));
+		}
+		r = r < 0 ? r : 0;
+		sqlite3_reset(s);
+	}
+	sqlite3_finalize(s);
+	return r;
+}
+
+static json_t *losses_json(const struct losses *l, json_t *unaccounted, bool cut)
 {
 	json_t *names = json_array();
 
 	for (unsigned n = 0; n < l->names; n++) {
 		json_array_append_new(names, json_string(l->name[n]));
 	}
-	return json_pack("{s:f,s:f,s:f,s:o,s:o,s:b}", "since", (double)l->window->since_ns / 1e9,
-			 "until", (double)l->window->until_ns / 1e9, "column_s",
-			 column_ns(l->window) / 1e9, "names", names, "columns", losses_columns(l),
+	return json_pack("{s:f,s:f,s:f,s:o,s:o,s:O,s:b}", "since",
+			 (double)l->window->since_ns / 1e9, "until",
+			 (double)l->window->until_ns / 1e9, "column_s", column_ns(l->window) / 1e9,
+			 "names", names, "columns", losses_columns(l), "unaccounted", unaccounted,
 			 "cut", cut);
 }
 
 int picture_losses(struct query *q, const struct picture_window *w, json_t **ret_json)
 {
 	struct losses *l = calloc(1, sizeof(*l));
+	json_t *unaccounted = json_array();
 	sqlite3_stmt *s = NULL;
 	unsigned rows = 0;
 	int r;
 
-	if (!l) {
+	if (!l || !unaccounted) {
+		json_decref(unaccounted);
+		free(l);
 		return query_no_memory(q);
 	}
 	l->window = w;
@@ -127,7 +162,10 @@ int picture_losses(struct query *q, const struct picture_window *w, json_t **ret
 		r = 0;
 	}
 	sqlite3_finalize(s);
-	r = query_answer(q, r, r < 0 ? NULL : losses_json(l, rows == LOSSES_MOST), ret_json);
+	r = r == 0 ? find_unaccounted(q, w, unaccounted) : r;
+	r = query_answer(q, r, r < 0 ? NULL : losses_json(l, unaccounted, rows == LOSSES_MOST),
+			 ret_json);
+	json_decref(unaccounted);
 	free(l);
 	return r;
 }

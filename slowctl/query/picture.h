@@ -18,7 +18,8 @@ struct picture_window {
 
 /*
  * Frames lost by links and dropped by groups ("trigger: slow"), by name and column; a loss that lasted is spread evenly over
- * its time: {since, until, column_s, names:[name], columns:[[frames of each name]|null (nothing was lost)], cut (there are
+ * its time: {since, until, column_s, names:[name], columns:[[frames of each name]|null (nothing was lost)],
+ * unaccounted:[column of which the ledger says nothing: no daemon ran, or there was no board], cut (there are
  * more losses than the newest 50000: the picture begins later)}.
  */
 int picture_losses(struct query *q, const struct picture_window *w, json_t **ret_json);

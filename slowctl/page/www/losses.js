@@ -5,6 +5,7 @@ import { count, fixed, rate, span, sum } from "./format.js";
 import { date, graph } from "./graphs.js";
 import { utc } from "./live.js";
 import { keep } from "./past.js";
+import { colour } from "./theme.js";
 
 const COLUMNS = 240;
 const COLOURS = 12;
@@ -31,6 +32,17 @@ function renderNames(names, colours, totals) {
   });
 }
 
+/** Behind the curves: grey where nothing is known. */
+function shade(p) {
+  return (canvas, area, g) => {
+    canvas.fillStyle = colour("line");
+    for (const column of p.unaccounted ?? []) {
+      const [from, to] = [column, column + 1].map((c) => g.toDomXCoord(date(p.since + c * p.column_s)));
+      canvas.fillRect(from, area.y, to - from, area.h);
+    }
+  };
+}
+
 function render(draw, p) {
   const names = p.names ?? [], columns = p.columns ?? [];
   const colours = coloursOf(names);
@@ -40,10 +52,14 @@ function render(draw, p) {
   const last = data.at(-1) ?? [null, ...(names.length ? names.map(() => 0) : [0])];
   data.push([date(p.until), ...last.slice(1)]);
   renderNames(names, colours, totals);
-  put($("#loss-text"), (names.length ? `${count(Math.round(sum(totals)))} frames in all` : "nothing was lost")
+  const unknown = (p.unaccounted ?? []).length * p.column_s;
+  put($("#loss-text"), (names.length ? `${count(Math.round(sum(totals)))} frames in all` : "no loss is known")
+    + (unknown ? `; grey: ${span(unknown)} without an account, no daemon or no board` : "")
     + (p.cut ? "; there are more losses than can be read: the picture begins later" : ""), sum(totals));
   put($("#loss-unit"), `frames lost in each ${span(p.column_s)}; time in UTC`);
-  draw(data, { labels: ["time", ...(names.length ? names : ["none"])], colours: names.length ? colours : ["dim"] });
+  draw(data, {
+    labels: ["time", ...(names.length ? names : ["none"])], colours: names.length ? colours : ["dim"], underlayCallback: shade(p),
+  });
 }
 
 export function startLosses() {

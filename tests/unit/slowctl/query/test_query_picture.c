@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "slowctl/query/picture.h"
+#include "slowctl/query/private.h"
 #include "tdm/frame.h"
 #include "tests/unit/rig/query_rig.h"
 
@@ -122,6 +123,48 @@ static void test_joined_losses(void **state)
 	assert_near(frames_at(p, "crc", 2), 100.0, 1e-3);
 	assert_near(frames_at(p, "crc", 3), 100.0, 1e-3);
 	assert_near(frames_at(p, "crc", 4), 0.0, 1e-3);
+	json_decref(p);
+}
+
+/* What no row accounts for is not free of losses. */
+static void test_unaccounted(void **state)
+{
+	struct ledger_link_row row = {.link = 1, .dma_epoch = 7, .cells = FRAMES};
+	struct store_rig *r = *state;
+	const struct picture_window now = {query_utc_ns() - 10 * SECOND, query_utc_ns(), 10, 0};
+	struct query *q;
+	json_t *p;
+
+	for (int64_t second = 2; second < 5; second++) {
+		row.second = (uint64_t)second;
+		store_put_link_row(r->s, 1, &row, INT64_MIN, RIG_UTC + second * SECOND, 0, 0);
+	}
+	store_rig_flush(r);
+	store_rig_run(r->path, "INSERT INTO ledger_link_sum SELECT session, dma_epoch, link, 6, "
+			       "60, 2, 1, 1, 0, 0, 0, 0, 0, "
+			       "0, 0, 0, 0, 0, min(time) + 4500000000, min(time) + 5500000000, "
+			       "NULL FROM ledger_link");
+	p = losses_of(r);
+	for (size_t c = 0, n = 0; c < 10; c++) {
+		if (!((c >= 2 && c < 5) || c == 6 || c == 7)) {
+			assert_int_equal(
+				json_integer_value(json_array_get(json_at(p, "unaccounted"), n)),
+				c);
+			n++;
+		}
+	}
+	assert_int_equal(json_array_size(json_at(p, "unaccounted")), 5);
+	json_decref(p);
+
+	/* The newest rows may be late, by less than 5 s. */
+	row.second = 100;
+	store_put_link_row(r->s, 1, &row, INT64_MIN, now.until_ns - 4 * SECOND, 0, 0);
+	store_rig_flush(r);
+	q = query_rig_open(r);
+	assert_int_equal(picture_losses(q, &now, &p), 0);
+	query_close(q);
+	assert_int_equal(json_array_size(json_at(p, "unaccounted")), 6);
+	assert_int_equal(json_integer_value(json_array_get(json_at(p, "unaccounted"), 5)), 5);
 	json_decref(p);
 }
 
@@ -261,6 +304,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_loss_is_spread_over_its_time, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unaccounted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_scope, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_scope, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_long_time_is_sampled, setup, teardown),
