@@ -56,7 +56,7 @@ struct fcmdata_config {
 	bool sole;	 /* the group has no other member: then gaps are losses, see gap_lost */
 	/* Monitor. */
 	const char *const
-		*topics; /* prefixes, NULL behind the last: "pmt.", "pmt.T01.F07"; NULL: all */
+		*topics; /* prefixes, NULL after the last: "pmt.", "pmt.T01.F07"; NULL: all */
 	unsigned queue;	 /* blocks that may wait here before more are lost; 0: 64 */
 	/* Both, where the daemon asks for keys, or neither. */
 	const char *server_key; /* the daemon's public key, 40 characters: fcmctl status says it */
@@ -76,9 +76,9 @@ struct fcmdata_block {
 	 * Frames [gap_first, gap_first + gap_frames) of this link and stream, right before this block, have
 	 * not come to this handle. The first gap_lost of them were this member's for certain and are lost;
 	 * the rest may have gone to other members. Of a monitor all are lost, and of a sole member, but for those
-	 * behind a RESENT block, which an earlier life of it may have acknowledged; before a block flagged STEP
+	 * after a RESENT block, which an earlier life of it may have acknowledged; before a block flagged STEP
 	 * none for certain, the numbering moved. The daemon's ledger has each by name.
-	 * Reported once, when the block behind comes for the first time, and inside a DMA epoch only.
+	 * Reported once, when the block after them comes for the first time, and inside a DMA epoch only.
 	 */
 	uint64_t gap_first, gap_frames, gap_lost;
 };
@@ -199,7 +199,7 @@ int fcmdata_begin(const struct fcmdata_block *b, unsigned channel,
 
 /* A TriDAS hit, whole (its layout is public). */
 struct fcmdata_hit {
-	const uint8_t *bytes; /* header of 16, samples behind it; of any alignment */
+	const uint8_t *bytes; /* header of 16, samples after it; of any alignment */
 	size_t length;
 	uint32_t carrier; /* carrying frame of the block that it starts in, from 0 */
 	int64_t tai_ns; /* TAI since 1970 of the hit, cable delay added as in the header; FCM_NO_TAI */
@@ -252,7 +252,7 @@ int fcmdata_next_serial(struct fcmdata_cursor *c, struct fcmdata_serial *ret_ser
 int64_t fcmdata_hits(const struct fcmdata_block *b, int module, uint32_t number,
 		     struct fcm_hit_row *rows, size_t room);
 /* Sort by time; those of the same ns stay in the order given. Rows of several floors are merged so: put the rows of their
- * blocks of one slice behind each other first. `scratch`: as many rows. */
+ * blocks of one slice after each other first. `scratch`: as many rows. */
 void fcmdata_hits_order(struct fcm_hit_row *rows, struct fcm_hit_row *scratch, size_t n);
 /* Each field to its column. */
 void fcmdata_hits_split(const struct fcm_hit_row *rows, size_t n, const struct fcm_hit_columns *to);
@@ -294,7 +294,7 @@ int fcmdata_recording_open(const char *path, const struct fcmdata_recording_conf
  * of several links by board count.
  */
 int fcmdata_recording_next(struct fcmdata_recording *r, const struct fcmdata_block **ret_block);
-/* Segments damaged so far, behind whose damage reading went on with the next segment; *ret_text: the last one, in
+/* Segments damaged so far, after whose damage reading went on with the next segment; *ret_text: the last one, in
  * words, or NULL. */
 unsigned fcmdata_recording_troubles(const struct fcmdata_recording *r, const char **ret_text);
 void fcmdata_recording_close(struct fcmdata_recording *r); /* NULL is fine */

@@ -189,7 +189,7 @@ static void note_totals(struct convert *c)
 	t->edge_frames = c->missing.edge_frames;
 	troubles = source_troubles(c->source, &text);
 	if (troubles > c->troubles) {
-		report_say(c->report, "%s; what is behind that in the segment is missing", text);
+		report_say(c->report, "%s; what comes after that in the segment is missing", text);
 	}
 	c->troubles = troubles;
 	t->troubles = troubles;
@@ -252,7 +252,7 @@ static int take_block(struct convert *c, const struct fcmdata_block *b)
 	return err < 0 ? err : slice_add(&c->slice, b);
 }
 
-/* Up to the end of the input, or until we are to stop. 0: the end; 1: stopped behind a slice; negative. */
+/* Up to the end of the input, or until we are to stop. 0: the end; 1: stopped after a slice; negative. */
 static int take_blocks(struct convert *c)
 {
 	const struct fcmdata_block *b;
@@ -435,7 +435,7 @@ static int failed(struct convert *c)
 	report_say(c->report, "%s", *c->sink->why ? c->sink->why : "out of memory");
 	if (c->saved || c->o->resume) {
 		report_say(c->report,
-			   "%s is valid up to its last save; --resume goes on behind that",
+			   "%s is valid up to its last save; --resume goes on from there",
 			   c->o->output);
 	}
 	return EXIT_FAILED;

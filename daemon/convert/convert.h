@@ -12,6 +12,6 @@
 #include "daemon/convert/options.h"
 #include "daemon/convert/report.h"
 
-/* An exit status; everything said. `stop`: not 0: end behind a complete slice. */
+/* An exit status; everything said. `stop`: not 0: end after a complete slice. */
 int convert(const struct options *o, const struct kind *kind, const struct input *in,
 	    const struct about *about, struct report *report, const volatile int *stop);

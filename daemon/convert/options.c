@@ -34,7 +34,7 @@ static const char usage_text[] =
 	"  --to KIND           h5, npz, npy, csv, wav, flac, recording; whatever the name\n"
 	"  --run N             this run only; 0: what is outside runs\n"
 	"  --all-runs          several runs into one output\n"
-	"  --from T            begin at; +10 (s behind the begin), 2026-11-27T12:00:00.5\n"
+	"  --from T            begin at; +10 (s after the beginning), 2026-11-27T12:00:00.5\n"
 	"  --until T           (UTC), tai:NANOSECONDS\n"
 	"  --links L           for example 0,2; all by default\n"
 	"  --streams S         of pmt, hydrophone, instrument; with commas\n"
@@ -117,7 +117,7 @@ static bool take_streams(const char *text, unsigned *ret_streams)
 	return streams != 0;
 }
 
-/* Digits behind a point, as ns: false when there is something else. */
+/* Digits after a point, as ns: false when there is something else. */
 static bool take_fraction(const char *text, int64_t *ret_ns)
 {
 	int64_t unit = SECOND_NS / 10, ns = 0;

@@ -17,7 +17,7 @@ enum {
 /* A time as it was typed: of the input it may need to know when that begins. */
 struct when {
 	bool given, relative;
-	int64_t ns; /* behind the begin; or TAI, or UTC since 1970 */
+	int64_t ns; /* after the beginning; or TAI, or UTC since 1970 */
 	bool utc;
 };
 

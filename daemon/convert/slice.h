@@ -5,7 +5,7 @@
  *
  *   slice_takes()? --yes--> slice_add() ...; --no--> slice_order(), use it, slice_empty()
  *
- * A block that comes late, behind the first one of the next slice, is of the slice in which it comes. A slice has bounds:
+ * A block that comes late, after the first one of the next slice, is of the slice in which it comes. A slice has bounds:
  * one with more than SLICE_HITS hits, say, becomes two. Pure, but for memory.
  */
 #pragma once
@@ -33,7 +33,7 @@ struct slice {
 	size_t bytes_n, bytes_room;
 	struct fcm_hit_row *rows, *scratch; /* `block`: index in blocks */
 	size_t rows_n, rows_room;
-	const uint8_t **payloads; /* of the blocks; behind slice_order() */
+	const uint8_t **payloads; /* of the blocks; after slice_order() */
 	uint64_t bad_blocks;	  /* since slice_init(): their hits could not be read */
 };
 
@@ -47,7 +47,7 @@ void slice_order(struct slice *s);
 /* Ready for the next one. */
 void slice_empty(struct slice *s);
 
-/* A block as the calls of fcmdata.h take it; behind slice_order(). */
+/* A block as the calls of fcmdata.h take it; after slice_order(). */
 struct fcmdata_block slice_block(const struct slice *s, size_t i);
 /* TAI - UTC in s by a block's label; 0: it has no time. */
 int32_t slice_tai_utc_s(const struct fcm_block_header *h);

@@ -8,7 +8,7 @@
  *
  *        base                      base + B                                        top
  *   ------+--------------------------+----------------------------------------------+-------> floor
- *    gone |  block being filled      | frames behind: they close it                 |         frames
+ *    gone |  block being filled      | frames after: they close it                  |         frames
  *
  * A *span* is settled as a whole: the frames of one block (made three times, one block per stream), or of
  * a GAP (a slice without a good frame), or none at all (cells accounted for before a hole in the
@@ -18,7 +18,7 @@
  * The last good frame says where a lost cell belongs: delay = count - floor frame. While the
  * link is not aligned that is an estimate, which a good frame corrects.
  *
- * A block is closed when a frame behind it has been seen or is certainly lost (the first one behind
+ * A block is closed when a frame after it has been seen or is certainly lost (the first one behind
  * has the tails of crossing hits), or ASSEMBLE_LATE counts after its end was due, by the delay of
  * its good frames. So no block is held for longer, however the floor's numbers jump. A block at the
  * start of a slice with only lost frames waits: either a good frame comes and it goes out as a
@@ -44,7 +44,7 @@ struct assemble_config {
 	uint8_t tower, floor;  /* as configured: until a frame says otherwise */
 };
 
-/* A link's position behind a span: all that a restarted daemon needs to continue in the same
+/* A link's position after a span: all that a restarted daemon needs to continue in the same
  * way. */
 struct assemble_point {
 	uint64_t count; /* cells below are accounted for */

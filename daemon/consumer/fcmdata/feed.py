@@ -21,7 +21,7 @@ EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def whole_hits(data: NDArray[np.uint8]) -> tuple[NDArray[np.int64], int]:
-    """(offsets of the whole hits that lie one behind the other from the beginning of `data`, where the last of them
+    """(offsets of the whole hits that lie one after the other from the beginning of `data`, where the last of them
     ends). ValueError: where a hit should begin there is none."""
     last = len(data) - HIT_HEADER_BYTES  # the last byte at which a header can begin
     if last < 0:
@@ -156,7 +156,7 @@ class Feed(Source[Piece]):
         return None
 
     def _cut(self) -> Piece | None:
-        """The whole hits that are there; what is behind them stays."""
+        """The whole hits that are there; what comes after them stays."""
         have = self._have[:self._length]
         offsets, end = whole_hits(have)
         if not end:

@@ -4,7 +4,7 @@
 Functions of numbers take an int, which gives an int, or anything that numpy makes an int64 array of, which gives an
 array of the same shape. NO_TAI stays NO_TAI.
 
-UTC in ns since 1970 has no leap seconds, as everywhere in Unix: 23:59:60 has the numbers of the second behind it, and
+UTC in ns since 1970 has no leap seconds, as everywhere in Unix: 23:59:60 has the numbers of the second after it, and
 in_leap_second() tells the two apart. Before 1972 TAI - UTC is taken as 10 s.
 
 The leap seconds are those of the system's tzdata, or those built in here (until 2017; 37 s since then), whichever
@@ -126,8 +126,8 @@ def tai_to_utc(tai: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @_of_numbers
 def utc_to_tai(utc: NDArray[np.int64]) -> NDArray[np.int64]:
-    """TAI since 1970 in ns of UTC since 1970 in ns. A number that a leap second shares with the second behind it is
-    that of the second behind."""
+    """TAI since 1970 in ns of UTC since 1970 in ns. A number that a leap second shares with the second after it is
+    that of the second after."""
     return _shifted(utc, leap_seconds().utc_ns, 1)
 
 
