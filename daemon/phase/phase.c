@@ -28,9 +28,12 @@
 #define REFERENCE_S  10.0 /* mean for a new reference */
 #define DRIFT_S	     20.0 /* slope of a drift */
 #define DRIFT_MIN_S  5.0  /* a lock must be so old before its drift is judged */
-#define CALM_S	     2	  /* seconds that decide */
+#define OUT_S	     2u	  /* the limit must be passed for so long */
+#define LEAVING_S    5u	  /* or the mean must have been leaving for so long */
+#define CALM_S	     120u
 #define DRIFT_SIGMAS 6.0  /* a slope is certain from so many of its own on */
 #define SOON_S	     30.0 /* a drift is told when it will be out by then */
+#define SOON_LEAST   1.0  /* ps/s; slower ones are wander, and are told when they are out */
 #define REACH_S	     60.0 /* so long a drift goes on in the dark, at most */
 #define RELOCK_MAX   64u
 #define STEP_EVERY   3u	 /* samples between two looks for a step */
@@ -56,6 +59,14 @@ struct second {
 	struct phase_reading reading;
 };
 
+/*
+ * The whole bits that a lock is off. After a jump of a new lock they are in doubt: `kept` if it has not slipped, `nearest`
+ * if it has, by the number that leaves least.
+ */
+struct bits {
+	int kept, nearest;
+};
+
 struct phase {
 	struct phase_config config;
 	struct phase_view view; /* without what phase_get_view() computes */
@@ -76,10 +87,10 @@ struct phase {
 	struct phase_row row;
 	bool row_ready;
 
-	/* The difference without the whole bits that the lock is off; until a new lock is judged, of the last one. */
-	double home_ps;
-	int bits;
-	uint64_t home_ns;	  /* monotonic: of home_ps */
+	/* Of this lock or, until a new one is judged, of the last. */
+	double place_ps;   /* its difference */
+	uint64_t place_ns; /* monotonic: of place_ps */
+	struct bits bits;
 	double slope_ps_per_s;	  /* as far as it is certain; 0: no drift */
 	unsigned leaving, calm_s; /* seconds in a row in which the mean was leaving, or was not */
 	struct phase_judgement judgement;
@@ -335,89 +346,142 @@ static bool is_near(const struct phase *p, double a, double b)
 	return fabs(a - b) <= p->config.tolerance_ps;
 }
 
-/* Whether it is so many whole bits, not none. */
-static bool is_bits(const struct phase *p, double ps, int *ret_bits)
+static int nearest_bits(double ps)
 {
 	double bits = round(ps / PHASE_UI_PS);
 
-	*ret_bits = fabs(bits) < 1e9 ? (int)bits : 0;
+	return fabs(bits) < 1e9 ? (int)bits : 0;
+}
+
+/* Whether it is so many whole bits, not none. */
+static bool is_bits(const struct phase *p, double ps, int *ret_bits)
+{
+	*ret_bits = nearest_bits(ps);
 	return *ret_bits != 0 && is_near(p, ps, *ret_bits * (double)PHASE_UI_PS);
 }
 
-/*
- * The verdict on a lock, and the bits that it is off. Whole bits are a slip: from the reference, or from the home of the
- * last lock, where a drift may have ended in the dark, or gone on. A displaced lock that comes back where it was is
- * displaced as before.
- */
-static enum phase_verdict verdict_on(const struct phase *p, double difference, int *ret_bits)
+static int fewest(struct bits b)
 {
-	double dark_s = ((double)p->view.lock_ns - (double)p->home_ns) / 1e9, home = p->home_ps;
-	double further = home + fmin(fmax(dark_s, 0), REACH_S) * p->slope_ps_per_s;
-	double off = p->bits * (double)PHASE_UI_PS;
+	return abs(b.kept) <= abs(b.nearest) ? b.kept : b.nearest;
+}
 
-	*ret_bits = 0;
+/* By the reference alone. */
+static enum phase_verdict compare(const struct phase *p, double difference, struct bits *ret_bits)
+{
+	int bits;
+
+	*ret_bits = (struct bits){0, 0};
 	if (is_near(p, difference, 0)) {
 		return PHASE_PASS;
 	}
-	if (is_bits(p, difference, ret_bits)) {
-		return PHASE_SLIP;
+	if (!is_bits(p, difference, &bits)) {
+		return PHASE_JUMP;
 	}
-	if (is_displaced(p) &&
-	    (is_near(p, difference, further + off) || is_near(p, difference, home + off))) {
-		*ret_bits = p->bits;
-		return p->of_lock.verdict;
+	*ret_bits = (struct bits){bits, bits};
+	return PHASE_SLIP;
+}
+
+/*
+ * The verdict on a lock, and the bits that it is off: by the reference, else by where the last lock was, or would be by now,
+ * because a drift may have ended in the dark or gone on. What came back there is off as before; whole bits from there are a
+ * slip, or take one back.
+ */
+static enum phase_verdict verdict_on(const struct phase *p, double difference,
+				     struct bits *ret_bits)
+{
+	double dark_s = ((double)p->view.lock_ns - (double)p->place_ns) / 1e9;
+	double ahead = fmin(fmax(dark_s, 0), REACH_S) * p->slope_ps_per_s;
+	const double places[] = {p->place_ps + ahead, p->place_ps};
+	enum phase_verdict verdict = compare(p, difference, ret_bits), last = p->of_lock.verdict;
+	int by;
+
+	if (verdict != PHASE_JUMP) {
+		return verdict;
 	}
-	if (is_bits(p, difference - further, ret_bits) || is_bits(p, difference - home, ret_bits)) {
-		return PHASE_SLIP;
+	*ret_bits = p->bits;
+	if (is_near(p, difference, places[0]) || is_near(p, difference, places[1])) {
+		return is_displaced(p) ? last : p->step_ps != 0 ? PHASE_PASS : PHASE_JUMP;
 	}
-	return PHASE_JUMP; /* by the nearest number of bits, and something else */
+	if (is_bits(p, difference - places[0], &by) || is_bits(p, difference - places[1], &by)) {
+		*ret_bits = (struct bits){p->bits.kept + by, p->bits.nearest + by};
+		if (fewest(*ret_bits) != 0) {
+			return PHASE_SLIP;
+		}
+		*ret_bits = (struct bits){0, 0};
+	} else if (p->step_ps == 0) {
+		ret_bits->nearest = p->bits.kept + nearest_bits(difference - places[0]);
+	}
+	return PHASE_JUMP;
+}
+
+/* Where the lock is, known from `ns` on. */
+static void set_place(struct phase *p, double difference, uint64_t ns)
+{
+	p->place_ps = difference;
+	p->place_ns = ns;
 }
 
 static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 {
 	enum phase_verdict verdict = PHASE_FIRST;
+	struct bits bits = {0, 0};
 	double difference = 0;
 
 	p->judged = true;
 	if (!p->view.reference.set) {
 		p->view.reference = (struct phase_reference){.set = true};
 		split_total(mean, p->view.reading.rtt_bits, &p->view.reference);
-		p->bits = 0;
 	} else {
 		difference = mean - TOTAL_PS(&p->view.reference);
-		verdict = verdict_on(p, difference, &p->bits);
+		verdict = verdict_on(p, difference, &bits);
 	}
-	p->home_ps = difference - p->bits * (double)PHASE_UI_PS;
-	p->home_ns = p->view.last_sample_ns;
+	p->bits = bits;
+	set_place(p, difference, p->view.last_sample_ns);
 	p->view.passes += verdict == PHASE_PASS;
 	p->view.slips += verdict == PHASE_SLIP;
 	p->view.jumps += verdict == PHASE_JUMP;
-	pass_judgement(p, verdict, verdict == PHASE_SLIP ? p->bits : 0, difference, mean, sigma, n);
+	pass_judgement(p, verdict, verdict == PHASE_SLIP ? fewest(bits) : 0, difference, mean,
+		       sigma, n);
 }
 
-/* Whether the mean moves away and is out, or will soon be by a slope that is certain. One that comes home does not leave. */
+/* What is left of its place without the bits, where they are known. */
+static double rest_of(const struct phase *p)
+{
+	return p->place_ps -
+	       (p->bits.kept == p->bits.nearest ? p->bits.kept * (double)PHASE_UI_PS : 0);
+}
+
+/* Whether the mean is out, or will soon be by a slope that is certain. One that comes home does not leave. */
 static bool is_leaving(const struct phase *p, double moved, double slope, bool certain)
 {
-	double tolerance = p->config.tolerance_ps, limit = p->config.drift_ps;
+	double rest = rest_of(p), limit = p->config.drift_ps;
+	bool comes = certain && (rest * slope < 0 || moved * slope < 0);
 
-	return moved * slope > 0 && p->home_ps * slope > 0 && fabs(p->home_ps) > tolerance &&
+	return !comes && !is_near(p, rest, 0) &&
 	       (fabs(moved) > limit ||
-		(fabs(moved) > tolerance && certain && fabs(moved + slope * SOON_S) > limit));
+		(certain && fabs(slope) > SOON_LEAST && !is_near(p, moved, 0) &&
+		 fabs(moved + slope * SOON_S) > limit));
 }
 
-/* One that was out is over when it is half way back, or home; one that never was, when it has stopped for long. */
+/* The seconds that a drift must last before it is told: one that is not out may turn. */
+static bool is_told(const struct phase *p, double moved)
+{
+	return p->leaving >= (fabs(moved) > p->config.drift_ps ? OUT_S : LEAVING_S);
+}
+
+/* It is inside the limit and has not been leaving for two minutes; one that was out and is half way back, or home, at once. */
 static bool is_over(const struct phase *p, double moved)
 {
-	if (p->view.farthest_ps <= p->config.drift_ps) {
-		return p->calm_s >= DRIFT_S;
-	}
-	return p->calm_s >= CALM_S &&
-	       (fabs(moved) < p->config.drift_ps / 2 || is_near(p, p->home_ps, 0));
+	double limit = p->config.drift_ps;
+	bool home = is_near(p, rest_of(p), 0), was_out = p->view.farthest_ps > limit;
+	bool back = was_out && (home || fabs(moved) < limit / 2);
+
+	return p->calm_s >= (back ? OUT_S : CALM_S) && (home || fabs(moved) <= limit);
 }
 
 /*
  * Once a second. A drift is counted from the reference or, of a lock that is displaced, from where it came back. It is
- * reported once per excursion: when the mean is leaving, also a second later: by then a step has been found.
+ * reported once per excursion, when a step would have been found.
  */
 static void judge_drift(struct phase *p)
 {
@@ -438,8 +502,7 @@ static void judge_drift(struct phase *p)
 	}
 	difference = now.mean - TOTAL_PS(&p->view.reference);
 	moved = difference - (is_displaced(p) ? p->of_lock.difference_ps : 0);
-	p->home_ps = difference - p->bits * (double)PHASE_UI_PS;
-	p->home_ns = p->view.last_sample_ns - (uint64_t)(RECENT_S / 2 * 1e9);
+	set_place(p, difference, p->view.last_sample_ns - (uint64_t)(RECENT_S / 2 * 1e9));
 	p->view.moved_ps = moved;
 	p->view.drift_ps_per_s = certain ? m.slope : (double)NAN;
 	p->view.farthest_ps = fmax(p->view.farthest_ps, fabs(moved));
@@ -452,7 +515,7 @@ static void judge_drift(struct phase *p)
 	}
 	if (p->view.drifting && is_over(p, moved)) {
 		end_drift(p);
-	} else if (!p->view.drifting && p->leaving >= CALM_S) {
+	} else if (!p->view.drifting && is_told(p, moved)) {
 		p->view.drifting = true;
 		p->view.farthest_ps = fabs(moved);
 		p->view.drifts++;
@@ -499,8 +562,7 @@ static void split_lock(struct phase *p, uint32_t n, double step_ps)
 	p->count -= n;
 	p->second.samples = open.samples > n ? open.samples - n : 0;
 	close_row(p);
-	p->home_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference) -
-		     p->bits * (double)PHASE_UI_PS;
+	set_place(p, mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference), p->place_ns);
 	p->slope_ps_per_s = 0; /* the step may have been taken for one */
 	memmove(p->samples, sample(p, p->count), n * sizeof(*p->samples));
 	begin_lock(p, (uint64_t)(p->samples[0].s * 1e9));
@@ -641,9 +703,18 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 
 	p->view.reference = *reference;
 	end_drift(p);
-	p->of_lock.difference_ps += by;
-	p->home_ps += p->bits * (double)PHASE_UI_PS + by;
-	p->bits = 0;
+	if (by == 0) {
+		return;
+	}
+	set_place(p, p->place_ps + by, p->place_ns);
+	p->bits = (struct bits){0, nearest_bits(p->place_ps)};
+	if (is_displaced(p)) { /* from another reference: it is compared with this one */
+		p->of_lock.difference_ps = p->place_ps;
+		p->of_lock.verdict = compare(p, p->place_ps, &p->bits);
+		p->of_lock.slip = fewest(p->bits);
+		p->bits.nearest = nearest_bits(p->place_ps);
+		p->view.last = p->of_lock;
+	}
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
@@ -664,8 +735,8 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 		return r;
 	}
 	end_drift(p);
-	p->home_ps = 0;
-	p->bits = 0;
+	set_place(p, 0, p->place_ns);
+	p->bits = (struct bits){0, 0};
 	/* What the last verdict was about is settled. */
 	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,
 						.mean_ps = p->view.reference.phase_ps,

@@ -29,8 +29,11 @@ const char *phase_say_drift(const struct phase_view *v, double tolerated_ps, cha
 			 ps_per_s, left_s, tolerated_ps);
 		return text;
 	}
+	if (v->farthest_ps > fabs(v->moved_ps) + tolerated_ps / 3) {
+		n += snprintf(text + n, size - (size_t)n, ", it was %.0f", v->farthest_ps);
+	}
 	n += snprintf(text + n, size - (size_t)n, " (%.0f are tolerated)", tolerated_ps);
-	if (!isnan(ps_per_s)) {
+	if (fabs(ps_per_s) >= 0.05) {
 		snprintf(text + n, size - (size_t)n, ", now %+.1f ps/s", ps_per_s);
 	}
 	return text;
