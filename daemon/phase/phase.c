@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "daemon/phase/private.h"
 
@@ -59,12 +60,9 @@ struct second {
 	struct phase_reading reading;
 };
 
-/*
- * The whole bits that a lock is off. After a jump of a new lock they are in doubt: `kept` if it has not slipped, `nearest`
- * if it has, by the number that leaves least.
- */
+/* The whole bits that a lock is off: so many, or in doubt between two numbers after a jump, which may have been both. */
 struct bits {
-	int kept, nearest;
+	int low, high;
 };
 
 struct phase {
@@ -91,8 +89,8 @@ struct phase {
 	double place_ps;   /* its difference */
 	uint64_t place_ns; /* monotonic: of place_ps */
 	struct bits bits;
-	double slope_ps_per_s;	  /* as far as it is certain; 0: no drift */
-	unsigned leaving, calm_s; /* seconds in a row in which the mean was leaving, or was not */
+	double slope_ps_per_s;	    /* as far as it is certain; 0: no drift */
+	unsigned leaving_s, calm_s; /* seconds in a row in which the mean was leaving, or was not */
 	struct phase_judgement judgement;
 	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift is over */
 	bool judgement_ready;
@@ -265,7 +263,7 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 	p->whole_off = 0;
 	p->first = p->count = 0;
 	p->unlooked = 0;
-	p->leaving = p->calm_s = 0;
+	p->leaving_s = p->calm_s = 0;
 	p->view.drifting = false;
 	memset(p->histogram, 0, sizeof(p->histogram));
 	for (unsigned i = 0; i < 3; i++) {
@@ -360,9 +358,10 @@ static bool is_bits(const struct phase *p, double ps, int *ret_bits)
 	return *ret_bits != 0 && is_near(p, ps, *ret_bits * (double)PHASE_UI_PS);
 }
 
+/* The number nearest to none. */
 static int fewest(struct bits b)
 {
-	return abs(b.kept) <= abs(b.nearest) ? b.kept : b.nearest;
+	return b.low > 0 ? b.low : b.high < 0 ? b.high : 0;
 }
 
 /* By the reference alone. */
@@ -382,43 +381,60 @@ static enum phase_verdict compare(const struct phase *p, double difference, stru
 }
 
 /*
- * The verdict on a lock, and the bits that it is off: by the reference, else by where the last lock was, or would be by now,
- * because a drift may have ended in the dark or gone on. What came back there is off as before; whole bits from there are a
- * slip, or take one back.
+ * The verdict on a new lock, and the bits that it is off: by the reference, else by where the last lock was, or would be
+ * now, because a drift may have ended in the dark or gone on. What came back there is off as before; whole bits from
+ * there are a slip, or take one back; anything else may have been a slip, too.
  */
 static enum phase_verdict verdict_on(const struct phase *p, double difference,
 				     struct bits *ret_bits)
 {
 	double dark_s = ((double)p->view.lock_ns - (double)p->place_ns) / 1e9;
-	double ahead = fmin(fmax(dark_s, 0), REACH_S) * p->slope_ps_per_s;
-	const double places[] = {p->place_ps + ahead, p->place_ps};
-	enum phase_verdict verdict = compare(p, difference, ret_bits), last = p->of_lock.verdict;
-	int by;
+	double by_now = p->place_ps + fmin(dark_s, REACH_S) * p->slope_ps_per_s;
+	enum phase_verdict verdict = compare(p, difference, ret_bits);
+	int by = 0, nearest = nearest_bits(difference - by_now), of_all = nearest_bits(difference);
 
 	if (verdict != PHASE_JUMP) {
 		return verdict;
 	}
 	*ret_bits = p->bits;
-	if (is_near(p, difference, places[0]) || is_near(p, difference, places[1])) {
-		return is_displaced(p) ? last : p->step_ps != 0 ? PHASE_PASS : PHASE_JUMP;
+	if (is_near(p, difference, by_now) || is_near(p, difference, p->place_ps)) {
+		return is_displaced(p) ? p->of_lock.verdict : PHASE_JUMP;
 	}
-	if (is_bits(p, difference - places[0], &by) || is_bits(p, difference - places[1], &by)) {
-		*ret_bits = (struct bits){p->bits.kept + by, p->bits.nearest + by};
-		if (fewest(*ret_bits) != 0) {
-			return PHASE_SLIP;
-		}
+	if (is_bits(p, difference - by_now, &by) || is_bits(p, difference - p->place_ps, &by)) {
+		ret_bits->low += by;
+		ret_bits->high += by;
+	} else {
+		ret_bits->low = MIN(p->bits.low + MIN(nearest, 0), of_all);
+		ret_bits->high = MAX(p->bits.high + MAX(nearest, 0), of_all);
+		by = 0;
+	}
+	if (fewest(*ret_bits) == 0 && of_all == 0) {
 		*ret_bits = (struct bits){0, 0};
-	} else if (p->step_ps == 0) {
-		ret_bits->nearest = p->bits.kept + nearest_bits(difference - places[0]);
 	}
-	return PHASE_JUMP;
+	return by != 0 && fewest(*ret_bits) != 0 ? PHASE_SLIP : PHASE_JUMP;
 }
 
-/* Where the lock is, known from `ns` on. */
-static void set_place(struct phase *p, double difference, uint64_t ns)
+/* The verdict on a step inside the lock. One within the tolerance changes nothing. */
+static enum phase_verdict verdict_on_step(const struct phase *p, double difference,
+					  struct bits *ret_bits)
 {
-	p->place_ps = difference;
-	p->place_ns = ns;
+	enum phase_verdict verdict;
+	int by;
+
+	if (is_near(p, difference, p->place_ps)) {
+		*ret_bits = p->bits;
+		return is_displaced(p) ? p->of_lock.verdict : PHASE_PASS;
+	}
+	verdict = compare(p, difference, ret_bits);
+	if (verdict != PHASE_JUMP) {
+		return verdict;
+	}
+	*ret_bits = p->bits;
+	if (!is_bits(p, difference - p->place_ps, &by)) {
+		return PHASE_JUMP;
+	}
+	*ret_bits = (struct bits){p->bits.low + by, p->bits.high + by};
+	return fewest(*ret_bits) != 0 ? PHASE_SLIP : PHASE_JUMP;
 }
 
 static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
@@ -433,10 +449,12 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 		split_total(mean, p->view.reading.rtt_bits, &p->view.reference);
 	} else {
 		difference = mean - TOTAL_PS(&p->view.reference);
-		verdict = verdict_on(p, difference, &bits);
+		verdict = p->step_ps != 0 ? verdict_on_step(p, difference, &bits)
+					  : verdict_on(p, difference, &bits);
 	}
 	p->bits = bits;
-	set_place(p, difference, p->view.last_sample_ns);
+	p->place_ps = difference;
+	p->place_ns = p->view.last_sample_ns;
 	p->view.passes += verdict == PHASE_PASS;
 	p->view.slips += verdict == PHASE_SLIP;
 	p->view.jumps += verdict == PHASE_JUMP;
@@ -444,49 +462,45 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 		       sigma, n);
 }
 
-/* What is left of its place without the bits, where they are known. */
-static double rest_of(const struct phase *p)
+/*
+ * How far it has drifted: from where the lock came back, but no farther than it is from home, which is the reference, or the
+ * same whole bits away. So nothing drifts on its way home.
+ */
+static double excursion(const struct phase *p)
 {
-	return p->place_ps -
-	       (p->bits.kept == p->bits.nearest ? p->bits.kept * (double)PHASE_UI_PS : 0);
+	double bits = p->bits.low == p->bits.high ? p->bits.low * (double)PHASE_UI_PS : 0;
+	double from_home = p->place_ps - bits;
+	double moved = p->place_ps - (is_displaced(p) ? p->of_lock.difference_ps : 0);
+
+	return moved * from_home <= 0 ? 0 : fabs(from_home) < fabs(moved) ? from_home : moved;
 }
 
-/* Whether the mean is out, or will soon be by a slope that is certain. One that comes home does not leave. */
+/* Whether it is out and does not come back, or will soon be out by a slope that is certain. */
 static bool is_leaving(const struct phase *p, double moved, double slope, bool certain)
 {
-	double rest = rest_of(p), limit = p->config.drift_ps;
-	bool comes = certain && (rest * slope < 0 || moved * slope < 0);
+	double limit = p->config.drift_ps;
+	bool back = certain && moved * slope < 0;
 
-	return !comes && !is_near(p, rest, 0) &&
-	       (fabs(moved) > limit ||
-		(certain && fabs(slope) > SOON_LEAST && !is_near(p, moved, 0) &&
-		 fabs(moved + slope * SOON_S) > limit));
+	return !back && (fabs(moved) > limit ||
+			 (certain && fabs(slope) > SOON_LEAST && !is_near(p, moved, 0) &&
+			  fabs(moved + slope * SOON_S) > limit));
 }
 
-/* The seconds that a drift must last before it is told: one that is not out may turn. */
-static bool is_told(const struct phase *p, double moved)
-{
-	return p->leaving >= (fabs(moved) > p->config.drift_ps ? OUT_S : LEAVING_S);
-}
-
-/* It is inside the limit and has not been leaving for two minutes; one that was out and is half way back, or home, at once. */
+/* It is inside the limit and has not been leaving for two minutes; one that was out and is half way back, at once. */
 static bool is_over(const struct phase *p, double moved)
 {
 	double limit = p->config.drift_ps;
-	bool home = is_near(p, rest_of(p), 0), was_out = p->view.farthest_ps > limit;
-	bool back = was_out && (home || fabs(moved) < limit / 2);
+	bool back = p->view.farthest_ps > limit && fabs(moved) < limit / 2;
 
-	return p->calm_s >= (back ? OUT_S : CALM_S) && (home || fabs(moved) <= limit);
+	return fabs(moved) <= limit && p->calm_s >= (back ? OUT_S : CALM_S);
 }
 
-/*
- * Once a second. A drift is counted from the reference or, of a lock that is displaced, from where it came back. It is
- * reported once per excursion, when a step would have been found.
- */
+/* Once a second. A drift is told once per excursion: one that is out after OUT_S, so that a step is found before; one that is
+ * not out after LEAVING_S, as it may turn. */
 static void judge_drift(struct phase *p)
 {
 	struct moments m, now;
-	double difference, moved;
+	double moved;
 	bool certain;
 
 	if (!p->judged || !p->view.reference.set || !p->count ||
@@ -500,26 +514,27 @@ static void judge_drift(struct phase *p)
 	if (certain || fabs(m.slope - p->slope_ps_per_s) > DRIFT_SIGMAS * m.slope_sigma) {
 		p->slope_ps_per_s = certain ? m.slope : 0;
 	}
-	difference = now.mean - TOTAL_PS(&p->view.reference);
-	moved = difference - (is_displaced(p) ? p->of_lock.difference_ps : 0);
-	set_place(p, difference, p->view.last_sample_ns - (uint64_t)(RECENT_S / 2 * 1e9));
+	p->place_ps = now.mean - TOTAL_PS(&p->view.reference);
+	p->place_ns = p->view.last_sample_ns - (uint64_t)(RECENT_S / 2 * 1e9);
+	moved = excursion(p);
 	p->view.moved_ps = moved;
 	p->view.drift_ps_per_s = certain ? m.slope : (double)NAN;
 	p->view.farthest_ps = fmax(p->view.farthest_ps, fabs(moved));
 	if (is_leaving(p, moved, m.slope, certain)) {
-		p->leaving++;
+		p->leaving_s++;
 		p->calm_s = 0;
 	} else {
-		p->leaving = 0;
+		p->leaving_s = 0;
 		p->calm_s++;
 	}
 	if (p->view.drifting && is_over(p, moved)) {
 		end_drift(p);
-	} else if (!p->view.drifting && is_told(p, moved)) {
+	} else if (!p->view.drifting &&
+		   p->leaving_s >= (fabs(moved) > p->config.drift_ps ? OUT_S : LEAVING_S)) {
 		p->view.drifting = true;
 		p->view.farthest_ps = fabs(moved);
 		p->view.drifts++;
-		pass_judgement(p, PHASE_DRIFT, 0, difference, now.mean, now.sigma,
+		pass_judgement(p, PHASE_DRIFT, 0, p->place_ps, now.mean, now.sigma,
 			       p->count - since(p, RECENT_S));
 	}
 }
@@ -562,7 +577,7 @@ static void split_lock(struct phase *p, uint32_t n, double step_ps)
 	p->count -= n;
 	p->second.samples = open.samples > n ? open.samples - n : 0;
 	close_row(p);
-	set_place(p, mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference), p->place_ns);
+	p->place_ps = mean_over(p, RECENT_S) - TOTAL_PS(&p->view.reference);
 	p->slope_ps_per_s = 0; /* the step may have been taken for one */
 	memmove(p->samples, sample(p, p->count), n * sizeof(*p->samples));
 	begin_lock(p, (uint64_t)(p->samples[0].s * 1e9));
@@ -700,20 +715,27 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 	double by = p->view.reference.set && reference->set
 			    ? TOTAL_PS(&p->view.reference) - TOTAL_PS(reference)
 			    : 0;
+	struct bits now;
+	int bits;
 
 	p->view.reference = *reference;
 	end_drift(p);
 	if (by == 0) {
 		return;
 	}
-	set_place(p, p->place_ps + by, p->place_ns);
-	p->bits = (struct bits){0, nearest_bits(p->place_ps)};
-	if (is_displaced(p)) { /* from another reference: it is compared with this one */
+	p->place_ps += by;
+	bits = nearest_bits(p->place_ps);
+	p->bits = (struct bits){MIN(bits, 0), MAX(bits, 0)};
+	if (is_displaced(p)) { /* from another reference */
+		p->of_lock.verdict = compare(p, p->place_ps, &now);
+		p->of_lock.slip = fewest(now);
 		p->of_lock.difference_ps = p->place_ps;
-		p->of_lock.verdict = compare(p, p->place_ps, &p->bits);
-		p->of_lock.slip = fewest(p->bits);
-		p->bits.nearest = nearest_bits(p->place_ps);
-		p->view.last = p->of_lock;
+		if (p->of_lock.verdict != PHASE_JUMP) {
+			p->bits = now;
+		}
+		if (p->judged) {
+			p->view.last = p->of_lock;
+		}
 	}
 }
 
@@ -735,7 +757,7 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 		return r;
 	}
 	end_drift(p);
-	set_place(p, 0, p->place_ns);
+	p->place_ps = 0;
 	p->bits = (struct bits){0, 0};
 	/* What the last verdict was about is settled. */
 	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,

@@ -5,6 +5,8 @@
 
 #include "daemon/phase/phase.h"
 
+#define SAME_PS 50.0 /* less than any jump: difference_ps is up to a second newer */
+
 /* How fast it moves now; NaN: unknown, or it is not one speed. */
 static double speed(const struct phase_view *v)
 {
@@ -16,9 +18,11 @@ static double speed(const struct phase_view *v)
 const char *phase_say_drift(const struct phase_view *v, double tolerated_ps, char *text,
 			    size_t size)
 {
-	const char *from = v->last.verdict == PHASE_DRIFT ? "the reference"
-			   : v->last.step_ps != 0	  ? "where it stepped to"
-							  : "where the last lock came back";
+	bool of_reference =
+		v->last.verdict == PHASE_DRIFT || fabs(v->difference_ps - v->moved_ps) < SAME_PS;
+	const char *from = of_reference		  ? "the reference"
+			   : v->last.step_ps != 0 ? "where it stepped to"
+						  : "where the last lock came back";
 	double ps_per_s = speed(v),
 	       left_s = (copysign(tolerated_ps, v->moved_ps) - v->moved_ps) / ps_per_s;
 	int n = snprintf(text, size, "the phase drifts: %.0f ps from %s", v->moved_ps, from);

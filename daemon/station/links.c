@@ -34,7 +34,7 @@ static int open_phase(struct station *s, unsigned link)
 	return l->phase ? 0 : -ENOMEM;
 }
 
-/* A lock that came before the reference was known is judged by it as a drift. */
+/* A lock that came before the reference was known is compared with it now; where it is out, that is a drift. */
 void links_restore(struct station *s, const struct store_past *past)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {

@@ -434,6 +434,8 @@ static void what_comes_home_does_not_drift(void **state)
 	assert_int_equal(view(&l).drifts, 1);
 	l.drift_ps_per_s = 5;
 	run(&l, 400);
+	l.drift_ps_per_s = 0;
+	run(&l, 1300);
 	assert_false(view(&l).drifting);
 	teardown(&l);
 }
@@ -592,6 +594,107 @@ static void a_jump_of_more_than_half_a_bit(void **state)
 		assert_int_equal(view(&l).drifts, 1);
 		teardown(&l);
 	}
+}
+
+/* Each lock comes back right, or bits off, or has moved otherwise in the dark: none of these ends as a slip that is none. */
+static void bits_in_doubt(void **state)
+{
+	enum phase_verdict J = PHASE_JUMP, S = PHASE_SLIP;
+	const struct {
+		int at_ps[7]; /* 0: no more */
+		enum phase_verdict verdict[7];
+		int slip[7];
+	} cases[] = {
+		{{1250, 180, -1070, 180, 180}, {S, J, S, J, J}, {1, 0, -1}},
+		{{1650, 2900, 1650, 400, 400}, {J, S, J, J, J}, {0, 1}},
+		{{1430, 2860, 360, 360}, {J, J, J, J}, {0}},
+		{{1430, 2860, 1610, 360, 360}, {J, J, J, J, J}, {0}},
+		{{400, 900, 1400, 150, 150}, {J, J, J, J, J}, {0}},
+		{{2000, 750, 2000, -500}, {J, J, J, J}, {0}},
+		{{615, 1865, 615}, {J, S, J}, {0, 1}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 900 * 12500.0 + 5000, 0);
+		run(&l, 100);
+		for (unsigned n = 0; n < 7 && cases[i].at_ps[n]; n++) {
+			relock(&l);
+			l.total_ps = 6 * FRAME_PS + 900 * 12500.0 + 5000 + cases[i].at_ps[n];
+			run(&l, 100);
+			assert_int_equal(l.judgement.verdict, cases[i].verdict[n]);
+			assert_int_equal(l.judgement.slip, cases[i].slip[n]);
+		}
+		teardown(&l);
+	}
+}
+
+/* Four locks, each a bit further or back or not, and 180 ps or none beside it: what is no bit off is never a slip. */
+static void no_bit_off_is_no_slip(void **state)
+{
+	const double start = 6 * FRAME_PS + 900 * 12500.0 + 5000;
+
+	for (unsigned sequence = 0; sequence < 9 * 9 * 9 * 9; sequence++) {
+		int bits = 0, rest_ps = 0;
+		struct link l;
+
+		setup(&l, start, 0);
+		run(&l, 5);
+		for (unsigned n = 0, rest = sequence; n < 4; n++, rest /= 9) {
+			bits += (int)(rest % 3) - 1;
+			rest_ps += ((int)(rest / 3 % 3) - 1) * 180;
+			relock(&l);
+			l.total_ps = start + bits * 1250 + rest_ps;
+			run(&l, 5);
+			assert_false(bits == 0 && l.judgement.verdict == PHASE_SLIP);
+			assert_int_equal(l.judgement.verdict == PHASE_SLIP, l.judgement.slip != 0);
+		}
+		teardown(&l);
+	}
+}
+
+/* Slowly, without a slope that is certain, or to a place near home: it comes home all the same. */
+static void what_comes_home_slowly(void **state)
+{
+	static const struct {
+		double off_ps, ps_per_s;
+		unsigned samples;
+	} cases[] = {{700, -1, 7000}, {450, -4, 1400}, {800, -4, 1000}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 20);
+		run(&l, 100);
+		relock(&l);
+		l.total_ps += cases[i].off_ps;
+		run(&l, 100);
+		l.drift_ps_per_s = cases[i].ps_per_s;
+		run(&l, cases[i].samples);
+		l.drift_ps_per_s = 0;
+		run(&l, 600);
+		assert_int_equal(view(&l).drifts, 0);
+		teardown(&l);
+	}
+}
+
+/* A step within the tolerance changes no verdict, wherever the lock has drifted to. */
+static void a_small_step_of_what_has_drifted(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 5);
+	run(&l, 100);
+	l.drift_ps_per_s = 10;
+	run(&l, 1220);
+	l.drift_ps_per_s = 0;
+	run(&l, 300);
+	l.total_ps += 40;
+	run(&l, 200);
+	assert_int_equal(view(&l).slips + view(&l).jumps, 0);
+	assert_int_equal(view(&l).passes, 1);
+	teardown(&l);
 }
 
 /* A lock that is off as before is told as before, however the rest has drifted since. */
@@ -1199,6 +1302,10 @@ int main(void)
 		cmocka_unit_test(a_slip_that_is_cured),
 		cmocka_unit_test(a_slip_of_what_has_jumped),
 		cmocka_unit_test(a_jump_of_more_than_half_a_bit),
+		cmocka_unit_test(bits_in_doubt),
+		cmocka_unit_test(no_bit_off_is_no_slip),
+		cmocka_unit_test(what_comes_home_slowly),
+		cmocka_unit_test(a_small_step_of_what_has_drifted),
 		cmocka_unit_test(off_as_before),
 		cmocka_unit_test(no_slip_where_it_was),
 		cmocka_unit_test(out_at_rest),
