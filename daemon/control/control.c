@@ -233,6 +233,9 @@ static void turn(struct client *cl, uint64_t end_ns)
 		}
 	}
 	cl->reading = false;
+	if (!cl->closing && !cl->ended && evbuffer_get_length(in) <= line_max(cl)) {
+		bufferevent_enable(cl->stream, EV_READ);
+	}
 	cl->closing |=
 		cl->place.urgent && cl->place.served >= URGENT_REQUESTS && cl->base.open == 0;
 	if (may_ask(cl) && line) {
@@ -274,12 +277,17 @@ static void on_turns(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+/* When no more fits, reading is switched off until a turn has made room: libevent would call again and again, and with a
+ * call to come it forgets to free the stream at the end. */
 static void on_readable(struct bufferevent *stream, void *arg)
 {
 	struct client *cl = arg;
 
 	cl->heard_ns = now_mono_ns();
 	places_heard(&cl->control->places, &cl->place);
+	if (evbuffer_get_length(bufferevent_get_input(stream)) > line_max(cl)) {
+		bufferevent_disable(stream, EV_READ);
+	}
 	stand_in_line(cl);
 }
 

@@ -148,6 +148,12 @@ def garbage(t):
     t.account(st)
 
 
+def cpu_s(st):
+    """CPU time of the daemon's main thread, s."""
+    with open(f"/proc/{st.daemon.pid}/task/{st.daemon.pid}/stat") as f:
+        return sum(int(x) for x in f.read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+
+
 def crowds(t):
     """thousands of connections, clients that never read, floods of requests: the others are served"""
     st = started(t)
@@ -177,6 +183,11 @@ def crowds(t):
             break
     alive(t, st, "a flood by a client that never reads")
     t.check("it is held back, not stored", sent < 8 << 20, sent)
+    busy, begin = cpu_s(st), time.monotonic()
+    time.sleep(3)
+    busy, took = cpu_s(st) - busy, time.monotonic() - begin
+    t.check("while it is held back the daemon has nothing to do with it", busy < took * (0.5 if t.sanitized else 0.2),
+            (busy, took))
     flood = connect(st)
     many = ["floor*.*"] * 50000
     flood.sendall(line("param.get", names=many))
