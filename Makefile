@@ -337,8 +337,8 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/fcm-server/page \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server $(DESTDIR)$(prefix)/share/man/man1 \
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
-	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/systemd/catalog $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
-	    $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server \
+	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
+	    $(DESTDIR)$(prefix)/lib/systemd/catalog $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server \
 	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
 	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/

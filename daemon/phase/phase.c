@@ -31,10 +31,10 @@
 #define DRIFT_MIN_S  5.0  /* a lock must be so old before its drift is judged */
 #define OUT_S	     2u	  /* the limit must be passed for so long */
 #define LEAVING_S    5u	  /* or the mean must have been leaving for so long */
-#define CALM_S	     120u
+#define CALM_S	     120u /* without leaving for so long, a drift inside its limit ends */
 #define DRIFT_SIGMAS 6.0  /* a slope is certain from so many of its own on */
-#define SOON_S	     30.0 /* a drift is told when it will be out by then */
-#define SOON_LEAST   1.0  /* ps/s; slower ones are wander, and are told when they are out */
+#define SOON_S	     30.0 /* a drift is reported when it will be out by then */
+#define SOON_LEAST   1.0  /* ps/s; slower ones may be wander: reported when they are out */
 #define REACH_S	     60.0 /* so long a drift goes on in the dark, at most */
 #define RELOCK_MAX   64u
 #define STEP_EVERY   3u	 /* samples between two looks for a step */
@@ -92,7 +92,7 @@ struct phase {
 	double slope_ps_per_s;	    /* as far as it is certain; 0: no drift */
 	unsigned leaving_s, calm_s; /* seconds in a row in which the mean was leaving, or was not */
 	struct phase_judgement judgement;
-	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift is over */
+	struct phase_judgement of_lock; /* as it was judged; view.last again when a drift ends */
 	bool judgement_ready;
 };
 
@@ -486,8 +486,8 @@ static bool is_leaving(const struct phase *p, double moved, double slope, bool c
 			  fabs(moved + slope * SOON_S) > limit));
 }
 
-/* It is inside the limit and has not been leaving for two minutes; one that was out and is half way back, at once. */
-static bool is_over(const struct phase *p, double moved)
+/* It is inside the limit and has not been leaving for CALM_S; for OUT_S, when it was out and is half way back. */
+static bool has_ended(const struct phase *p, double moved)
 {
 	double limit = p->config.drift_ps;
 	bool back = p->view.farthest_ps > limit && fabs(moved) < limit / 2;
@@ -495,8 +495,8 @@ static bool is_over(const struct phase *p, double moved)
 	return fabs(moved) <= limit && p->calm_s >= (back ? OUT_S : CALM_S);
 }
 
-/* Once a second. A drift is told once per excursion: one that is out after OUT_S, so that a step is found before; one that is
- * not out after LEAVING_S, as it may turn. */
+/* Once a second. A drift is reported once per excursion: after OUT_S when it is out, so that a step is found first; after
+ * LEAVING_S when it is not out yet, because it may turn. */
 static void judge_drift(struct phase *p)
 {
 	struct moments m, now;
@@ -527,7 +527,7 @@ static void judge_drift(struct phase *p)
 		p->leaving_s = 0;
 		p->calm_s++;
 	}
-	if (p->view.drifting && is_over(p, moved)) {
+	if (p->view.drifting && has_ended(p, moved)) {
 		end_drift(p);
 	} else if (!p->view.drifting &&
 		   p->leaving_s >= (fabs(moved) > p->config.drift_ps ? OUT_S : LEAVING_S)) {

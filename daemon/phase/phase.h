@@ -8,7 +8,7 @@
  *
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
  * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
- * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT, told when the mean is out of
+ * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT, reported when the mean is out of
  * drift_ps, or is out of the tolerance and by its slope will be out of drift_ps in 30 s. A displaced lock
  * (slipped, jumped) drifts from where it came back, unless it comes home. A step
  * inside a lock, of which the board knows nothing, begins a lock that is judged at once (and is not

@@ -325,7 +325,8 @@ static void log_change(struct incident_reported *then, const struct incident *i,
 			     : i->red ? LOG_ERR
 				      : LOG_WARNING,
 			     i->cause->object, i->cause->kind->code, i->number,
-			     "incident %u %s: %s", i->number, change, i->cause->text);
+			     "incident %u %s: %s", i->number, cleared ? "cleared" : change,
+			     i->cause->text);
 	}
 }
 

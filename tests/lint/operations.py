@@ -39,10 +39,8 @@ def bring(argv, table, files):
                                      capture_output=True, text=True).stdout)
     wrong = []
     for path, make in files.items():
-        old = ""
-        if os.path.exists(path):
-            with open(path) as f:
-                old = f.read()
+        with open(path) as f:
+            old = f.read()
         try:
             new = make(old, said)
         except Wrong as e:

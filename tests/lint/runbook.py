@@ -129,4 +129,3 @@ def catalogue(_, said):
 
 if __name__ == "__main__":
     sys.exit(bring(sys.argv[1:], "reasons", {PAGE: page, CATALOGUE: catalogue}))
-

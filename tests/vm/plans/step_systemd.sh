@@ -226,7 +226,7 @@ ok $? "systemd-analyze security of the daemon: $(exposure $daemon)"
 secure $selftest 15
 ok $? "and of the self-test: $(exposure $selftest)"
 
-# Whoever reads the journal of an incident is told what to do.
+# journalctl -x shows what an incident means and what to do.
 journalctl --update-catalog
 code=$(journal | sed -n 's/.*"FCM_CODE":"\([^"]*\)".*/\1/p' | head -n 1)
 journalctl -q --no-pager -x FCM_CODE="${code:-none}" | grep -m 1 -A 9 "Subject: $code of" >/tmp/said
