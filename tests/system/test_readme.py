@@ -88,7 +88,7 @@ def blocks(page):
             inside = None
         elif inside is not None:
             inside.append(line if language is not None else line[4:])
-        elif line.startswith("#"):
+        if inside is None and line.startswith("#"):
             section = line.lstrip("# ")
         before = line
 
