@@ -7,6 +7,7 @@ clock locked, ends by itself, compares what arrived with the emulator's truth, a
 ledger balances and data arrived.
 """
 import argparse
+import itertools
 import os
 import re
 import shutil
@@ -39,7 +40,7 @@ def options():
     p.add_argument("--beacons", type=float, metavar="HZ", help="the sea has LED and acoustic beacons: nanet3-emu(1)")
     p.add_argument("--feed", action="store_true", help="enable the TriDAS feed, one port per floor")
     p.add_argument("--kill-consumer", metavar="NAME", help="kill -9 this consumer half-way")
-    p.add_argument("--keep", action="store_true", help="keep a finished run's large files")
+    p.add_argument("--keep", action="store_true", help="keep what a finished run has for its comparison: truth and records")
     return p.parse_args()
 
 
@@ -61,13 +62,27 @@ def keep_earlier(directory):
     before = directory.rstrip("/") + ".before"
     shutil.rmtree(before, ignore_errors=True)
     remove_data(directory)
+    keep_recordings(directory)
     os.rename(directory, before)
     if os.path.exists(os.path.join(before, "station.db")):
         print(f"the previous run is kept: fcmctl --dir {os.path.relpath(before)} reads its database", flush=True)
 
 
+def keep_recordings(directory):
+    """No run removes what a person has recorded, and no daemon goes on with the recording of an earlier run."""
+    made, kept = os.path.join(directory, "recordings"), directory.rstrip("/") + ".recordings"
+    for name in sorted(os.listdir(made)) if os.path.isdir(made) else []:
+        if name[0] == "." or name.startswith("blackbox-"):
+            continue
+        os.makedirs(kept, exist_ok=True)
+        paths = (os.path.join(kept, name + f"-{n}" * (n > 1)) for n in itertools.count(1))
+        to = next(path for path in paths if not os.path.exists(path))
+        os.rename(os.path.join(made, name), to)
+        print(f"the recording of an earlier run is kept: {os.path.relpath(to)}", flush=True)
+    shutil.rmtree(made, ignore_errors=True)
+
+
 def remove_data(directory):
-    shutil.rmtree(os.path.join(directory, "recordings"), ignore_errors=True)
     for name in os.listdir(directory):
         if name.endswith(".rec") or name == "truth.bin":
             os.remove(os.path.join(directory, name))
@@ -318,7 +333,8 @@ def live(st):
     keeper = threading.Thread(target=keep_alive, args=(st, ended), daemon=True)
     keeper.start()
     try:
-        if sys.stdout.isatty():
+        if sys.stdout.isatty() and sys.stdin.isatty():
+            input("Enter shows the station live here. ")  # it takes the whole screen
             subprocess.run([st.program("fcmctl"), "--dir", st.dir, "top"], check=False)
         else:
             print_lines(st)

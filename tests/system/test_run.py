@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import pty
 import shutil
 import signal
 import sqlite3
@@ -127,6 +128,8 @@ def a_silent_daemon(t):
     for name, text in kept.items():
         with open(st.path(name), "w") as f:
             f.write(text)
+    for recording in ("recordings/night", "recordings/blackbox-20260101T000000Z-0", "../silent.recordings/night"):
+        os.makedirs(st.path(recording))
     with subprocess.Popen([sys.executable, os.path.join(harness.ROOT, "tests", "system", "run.py"), "--bin", t.bin,
                            "--dir", st.dir, "--keep", "--load", "quiet", "--seconds", "10"], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as r:
@@ -143,6 +146,7 @@ def a_silent_daemon(t):
             "both balances correct" in out, out[-3000:])
     t.equal("exit status", r.returncode, 0) or print(out[-3000:])
     t.equal("of the run before all but its data is there", sorted(os.listdir(f"{st.dir}.before")), ["station.db"])
+    t.equal("a recording is kept beside it", sorted(os.listdir(f"{st.dir}.recordings")), ["night", "night-2"])
     t.check("and it is said how to read it", f"fcmctl --dir {os.path.relpath(st.dir)}.before" in out, out[:500])
 
 
@@ -156,6 +160,30 @@ def run_beside(t, name, *args):
         if line.startswith("Consumers connect to "):
             return st, r, line.split()[3].rstrip(",.")
     return st, r, None
+
+
+def at_a_terminal(t):
+    """the addresses stay until Enter; then the live view; Ctrl-C ends it"""
+    st = t.station("terminal")
+    outer, inner = pty.openpty()
+    with subprocess.Popen([sys.executable, os.path.join(harness.ROOT, "tests", "system", "run.py"), "--bin", t.bin, "--dir",
+                           st.dir, "--load", "quiet"], stdin=inner, stdout=inner, stderr=inner, start_new_session=True) as r:
+        os.close(inner)
+        said = b""
+
+        def until(text):
+            nonlocal said
+            while text not in said:
+                said += os.read(outer, 65536)
+        until(b"Enter ")
+        t.check("where consumers, monitors and browsers connect", b"monitors to tcp://" in said and b"In a browser: http://" in said, said)
+        said = b""
+        os.write(outer, b"\n")
+        until(b"clock")
+        os.killpg(r.pid, signal.SIGINT)
+        until(b"stopping ...")
+    t.equal("exit status", r.returncode, 0)
+    os.close(outer)
 
 
 def a_guest(t):
@@ -226,5 +254,5 @@ def clean_beside_a_run(t):
 
 if __name__ == "__main__":
     harness.main([a_good_run, a_broken_run, a_board_that_was_gone, a_ledger_that_does_not_balance,
-                  a_daemon_started_again, a_run_that_was_killed, a_silent_daemon, a_guest,
+                  a_daemon_started_again, a_run_that_was_killed, a_silent_daemon, at_a_terminal, a_guest,
                   a_daemon_that_was_killed, clean_beside_a_run])
