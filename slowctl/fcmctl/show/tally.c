@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #define OUTSIDE 200u /* one in so many entries, at either end */
+#define TENTH	10u
+#define REACH	3u /* beyond the lowest and the highest tenth, in distances of the two */
 
 int tally_init(struct tally *t, uint32_t values)
 {
@@ -63,6 +65,26 @@ static uint32_t width_of(uint32_t low, uint32_t high)
 	}
 }
 
+/* The range of the bins: without a far tail, which would leave one bin for all the others. */
+static void range_of(const struct tally *t, uint32_t *ret_low, uint32_t *ret_high)
+{
+	uint64_t last = t->entries - 1;
+	uint32_t low = value_after(t, t->entries / OUTSIDE);
+	uint32_t high = value_after(t, last - t->entries / OUTSIDE);
+	uint32_t tenth = value_after(t, t->entries / TENTH);
+	uint32_t ninth = value_after(t, last - t->entries / TENTH);
+	uint32_t reach = REACH * (ninth - tenth);
+
+	while (reach > 0 && (low + reach < tenth || t->count[low] == 0)) {
+		low++;
+	}
+	while (reach > 0 && (high > ninth + reach || t->count[high] == 0)) {
+		high--;
+	}
+	*ret_low = low;
+	*ret_high = high;
+}
+
 void tally_fold(const struct tally *t, struct tally_fold *ret_fold)
 {
 	struct tally_fold f = {0};
@@ -72,8 +94,7 @@ void tally_fold(const struct tally *t, struct tally_fold *ret_fold)
 		*ret_fold = f;
 		return;
 	}
-	low = value_after(t, t->entries / OUTSIDE);
-	high = value_after(t, t->entries - 1 - t->entries / OUTSIDE);
+	range_of(t, &low, &high);
 	f.width = width_of(low, high);
 	f.first = low / f.width * f.width;
 	f.bins = high / f.width - low / f.width + 1;

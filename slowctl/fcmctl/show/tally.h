@@ -29,6 +29,7 @@ struct tally_fold {
 	uint32_t first, width;
 	uint64_t count[TALLY_BINS], below, above;
 };
-/* The bins cover all but the lowest and the highest half per cent of the entries; their width is 1, 2 or 5 times a power of
- * ten, and the first begins at a multiple of it. */
+/* The bins cover all but the lowest and the highest half per cent of the entries, and reach at most three times the distance of the
+ * lowest tenth from the highest beyond either. Their width is 1, 2 or 5 times a power of ten, and the first begins at a
+ * multiple of it. */
 void tally_fold(const struct tally *t, struct tally_fold *ret_fold);

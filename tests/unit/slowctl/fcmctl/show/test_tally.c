@@ -99,6 +99,44 @@ static void test_outside(void **state)
 	tally_fini(&t);
 }
 
+/* Saturated hits, one in 25, leave the others in sight. */
+static void test_tail(void **state)
+{
+	struct tally_fold f;
+	struct tally t;
+
+	assert_int_equal(tally_init(&t, 1u << 22), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		tally_add(&t, 1000 + i % 100);
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		tally_add(&t, 13409);
+	}
+	tally_fold(&t, &f);
+	assert_int_equal(f.first, 1000);
+	assert_int_equal(f.width, 10); /* to 1099, the last before 1093 + 3 x 83 */
+	assert_int_equal(f.bins, 10);
+	assert_int_equal(f.above, 40);
+	assert_int_equal(f.below, 0);
+	assert_int_equal(f.count[4], 100);
+	tally_fini(&t);
+
+	assert_int_equal(tally_init(&t, 1u << 22), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		tally_add(&t, 100000 + i % 100);
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		tally_add(&t, 5);
+	}
+	tally_fold(&t, &f);
+	assert_int_equal(f.below, 40);
+	assert_int_equal(f.above, 0);
+	assert_int_equal(f.width, 10);
+	assert_int_equal(f.first, 100000);
+	assert_int_equal(f.count[f.bins - 1], 100);
+	tally_fini(&t);
+}
+
 static void test_few(void **state)
 {
 	struct tally_fold f;
@@ -180,8 +218,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_folds),  cmocka_unit_test(test_outside),
-		cmocka_unit_test(test_few),    cmocka_unit_test(test_blocks),
-		cmocka_unit_test(test_hashes), cmocka_unit_test(test_csv),
+		cmocka_unit_test(test_tail),   cmocka_unit_test(test_few),
+		cmocka_unit_test(test_blocks), cmocka_unit_test(test_hashes),
+		cmocka_unit_test(test_csv),
 	};
 
 	return cmocka_run_group_tests_name("tally and bars", tests, NULL, NULL);
