@@ -6,6 +6,7 @@
 #include "daemon/phase/phase.h"
 
 #define SAME_PS 50.0 /* less than any jump: difference_ps is up to a second newer */
+#define AT_REST 0.05 /* ps/s: what "%+.1f" shows as 0 */
 
 /* How fast it moves now; NaN: unknown, or it is not one speed. */
 static double speed(const struct phase_view *v)
@@ -37,8 +38,10 @@ const char *phase_say_drift(const struct phase_view *v, double tolerated_ps, cha
 		n += snprintf(text + n, size - (size_t)n, ", it was %.0f", v->farthest_ps);
 	}
 	n += snprintf(text + n, size - (size_t)n, " (%.0f are tolerated)", tolerated_ps);
-	if (fabs(ps_per_s) >= 0.05) {
+	if (fabs(ps_per_s) >= AT_REST) {
 		snprintf(text + n, size - (size_t)n, ", now %+.1f ps/s", ps_per_s);
+	} else if (v->valid) {
+		snprintf(text + n, size - (size_t)n, ", and does not move now");
 	}
 	return text;
 }

@@ -590,7 +590,9 @@ static void a_drift_in_words(void **state)
 				     .farthest_ps = 645,
 				     .drift_ps_per_s = NAN,
 				     .slope_ps_per_s = -0.01},
-		"the phase drifts: 190 ps from the reference, it was 645 (300 are tolerated)");
+		"the phase drifts: 190 ps from the reference, it was 645 (300 are tolerated), and "
+		"does "
+		"not move now");
 
 	setup(&l, 6 * FRAME_PS + 5000, 0);
 	run(&l, 600);
@@ -605,7 +607,8 @@ static void a_drift_in_words(void **state)
 				     .valid = true,
 				     .drift_ps_per_s = NAN,
 				     .slope_ps_per_s = NAN},
-		"the phase drifts: -400 ps from where the last lock came back (300 are tolerated)");
+		"the phase drifts: -400 ps from where the last lock came back (300 are tolerated), "
+		"and does not move now");
 	teardown(&l);
 }
 
