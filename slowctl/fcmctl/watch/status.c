@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "slowctl/fcmctl/core/client.h"
 #include "slowctl/fcmctl/show/time.h"
@@ -239,26 +240,38 @@ static void render_body(struct writer *w, const json_t *s)
 	render_some_groups(w, s);
 }
 
-/* In so many lines: the worst with what to do, the others as room is left; the last line counts those without room. */
+/* What has room: lines of incidents, and of advice to the first ones. */
+struct share {
+	size_t shown, advised;
+};
+
+/* What to do about an active incident comes before the cleared ones. */
+static struct share share_lines(size_t active, size_t count, size_t lines)
+{
+	size_t first = MIN(active, lines);
+	size_t advised = MIN(first, lines - first);
+
+	return (struct share){MIN(count, lines - advised), advised};
+}
+
+/* In so many lines: active ones, worst first, then cleared ones; the last line counts those without room. */
 static void render_incidents(struct writer *w, const json_t *list, size_t lines)
 {
-	size_t count = json_array_size(list), advised, shown;
+	size_t count = json_array_size(list), active = 0;
+	struct share share;
 
-	if (count > lines) {
-		shown = lines > 0 ? lines - 1 : 0;
-		advised = 0;
-	} else {
-		shown = count;
-		advised = lines - count;
+	while (active < count && !ctl_incident_has_cleared(json_array_get(list, active))) {
+		active++;
 	}
-	for (size_t i = 0; i < shown; i++) {
-		const json_t *incident = json_array_get(list, i);
-		bool advice = i < advised && !ctl_incident_has_cleared(incident);
-
-		ctl_incident_lines(w, incident, advice);
+	share = share_lines(active, count, lines);
+	if (share.shown < count && lines > 0) {
+		share = share_lines(active, count, lines - 1);
 	}
-	if (shown < count && lines > 0) {
-		writer_line(w, WRITER_BOLD, "     %zu more: %s", count - shown,
+	for (size_t i = 0; i < share.shown; i++) {
+		ctl_incident_lines(w, json_array_get(list, i), i < share.advised);
+	}
+	if (share.shown < count && lines > 0) {
+		writer_line(w, WRITER_BOLD, "     %zu more: %s", count - share.shown,
 			    "fcmctl incident list");
 	}
 }
