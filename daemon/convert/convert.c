@@ -355,6 +355,26 @@ static int open_sink(struct convert *c)
 	return err;
 }
 
+/* An output is made, and one that is there goes, only when there is something to write. 0, or negative: said. */
+static int look(struct convert *c)
+{
+	int n = c->o->resume ? 1 : source_wait(c->source);
+
+	if (n < 0) {
+		report_say(c->report, "%s", source_why(c->source));
+		return n == -ENOMEM ? -EIO : n;
+	}
+	if (n == 0 && !c->o->cells) { /* cells may be there without a block */
+		source_say_nothing(c->source, c->in);
+		return -ENODATA;
+	}
+	n = c->o->force ? kind_clear(c->kind, c->o->output) : 0;
+	if (n < 0) {
+		report_say(c->report, "%s: %s", c->o->output, strerror(-n));
+	}
+	return n < 0 ? n : 0;
+}
+
 static int open_all(struct convert *c)
 {
 	struct source_config config = source_config(c);
@@ -364,7 +384,10 @@ static int open_all(struct convert *c)
 		report_say(c->report, "%s", config.why);
 		return err;
 	}
-	err = slice_init(&c->slice);
+	err = look(c);
+	if (err == 0) {
+		err = slice_init(&c->slice);
+	}
 	if (err == 0) {
 		err = open_journal(c);
 	}

@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/convert/address.h"
 #include "daemon/convert/output/write.h"
 
 #define JSON_BYTES 16384u
@@ -175,47 +177,90 @@ static int open_file(struct input *in, unsigned links)
 
 /* ------------------------------------------------------------------------------------------- labels */
 
-/* The first label of a segment that has a time: a recording may begin before the clock was locked. */
-static bool first_label(int fd, const struct fcm_segment_header *segment,
-			struct fcm_record_label *ret_label)
+/* The record at `*at`, which goes on to the next one. A label with a time goes to *ret_label: 1. 0: none; -1: the end. */
+static int next_record(int fd, uint64_t *at, struct fcm_record_header *ret_record,
+		       struct fcm_record_label *ret_label)
 {
-	uint64_t at = segment->header_bytes;
-	struct fcm_record_header record;
+	const uint64_t data = *at + sizeof(*ret_record);
+	struct fcm_record_label label;
 
-	while (read_whole(fd, at, &record, sizeof(record)) == 0 &&
-	       record.magic == FCM_RECORD_MAGIC && record.bytes <= FCM_RECORD_BYTES_MAX) {
-		at += sizeof(record);
-		if (record.kind == FCM_RECORD_LABEL &&
-		    read_whole(fd, at, ret_label, sizeof(*ret_label)) == 0 &&
-		    ret_label->anchor_tai_ns > 0 && ret_label->anchor_tai_ns < INT64_MAX / 4 &&
-		    ret_label->anchor_count < REACH) {
-			return true;
-		}
-		at += record.bytes;
+	if (read_whole(fd, *at, ret_record, sizeof(*ret_record)) < 0 ||
+	    ret_record->magic != FCM_RECORD_MAGIC || ret_record->bytes > FCM_RECORD_BYTES_MAX) {
+		return -1;
 	}
-	return false;
+	*at = data + ret_record->bytes;
+	if (ret_record->kind == FCM_RECORD_LABEL &&
+	    read_whole(fd, data, &label, sizeof(label)) == 0 && label.anchor_tai_ns > 0 &&
+	    label.anchor_tai_ns < INT64_MAX / 4 && label.anchor_count < REACH) {
+		*ret_label = label;
+		return 1;
+	}
+	return 0;
 }
 
-/* When the recording begins, by that label. */
+static int64_t tai_of(const struct fcm_record_label *label, uint64_t count)
+{
+	return label->anchor_tai_ns + ((int64_t)count - (int64_t)label->anchor_count) * FRAME_NS;
+}
+
+/* When the recording begins, by the first label of a segment that has a time: it may begin before the clock was locked. */
 static void read_label(struct input *in, const struct input_segment *s)
 {
 	struct fcm_record_label label;
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool good = fd >= 0 && s->header.count < REACH && first_label(fd, &s->header, &label);
+	struct fcm_record_header record;
+	uint64_t at = s->header.header_bytes;
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), found = -1;
 	int64_t tai_ns;
 
+	if (fd >= 0 && s->header.count < REACH) {
+		do {
+			found = next_record(fd, &at, &record, &label);
+		} while (found == 0);
+	}
 	if (fd >= 0) {
 		close(fd);
 	}
-	if (!good) {
+	if (found < 0) {
 		return;
 	}
-	tai_ns = label.anchor_tai_ns +
-		 ((int64_t)s->header.count - (int64_t)label.anchor_count) * FRAME_NS;
+	tai_ns = tai_of(&label, s->header.count);
 	if (in->begin_tai_ns == INT64_MIN || tai_ns < in->begin_tai_ns) {
 		in->begin_tai_ns = tai_ns;
 		in->tai_utc_s = label.tai_utc_s;
 	}
+}
+
+static int64_t segment_end(const struct input_segment *s)
+{
+	struct fcm_record_label label = {.anchor_tai_ns = INT64_MIN};
+	struct fcm_record_header record;
+	uint64_t at = s->header.header_bytes, end = s->header.count;
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	while (fd >= 0 && next_record(fd, &at, &record, &label) >= 0) {
+		if (record.kind < FCM_RECORD_LABEL && record.count < REACH &&
+		    record.frames < REACH) {
+			end = record.count + record.frames;
+		}
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return label.anchor_tai_ns == INT64_MIN || end >= 2 * REACH ? INT64_MIN
+								    : tai_of(&label, end);
+}
+
+int64_t input_end_tai_ns(const struct input *in)
+{
+	int64_t end = in->begin_tai_ns;
+
+	for (size_t i = 0; i < in->n; i++) {
+		if (i + 1 == in->n ||
+		    in->segments[i].header.link != in->segments[i + 1].header.link) {
+			end = MAX(end, segment_end(&in->segments[i]));
+		}
+	}
+	return end;
 }
 
 /* ---------------------------------------------------------------------------------- open, close, name */
@@ -226,7 +271,7 @@ int input_open(const char *path, unsigned links, struct input *ret_input)
 	DIR *d;
 	int err;
 
-	if (strncmp(path, "tcp://", 6) == 0 || strncmp(path, "ipc://", 6) == 0) {
+	if (address_is(path)) {
 		in.kind = INPUT_LIVE;
 		*ret_input = in;
 		return 0;

@@ -45,5 +45,7 @@ struct input {
 /* `links`: bit mask. 0; -ENOENT and the like of open(2); -ENODATA: no segments; -EBADMSG: neither a segment nor HDF5. */
 int input_open(const char *path, unsigned links, struct input *ret_input);
 void input_close(struct input *in);
+/* When it ends, by its segments' records and the labels in them; INT64_MIN: without a time. */
+int64_t input_end_tai_ns(const struct input *in);
 /* Which recording it is: the same as long as its first segments are. */
 uint32_t input_print(const struct input *in);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/convert/address.h"
 #include "daemon/convert/convert.h"
 #include "daemon/convert/hdf5/hdf5.h"
 
@@ -34,14 +35,22 @@ static int refuse(struct report *r, const char *what, const char *why)
 static int open_input(const struct options *o, struct input *in, struct report *r)
 {
 	int err = input_open(o->input, o->links, in);
+	char text[600], advice[400] = "";
 
 	if (err == 0) {
-		return 0;
+		return in->kind != INPUT_LIVE || address_good(o->input, text, sizeof(text))
+			       ? 0
+			       : refuse(r, o->input, text);
 	}
-	return refuse(r, o->input,
-		      err == -ENODATA	? "no segment of these links in it"
-		      : err == -EBADMSG ? "neither a segment of a recording nor an HDF5 file"
-					: strerror(-err));
+	if (err == -ENOENT) {
+		address_advice(o->input, advice, sizeof(advice));
+	}
+	snprintf(text, sizeof(text), "%s%s",
+		 err == -ENODATA   ? "no segment of these links in it"
+		 : err == -EBADMSG ? "neither a segment of a recording nor an HDF5 file"
+				   : strerror(-err),
+		 advice);
+	return refuse(r, o->input, text);
 }
 
 /* Several runs, or not the one that is wanted. */
@@ -102,6 +111,11 @@ static int check_input(const struct options *o, const struct kind *kind, const s
 			      "live data have no cells; record them (fcmctl record "
 			      "start), then convert the recording");
 	}
+	if (o->seconds > 0 && in->kind != INPUT_LIVE) {
+		report_say(r, "%s: --seconds is for live data; use --until +%g", o->input,
+			   o->seconds);
+		return EXIT_REFUSED;
+	}
 	if (o->resume && in->kind == INPUT_LIVE) {
 		return refuse(r, o->input, "live data cannot be resumed: they have passed");
 	}
@@ -115,14 +129,9 @@ static int check_output(const struct options *o, const struct kind *kind, struct
 {
 	char journal[4200];
 	struct stat st;
-	int err;
 
 	snprintf(journal, sizeof(journal), "%s.resume", o->output);
-	if (o->force) {
-		err = kind_clear(kind, o->output);
-		return err < 0 ? refuse(r, o->output, strerror(-err)) : 0;
-	}
-	if (o->resume) {
+	if (o->resume || o->force) { /* convert() clears it when something comes */
 		return 0;
 	}
 	if (stat(journal, &st) == 0) {

@@ -50,7 +50,8 @@ static const char usage_text[] =
 	"  --version, --help\n"
 	"\n"
 	"Exit status: 0 done; 1 done, but data are missing or damaged in the input; 2 usage;\n"
-	"3 refused; 4 failed, 5 stopped: go on with --resume. Manual: fcm-convert(1).\n";
+	"3 refused, or nothing came: nothing was written; 4 failed, 5 stopped: go on with "
+	"--resume. Manual: fcm-convert(1).\n";
 
 /* --------------------------------------------------------------------------------------------- values */
 
@@ -328,6 +329,10 @@ static int check(const struct options *o)
 	}
 	if (o->cells && (o->from.given || o->until.given)) {
 		return usage("--cells keeps whole segments: leave --from and --until out", "");
+	}
+	if (o->from.given && o->until.given && o->from.relative == o->until.relative &&
+	    o->from.utc == o->until.utc && o->until.ns < o->from.ns) {
+		return usage("--until is before --from", "");
 	}
 	return 0;
 }

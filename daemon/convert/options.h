@@ -9,7 +9,7 @@ enum {
 	EXIT_DONE = 0,
 	EXIT_MISSING = 1, /* done; data are missing or damaged in the input */
 	EXIT_USAGE = 2,
-	EXIT_REFUSED = 3, /* nothing was written */
+	EXIT_REFUSED = 3, /* or nothing came: nothing was written */
 	EXIT_FAILED = 4,  /* the output is complete up to a slice */
 	EXIT_STOPPED = 5, /* likewise, by a signal */
 };

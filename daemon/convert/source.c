@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
+
+#include "daemon/convert/output/text.h"
 
 #define WAIT_MS	 200
 #define QUEUE	 1024u /* blocks that may wait: three seconds of four floors */
@@ -17,8 +20,9 @@ struct source {
 	struct fcmdata_recording *recording;
 	struct fcmdata *live;
 	const struct fcmdata_block *block; /* in our hands */
-	double until,
-		patience; /* patience: 0: it has been said that nobody answers, or somebody does */
+	bool waited;			   /* it is the next one still */
+	double began, until;
+	double patience; /* 0: it has been said that no daemon answers, or one does */
 };
 
 static double mono_s(void)
@@ -47,8 +51,9 @@ static int open_live(struct source *s)
 		}
 	}
 	config.topics = topics;
-	s->patience = mono_s() + NOBODY_S;
-	s->until = s->config.seconds > 0 ? mono_s() + s->config.seconds : 0;
+	s->began = mono_s();
+	s->patience = s->began + NOBODY_S;
+	s->until = s->config.seconds > 0 ? s->began + s->config.seconds : 0;
 	return fcmdata_open(&config, &s->live);
 }
 
@@ -128,7 +133,9 @@ static int next_live(struct source *s)
 	fcmdata_release(s->live, s->block);
 	s->block = NULL;
 	while (n == 0 && !*s->config.stop && (s->until == 0 || mono_s() < s->until)) {
-		n = fcmdata_receive(s->live, WAIT_MS, &s->block);
+		double left_ms = s->until == 0 ? WAIT_MS : (s->until - mono_s()) * 1000 + 1;
+
+		n = fcmdata_receive(s->live, (int)MIN(WAIT_MS, left_ms), &s->block);
 		n = n == -EINTR ? 0 : n;
 		if (n == 0) {
 			look_for_daemon(s);
@@ -148,6 +155,11 @@ int source_next(struct source *s, const struct fcmdata_block **ret_block)
 {
 	int n;
 
+	if (s->waited) {
+		s->waited = false;
+		*ret_block = s->block;
+		return 1;
+	}
 	do {
 		n = s->live ? next_live(s) : fcmdata_recording_next(s->recording, &s->block);
 	} while (n > 0 && !wanted(s));
@@ -159,6 +171,65 @@ int source_next(struct source *s, const struct fcmdata_block **ret_block)
 			 refusal ? refusal : strerror(-n));
 	}
 	return n;
+}
+
+int source_wait(struct source *s)
+{
+	const struct fcmdata_block *b;
+	int n = source_next(s, &b);
+
+	s->waited = n > 0;
+	return n;
+}
+
+static void say_no_live(const struct source *s)
+{
+	const double waited_s = mono_s() - s->began;
+	struct fcmdata_stats stats;
+
+	fcmdata_get_stats(s->live, &stats);
+	report_say(s->config.report, "nothing came from %s in %.3g s: %s", s->config.path,
+		   s->until > 0 ? MIN(waited_s, s->config.seconds) : waited_s,
+		   stats.blocks > 0 ? "all blocks were of other links or runs"
+		   : stats.connections > 0
+			   ? "a daemon is there, but sent no blocks; is that the port of the "
+			     "monitors (5730 + board number), and is a link up?"
+			   : "no daemon answers there; monitors have port 5730 + board number");
+}
+
+/* "2026-11-28T12:00:00.125Z" */
+static const char *utc_of(int64_t tai_ns, const struct input *in, char text[40])
+{
+	text_utc(tai_ns, in->tai_utc_s, text, 40);
+	strcpy(text + strlen("2026-11-28T12:00:00.125"), "Z");
+	return text;
+}
+
+void source_say_nothing(const struct source *s, const struct input *in)
+{
+	const int64_t from_ns = s->config.from_tai_ns, until_ns = s->config.until_tai_ns;
+	char from[40], until[40], begin[40], end[40];
+	const char *trouble;
+
+	if (s->live) {
+		say_no_live(s);
+		return;
+	}
+	if (source_troubles(s, &trouble) > 0) {
+		report_say(s->config.report, "%s", trouble);
+	}
+	if (!from_ns && !until_ns) {
+		report_say(s->config.report, "%s: no data of these streams, links or runs in it",
+			   in->path);
+		return;
+	}
+	report_say(s->config.report, "%s: no data %s%s%s%s: the recording has %s to %s", in->path,
+		   !from_ns    ? "before"
+		   : !until_ns ? "from "
+			       : "between ",
+		   from_ns ? utc_of(from_ns, in, from) : "", !from_ns || !until_ns ? " " : " and ",
+		   until_ns ? utc_of(until_ns, in, until) : "on",
+		   utc_of(in->begin_tai_ns, in, begin), utc_of(input_end_tai_ns(in), in, end));
 }
 
 const char *source_why(const struct source *s)

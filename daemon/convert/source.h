@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/consumer/fcmdata.h"
+#include "daemon/convert/input.h"
 #include "daemon/convert/report.h"
 
 struct source_config {
@@ -29,6 +30,10 @@ void source_close(struct source *s); /* NULL is fine */
 
 /* The next block, valid until the next call: 1; 0: there are no more; negative: source_why(). */
 int source_next(struct source *s, const struct fcmdata_block **ret_block);
+/* Whether there is a block at all: as source_next(), which has the same block then. */
+int source_wait(struct source *s);
+/* Says why there was none. */
+void source_say_nothing(const struct source *s, const struct input *in);
 const char *source_why(const struct source *s);
 /* Segments that ended in damage so far; *ret_text: the last one, or NULL. */
 unsigned source_troubles(const struct source *s, const char **ret_text);

@@ -390,10 +390,63 @@ def refusals(t):
     t.equal("none of these has left a file", sorted(n for n in os.listdir(c.base) if n.startswith("b")), [])
     refused("a place that is not there", rec, c.path("none/b.h5"), words=("No such file", "none/b.h5"))
     code, err, _ = c.run("--seconds", "3.5", "tcp://127.0.0.1:1", c.path("nobody.h5"))
-    t.check("a daemon that is not there is missed after a while", "no daemon answers" in err, (code, err))
+    t.check("a daemon that is not there is missed after a while", "no daemon answers there; still trying" in err,
+            (code, err))
     progress(t, c, rec)
     runs(t, c, rec)
     damaged(t, c, rec)
+
+
+class Newcomer:
+    """What a new user gets wrong: said with what to do, and no file is left."""
+
+    def __init__(self, t):
+        self.t, self.c = t, Converter(t)
+
+    def refused(self, what, *args, code=REFUSED, words=(), out="none.h5"):
+        got, err, _ = self.c.run(*args, self.c.path(out))
+        self.t.check(what, got == code and all(w in err for w in words), (got, err))
+        left = [n for n in os.listdir(self.c.base) if n.startswith("none")]
+        self.t.equal(f"{what}: no file is left", left, [])
+
+
+def newcomer(t):
+    """no daemon, a wrong port, no data of these times, a recording that grows: said, with what to do"""
+    n = Newcomer(t)
+    rec = record(t, 1, load="quiet", during=lambda st: newcomer_live(n, st))
+    nothing_there(n, rec)
+    addresses(n, rec)
+
+
+def newcomer_live(n, st):
+    n.refused("the port of consumers", "--seconds", "1", st.reserved, words=("nothing came from", "5730"))
+
+
+def nothing_there(n, rec):
+    n.refused("a daemon that is not there", "--seconds", "0.5", "tcp://127.0.0.1:1",
+              words=("nothing came from tcp://127.0.0.1:1 in 0.5 s", "no daemon answers there", "5730 + board number"))
+    n.refused("a host that is unknown", "--seconds", "0.5", "tcp://no-such-host.invalid:5730",
+              words=("no-such-host.invalid: unknown host",))
+    with open(n.c.path("kept.h5"), "w") as f:
+        f.write("precious")
+    n.refused("nothing comes", "--force", "--seconds", "0.5", "tcp://127.0.0.1:1", out="kept.h5")
+    with open(n.c.path("kept.h5")) as f:
+        n.t.equal("nothing came: what was there is kept", f.read(), "precious")
+    n.refused("a time after the end", "--from", "+40", rec, words=("no data from 20", "the recording has 20", " to 20"))
+    n.refused("a time before the beginning", "--from", "2001-01-01T00:00", "--until", "2001-01-01T00:01", rec,
+              words=("no data between 2001-01-01T00:00:00.000Z and 2001-01-01T00:01:00.000Z", "the recording has 20"))
+    n.refused("an end before the beginning", "--from", "+2", "--until", "+1", "/nothing/there", code=USAGE,
+              words=("--until is before --from",))
+
+
+def addresses(n, rec):
+    for typed in ("127.0.0.1:5730", "tcp:/127.0.0.1:5730", "http://127.0.0.1:5730"):
+        n.refused(f"{typed}: no address", typed, words=("No such file", "; did you mean tcp://127.0.0.1:5730?"))
+    n.refused("an address without a port", "tcp://127.0.0.1",
+              words=("has no port; monitors have 5730 + board number: tcp://127.0.0.1:5730",))
+    n.refused("a recording's name", os.path.basename(rec), words=("a recording is a folder", "recordings/night"))
+    n.refused("seconds of a recording", "--seconds", "2", rec,
+              words=("--seconds is for live data; use --until +2",))
 
 
 def progress(t, c, rec):
@@ -648,4 +701,4 @@ def an_hour(t):
 
 
 if __name__ == "__main__":
-    harness.main([every_kind, refusals, interrupted, memory, ten_seconds, an_hour])
+    harness.main([every_kind, refusals, newcomer, interrupted, memory, ten_seconds, an_hour])

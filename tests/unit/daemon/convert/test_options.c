@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/convert/address.h"
 #include "daemon/convert/kinds.h"
 #include "daemon/convert/options.h"
 #include "daemon/convert/output/text.h"
@@ -91,6 +92,9 @@ static void what_cannot(void **state)
 		"--resume --force in out",
 		"--server-key x in out",
 		"--cells --from +1 in out",
+		"--from +2 --until +1.5 in out",
+		"--from tai:2 --until tai:1 in out",
+		"--from 2026-11-27T12:00 --until 2026-11-27T11:00 in out",
 		"--what in out",
 	};
 
@@ -121,6 +125,38 @@ static void times(void **state)
 	assert_false(options_when("2026-11-27", &w));
 	assert_false(options_when("2026-11-27T12:00:00.5x", &w));
 	assert_false(options_when("+10000000000000000000000000000000000000000000", &w));
+}
+
+static void advice_is(const char *input, const char *wanted)
+{
+	char advice[200];
+
+	address_advice(input, advice, sizeof(advice));
+	assert_string_equal(advice, wanted);
+}
+
+static void addresses(void **state)
+{
+	char why[200];
+
+	advice_is("127.0.0.1:5730", "; did you mean tcp://127.0.0.1:5730?");
+	advice_is("tcp:/127.0.0.1:5731", "; did you mean tcp://127.0.0.1:5731?");
+	advice_is("http://here:5730/", "; did you mean tcp://here:5730?");
+	advice_is("http://here", "; did you mean tcp://here:5730?");
+	advice_is("night", "; a recording is a folder: give its path, for example "
+			   "build/run/recordings/night");
+	advice_is("./night", "");
+	advice_is("recordings/night", "");
+	advice_is("night.h5", "");
+	advice_is("", "");
+	assert_true(address_good("ipc:///run/x", why, sizeof(why)));
+	assert_true(address_good("tcp://127.0.0.1:5730", why, sizeof(why)));
+	assert_true(address_good("tcp://[::1]:5730", why, sizeof(why)));
+	assert_false(address_good("tcp://127.0.0.1", why, sizeof(why)));
+	assert_string_equal(why,
+			    "has no port; monitors have 5730 + board number: tcp://127.0.0.1:5730");
+	assert_false(address_good("tcp://127.0.0.1:", why, sizeof(why)));
+	assert_false(address_good("tcp://here:port", why, sizeof(why)));
 }
 
 static const char *name_of(const char *to, const char *output)
@@ -204,6 +240,7 @@ int main(void)
 		cmocka_unit_test(all_that_can_be_said),
 		cmocka_unit_test(what_cannot),
 		cmocka_unit_test(times),
+		cmocka_unit_test(addresses),
 		cmocka_unit_test(kinds_by_name),
 		cmocka_unit_test(tables_have_no_holes),
 		cmocka_unit_test(rows_as_text),
