@@ -485,11 +485,13 @@ static int done(struct convert *c)
 	journal_remove(c->journal);
 	report_clear(c->report);
 	if (!c->o->quiet) {
-		report_say(c->report,
-			   "%s: %" PRIu64 " hits in %" PRIu64 " blocks; %.0f MB in %.1f s, "
-			   "%.0f MB/s%s",
-			   c->o->output, t->hits, t->blocks, (double)c->progress.bytes / 1e6,
-			   seconds, (double)c->progress.bytes / 1e6 / MAX(seconds, 1e-3),
+		if (!*c->sink->made) {
+			snprintf(c->sink->made, sizeof(c->sink->made),
+				 "%" PRIu64 " hits in %" PRIu64 " blocks", t->hits, t->blocks);
+		}
+		report_say(c->report, "%s: %s; %.0f MB in %.1f s, %.0f MB/s%s", c->o->output,
+			   c->sink->made, (double)c->progress.bytes / 1e6, seconds,
+			   (double)c->progress.bytes / 1e6 / MAX(seconds, 1e-3),
 			   t->emulated ? "; EMULATED DATA" : "");
 	}
 	if (c->other_run) {

@@ -15,5 +15,7 @@ struct kind {
 
 /* By --to (NULL: not given), else by the output's suffix; NULL: unknown. */
 const struct kind *kind_of(const char *to, const char *output);
-/* What a conversion of this kind would write over: removed, with the journal. 0 or negative errno. */
+/* What a conversion of this kind would write over: the first name of it that is there, or false. */
+bool kind_there(const struct kind *kind, const char *output, char *found, size_t size);
+/* All of that: removed, with the journal. 0 or negative errno. */
 int kind_clear(const struct kind *kind, const char *output);

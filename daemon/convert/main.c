@@ -127,7 +127,7 @@ static int check_input(const struct options *o, const struct kind *kind, const s
 
 static int check_output(const struct options *o, const struct kind *kind, struct report *r)
 {
-	char journal[4200];
+	char journal[4200], found[4200];
 	struct stat st;
 
 	snprintf(journal, sizeof(journal), "%s.resume", o->output);
@@ -139,10 +139,9 @@ static int check_output(const struct options *o, const struct kind *kind, struct
 			      "its conversion was interrupted: --resume goes on, "
 			      "--force begins again");
 	}
-	if (lstat(o->output, &st) == 0) {
-		return refuse(r, o->output, "is there already; --force writes over it");
-	}
-	return 0;
+	return kind_there(kind, o->output, found, sizeof(found))
+		       ? refuse(r, found, "is there already; --force writes over it")
+		       : 0;
 }
 
 /* Back to a recording. */

@@ -275,7 +275,7 @@ def check_back(t, c, rec):
     t.equal("so are its blocks, by their hash", converted.hash_of_blocks(c.blocks, c.path("back")),
             converted.hash_of_blocks(c.blocks, rec))
     code, err, _ = c.run(c.path("a.h5"), c.path("back"))
-    t.check("not over one that is there", code == REFUSED and "File exists" in err, (code, err))
+    t.check("not over one that is there", code == REFUSED and "is there already" in err, (code, err))
     shutil.rmtree(c.path("back"))
 
 
@@ -298,7 +298,11 @@ def check_numpy(t, c, rec, expected):
 def check_sound(t, c, rec, expected):
     for kind in ("wav", "flac"):
         code, err, _ = c.run(rec, c.path(f"a.{kind}"))
-        t.check(f"{kind}: done", code in (DONE, MISSING), (code, err))
+        filled = sum(len(expected.filled(name)) - len(samples) for name, samples in expected.sounds.items())
+        length = max(len(expected.filled(name)) for name in expected.sounds) / 192000
+        t.check(f"{kind}: done, and files, length and what is missing are said", code in (DONE, MISSING) and
+                f"{len(expected.sounds)} files named " in err and f"H0.{kind}, " in err and
+                f"{length:.3f} s each at most; {filled} samples missing" in err and "hits" not in err, (code, err))
         for name in expected.sounds:
             path = c.path(f"a-{name}.{kind}")
             t.equal(f"{kind}: every sample of {name}", sha(sound_of(path)), sha(expected.filled(name)))
@@ -416,6 +420,7 @@ def newcomer(t):
     rec = record(t, 1, load="quiet", during=lambda st: newcomer_live(n, st))
     nothing_there(n, rec)
     addresses(n, rec)
+    written_twice(n, rec)
 
 
 def newcomer_live(n, st):
@@ -430,13 +435,49 @@ def nothing_there(n, rec):
     with open(n.c.path("kept.h5"), "w") as f:
         f.write("precious")
     n.refused("nothing comes", "--force", "--seconds", "0.5", "tcp://127.0.0.1:1", out="kept.h5")
-    with open(n.c.path("kept.h5")) as f:
-        n.t.equal("nothing came: what was there is kept", f.read(), "precious")
+    with open(n.c.path("kept.h5"), "rb") as f:
+        n.t.equal("nothing came: what was there is kept", f.read(20), b"precious")
     n.refused("a time after the end", "--from", "+40", rec, words=("no data from 20", "the recording has 20", " to 20"))
     n.refused("a time before the beginning", "--from", "2001-01-01T00:00", "--until", "2001-01-01T00:01", rec,
               words=("no data between 2001-01-01T00:00:00.000Z and 2001-01-01T00:01:00.000Z", "the recording has 20"))
     n.refused("an end before the beginning", "--from", "+2", "--until", "+1", "/nothing/there", code=USAGE,
               words=("--until is before --from",))
+
+
+def stamps(directory):
+    """{path: (length, time)} of all files in it."""
+    paths = [os.path.join(place, name) for place, _, names in os.walk(directory) for name in names]
+    return {path: (os.stat(path).st_size, os.stat(path).st_mtime_ns) for path in paths}
+
+
+def written_twice(n, rec):
+    """The second time nothing is written, whatever of it is there."""
+    t, c = n.t, n.c
+    for name, args, first in (("s.wav", (), "s-T01F01H0.wav"), ("s.flac", (), "s-T01F01H0.flac"),
+                              ("s.csv", (), "s.csv"), ("i.csv", ("--streams", "instrument"), "i.blocks.csv"),
+                              ("s.npy", (), "s.npy"), ("s.npz", (), "s.npz"), ("s.h5", (), "s.h5")):
+        args = *args, "--until", "+0.2"
+        code, err, _ = c.run(*args, rec, c.path(name))
+        t.check(f"{name}: done", code in (DONE, MISSING), (code, err))
+        before = stamps(c.base)
+        code, err, _ = c.run(*args, rec, c.path(name))
+        t.check(f"{name}, once more: refused", code == REFUSED and "resume" not in err and
+                f"/{first}: is there already; --force writes over it" in err, (code, err))
+        t.check(f"{name}, once more: nothing is written", stamps(c.base) == before, sorted(os.listdir(c.base)))
+        code, err, _ = c.run("--force", *args, rec, c.path(name))
+        t.check(f"{name}: with leave", code in (DONE, MISSING), (code, err))
+    os.unlink(c.path("s-T01F01H0.wav"))
+    n.t.check("a part of it is there", c.run(rec, c.path("s.wav"))[1].count("/s-T01F01H1.wav: is there already") == 1)
+    cells_twice(n, rec)
+
+
+def cells_twice(n, rec):
+    n.c.run("--cells", rec, n.c.path("cells.h5"))
+    os.mkdir(n.c.path("place"))
+    code, err, _ = n.c.run(n.c.path("cells.h5"), n.c.path("place"))
+    n.t.check("back into a directory that is there: refused, with what to do", code == REFUSED and
+              "is there already; name a new directory, for example " in err and "/place/NAME" in err, (code, err))
+    n.t.equal("it is empty still", os.listdir(n.c.path("place")), [])
 
 
 def addresses(n, rec):

@@ -219,7 +219,14 @@ static int restore_from(hid_t file, const char *path, const char *directory, cha
 		return err;
 	}
 	if (mkdir(directory, 0777) < 0) {
-		return tell(why, size, -errno, directory, strerror(errno));
+		err = -errno;
+		if (err == -EEXIST) {
+			snprintf(why, size,
+				 "%s: is there already; name a new directory, for example %s/NAME",
+				 directory, directory);
+			return err;
+		}
+		return tell(why, size, err, directory, strerror(-err));
 	}
 	place = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place < 0) {

@@ -129,6 +129,7 @@ static int on_sound(struct sink *sink, const struct sound_run *run)
 		p = begin_part(s, run, p ? p->number + 1u : 1, &err);
 	} else {
 		err = put_zeros(s, p, (uint64_t)hole);
+		p->zeros += (uint64_t)hole * FCMDATA_SAMPLES;
 	}
 	for (size_t i = 0; i < run->n && p; i++) {
 		p->wide = p->wide || run->samples[i] >= LIMIT || run->samples[i] < -LIMIT;
@@ -317,6 +318,28 @@ static int on_commit(struct sink *sink, const struct totals *totals, bool last)
 	return err;
 }
 
+static void say_made(struct sound *s)
+{
+	const struct sound_state *state = s->state;
+	uint64_t longest = 0, zeros = 0;
+	char first[PATH_MAX];
+
+	for (uint32_t i = 0; i < state->parts_n; i++) {
+		const struct sound_part *p = &state->parts[i];
+
+		longest = MAX(longest, state->files.file[p->file].bytes / sizeof(int32_t));
+		zeros += p->zeros;
+	}
+	if (state->parts_n > 0) {
+		name_of(s, &state->parts[0], first, sizeof(first));
+		snprintf(s->sink.made, sizeof(s->sink.made),
+			 "%u file%s named %.250s, %.3f s%s; %" PRIu64 " samples missing%s",
+			 state->parts_n, state->parts_n > 1 ? "s" : "", first,
+			 (double)longest / RATE, state->parts_n > 1 ? " each at most" : "", zeros,
+			 zeros ? ": zeros" : "");
+	}
+}
+
 static int on_finish(struct sink *sink, const struct totals *totals)
 {
 	struct sound *s = sound_of(sink);
@@ -331,6 +354,7 @@ static int on_finish(struct sink *sink, const struct totals *totals)
 	}
 	if (err == 0) {
 		rmdir(s->place);
+		say_made(s);
 	}
 	return err;
 }

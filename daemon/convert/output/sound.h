@@ -20,6 +20,7 @@ struct sound_part {
 	int32_t file;
 	uint32_t dma_epoch, time_epoch;
 	uint64_t next_frame;
+	uint64_t zeros; /* samples that are missing */
 	int64_t tai_ns; /* of the first sample */
 	int32_t tai_utc_s;
 };
