@@ -13,6 +13,7 @@
 
 #include "daemon/convert/cells.h"
 #include "daemon/convert/missing.h"
+#include "daemon/convert/output/text.h"
 #include "daemon/convert/slice.h"
 #include "daemon/convert/source.h"
 #include "daemon/convert/spread.h"
@@ -475,6 +476,27 @@ static int stopped(struct convert *c)
 	return EXIT_STOPPED;
 }
 
+static void say_no_end(const struct convert *c)
+{
+	const struct totals *t = &c->progress.totals;
+	char utc[48] = "its last data";
+
+	if (t->last_tai_ns != FCM_NO_TAI) {
+		text_utc(t->last_tai_ns, t->tai_utc_s, utc, sizeof(utc));
+	}
+	if (c->in->grows) {
+		report_say(c->report,
+			   "%s is still being recorded: it is converted up to %s; convert it again "
+			   "when it has ended (fcmctl record stop)",
+			   c->in->path, utc);
+	} else if (c->in->no_end) {
+		report_say(c->report,
+			   "%s has no end yet: it is still being recorded, or its daemon was "
+			   "killed; it is converted up to %s",
+			   c->in->path, utc);
+	}
+}
+
 static int done(struct convert *c)
 {
 	const struct totals *t = &c->progress.totals;
@@ -500,6 +522,7 @@ static int done(struct convert *c)
 			   "(--all-runs would)",
 			   t->run);
 	}
+	say_no_end(c);
 	report_missing(c->report, &c->missing);
 	if (c->slice.bad_blocks > 0) {
 		report_say(c->report, "%" PRIu64 " blocks had hits that could not be read",
@@ -508,7 +531,8 @@ static int done(struct convert *c)
 	if (troubles > 0) {
 		report_say(c->report, "%u segments are damaged", troubles);
 	}
-	return t->frames_missing > 0 || troubles > 0 || c->slice.bad_blocks > 0 || c->in->bad > 0
+	return t->frames_missing > 0 || troubles > 0 || c->slice.bad_blocks > 0 || c->in->bad > 0 ||
+			       c->in->grows
 		       ? EXIT_MISSING
 		       : EXIT_DONE;
 }

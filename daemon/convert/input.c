@@ -19,7 +19,10 @@
 
 #define JSON_BYTES 16384u
 #define FRAME_NS   125000ll
-#define REACH	   (1ull << 45) /* counts and times of labels: beyond, sums could overflow */
+/* For two seconds. */
+#define GROWS_TRIES    20u
+#define GROWS_PAUSE_US 100000u
+#define REACH	       (1ull << 45) /* counts and times of labels: beyond, sums could overflow */
 
 static const uint8_t hdf5_magic[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
@@ -263,6 +266,37 @@ int64_t input_end_tai_ns(const struct input *in)
 	return end;
 }
 
+/* ---------------------------------------------------------------------------------------- the end */
+
+/* "ended": null. (A quote in a text has a backslash before it.) */
+static bool has_no_end(const char *json)
+{
+	const char *ended = json ? strstr(json, "\"ended\"") : NULL;
+
+	if (ended) {
+		ended += strlen("\"ended\"");
+		ended += strspn(ended, ": \t\n");
+	}
+	return ended && strncmp(ended, "null", 4) == 0;
+}
+
+/* A recorder writes many times a second; only that tells it from one that was killed. */
+static bool seen_to_grow(const struct input *in)
+{
+	struct stat st;
+
+	for (unsigned i = 0; i < GROWS_TRIES; i++) {
+		for (size_t k = 0; k < in->n; k++) {
+			if (stat(in->segments[k].path, &st) == 0 &&
+			    (uint64_t)st.st_size > in->segments[k].bytes) {
+				return true;
+			}
+		}
+		usleep(GROWS_PAUSE_US);
+	}
+	return false;
+}
+
 /* ---------------------------------------------------------------------------------- open, close, name */
 
 int input_open(const char *path, unsigned links, struct input *ret_input)
@@ -291,6 +325,8 @@ int input_open(const char *path, unsigned links, struct input *ret_input)
 			read_label(&in, &in.segments[i]);
 		}
 	}
+	in.no_end = has_no_end(in.json);
+	in.grows = in.no_end && seen_to_grow(&in);
 	*ret_input = in;
 	return 0;
 }

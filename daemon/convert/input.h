@@ -40,6 +40,8 @@ struct input {
 	int64_t begin_tai_ns; /* by the first label with a time; INT64_MIN: none */
 	int32_t tai_utc_s;    /* by the same; 0: none */
 	char *json;	      /* recording.json, or NULL */
+	bool no_end;	      /* says recording.json: it grows, or its daemon was killed */
+	bool grows;	      /* it was seen to */
 };
 
 /* `links`: bit mask. 0; -ENOENT and the like of open(2); -ENODATA: no segments; -EBADMSG: neither a segment nor HDF5. */

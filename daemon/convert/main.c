@@ -111,6 +111,11 @@ static int check_input(const struct options *o, const struct kind *kind, const s
 			      "live data have no cells; record them (fcmctl record "
 			      "start), then convert the recording");
 	}
+	if (o->cells && in->grows) {
+		return refuse(r, o->input,
+			      "is still being recorded, and --cells keeps whole files: end it "
+			      "(fcmctl record stop), or leave --cells out");
+	}
 	if (o->seconds > 0 && in->kind != INPUT_LIVE) {
 		report_say(r, "%s: --seconds is for live data; use --until +%g", o->input,
 			   o->seconds);

@@ -427,6 +427,33 @@ def newcomer_live(n, st):
     n.refused("the port of consumers", "--seconds", "1", st.reserved, words=("nothing came from", "5730"))
 
 
+    growing(n, st, st.path("recordings/night"))
+
+
+def growing(n, st, rec):
+    code, err, _ = n.c.run("--streams", "pmt", "--links", "0", rec, n.c.path("growing.h5"))
+    n.t.check("a recording that grows: status 1, and up to when it is converted", code == MISSING and
+              re.search(r"is still being recorded: it is converted up to 20.*T.*Z; .*record stop", err), (code, err))
+    n.refused("cells of a recording that grows", "--cells", rec, words=("is still being recorded", "record stop"))
+
+
+def killed(t):
+    """a recording whose daemon was killed is converted, with a warning; its cells, too"""
+    n = Newcomer(t)
+    st = t.station(load="quiet", truth=False, depth_ms=4000)
+    st.start()
+    st.wait_ready(60)
+    st.ask("record", "start", "--links", "0", "--name", "cut")
+    st.wait_for("some of it", lambda: st.status()["recording"]["frames"] > 8000, 60)
+    st.daemon.kill9()
+    rec, before = st.path("recordings/cut"), tree(st.path("recordings/cut"))
+    code, err, _ = n.c.run("--cells", rec, n.c.path("cut.h5"))
+    t.check("killed: converted, with a warning", code in (DONE, MISSING) and
+            "has no end yet: it is still being recorded, or its daemon was killed" in err, (code, err))
+    t.equal("killed: back", n.c.run(n.c.path("cut.h5"), n.c.path("again"))[0], DONE)
+    t.equal("killed: every file is the same", tree(n.c.path("again")), before)
+
+
 def nothing_there(n, rec):
     n.refused("a daemon that is not there", "--seconds", "0.5", "tcp://127.0.0.1:1",
               words=("nothing came from tcp://127.0.0.1:1 in 0.5 s", "no daemon answers there", "5730 + board number"))
@@ -742,4 +769,4 @@ def an_hour(t):
 
 
 if __name__ == "__main__":
-    harness.main([every_kind, refusals, newcomer, interrupted, memory, ten_seconds, an_hour])
+    harness.main([every_kind, refusals, newcomer, killed, interrupted, memory, ten_seconds, an_hour])
