@@ -127,6 +127,9 @@ static void read_json(struct input *in, int place)
 	in->json = fd < 0 ? NULL : calloc(1, JSON_BYTES);
 	if (in->json) {
 		n = pread(fd, in->json, JSON_BYTES - 1, 0);
+		while (n > 0 && strchr(" \n", in->json[n - 1])) { /* it has room for its end */
+			n--;
+		}
 		in->json[n > 0 ? n : 0] = '\0';
 	}
 	if (fd >= 0) {

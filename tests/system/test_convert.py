@@ -452,6 +452,10 @@ def killed(t):
             "has no end yet: it is still being recorded, or its daemon was killed" in err, (code, err))
     t.equal("killed: back", n.c.run(n.c.path("cut.h5"), n.c.path("again"))[0], DONE)
     t.equal("killed: every file is the same", tree(n.c.path("again")), before)
+    with h5py.File(n.c.path("cut.h5")) as f:
+        text = f.attrs["recording_json"]
+        t.check("recording_json has no blanks at its end", text == text.rstrip() and json.loads(text)["ended"] is None,
+                len(text))
 
 
 def nothing_there(n, rec):
