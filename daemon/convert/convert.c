@@ -523,7 +523,7 @@ static int done(struct convert *c)
 			   t->run);
 	}
 	say_no_end(c);
-	report_missing(c->report, &c->missing);
+	report_missing(c->report, &c->missing, c->live);
 	if (c->slice.bad_blocks > 0) {
 		report_say(c->report, "%" PRIu64 " blocks had hits that could not be read",
 			   c->slice.bad_blocks);

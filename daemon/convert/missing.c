@@ -2,12 +2,14 @@
 /* The ledger of what is missing: see missing.h. */
 #include "daemon/convert/missing.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
 
 #include "daemon/convert/output/tables.h"
 
 #define FRAME_NS    125000ll
+#define FRAMES_S    8000.0
 #define FIND_FRAMES 16u /* the deframer takes fewer to find the frames */
 
 /* Where the input begins: cells that it does not have, then those that the deframer takes to find the frames. */
@@ -110,6 +112,7 @@ int missing_block(struct missing *m, const struct fcmdata_block *b, missing_row_
 		return 0;
 	}
 	l = &m->lines[h->link][h->stream];
+	m->covered[h->link][h->stream] += h->frames + b->gap_frames;
 	if (b->gap_frames > 0) {
 		err = add_run(m, h, b->gap_first, b->gap_frames, OUT_NO_BLOCK, take, context);
 	}
@@ -145,6 +148,34 @@ uint64_t missing_of_link(const struct missing *m, unsigned link, enum out_reason
 		most = MAX(most, m->frames[link][s][reason]);
 	}
 	return most;
+}
+
+void missing_words(const struct missing *m, unsigned link, enum out_reason reason, bool live,
+		   char *text, size_t size)
+{
+	static const char *const why[OUT_REASONS] = {
+		[OUT_LINK_DOWN] = "the link was down",
+		[OUT_BOARD_FIFO] = "the board's memory was full, or the recorder did not keep up",
+		[OUT_RING_FULL] = "the daemon did not empty the ring in time",
+		[OUT_CRC] = "their checksums were wrong",
+		[OUT_ALIGNMENT] = "no frames were found in the link's bytes",
+		[OUT_TIME_FAULT] = "their numbers could not be trusted",
+		[OUT_NO_BLOCK] = "there are no blocks of them",
+	};
+	const double frames = (double)missing_of_link(m, link, reason);
+	uint64_t covered = 1;
+	double percent;
+
+	for (unsigned s = 0; s < FCM_STREAMS; s++) {
+		covered = MAX(covered, m->covered[link][s]);
+	}
+	percent = 100 * frames / (double)covered;
+	snprintf(text, size, "%.6g s (%s%.3g %%): %s: %s", frames / FRAMES_S,
+		 percent < 0.01 ? "< " : "", MAX(percent, 0.01), out_reason_name(reason),
+		 live && reason == OUT_NO_BLOCK
+			 ? "the monitor did not get these blocks: live data are best effort; to "
+			   "lose nothing, record (fcmctl record start), then convert the recording"
+			 : why[reason]);
 }
 
 uint64_t missing_all(const struct missing *m)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "daemon/consumer/fcmdata.h"
@@ -26,6 +27,7 @@ struct missing_line {
 struct missing {
 	struct missing_line lines[FCM_LINKS][FCM_STREAMS];
 	uint64_t frames[FCM_LINKS][FCM_STREAMS][OUT_REASONS]; /* missing, without edges */
+	uint64_t covered[FCM_LINKS][FCM_STREAMS]; /* frames, those that are missing, too */
 	uint64_t edge_frames;
 };
 
@@ -40,5 +42,8 @@ int missing_end(struct missing *m, missing_row_fn *take, void *context);
 
 /* Frames missing of a link for a reason: of the stream that misses most. */
 uint64_t missing_of_link(const struct missing *m, unsigned link, enum out_reason reason);
+/* The same in plain words, for a person: "0.35 s (12.3 %): crc: ...". `live`: of a monitor, not of a recording. */
+void missing_words(const struct missing *m, unsigned link, enum out_reason reason, bool live,
+		   char *text, size_t size);
 /* Of all links and reasons. */
 uint64_t missing_all(const struct missing *m);

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/convert/output/tables.h"
-
 #define EVERY_S 0.5
 
 static double mono_s(void)
@@ -77,15 +75,16 @@ void report_say(struct report *r, const char *format, ...)
 	fputc('\n', stderr);
 }
 
-void report_missing(struct report *r, const struct missing *m)
+void report_missing(struct report *r, const struct missing *m, bool live)
 {
+	char text[300];
+
 	for (unsigned link = 0; link < FCM_LINKS; link++) {
 		for (unsigned reason = 1; reason < OUT_REASONS; reason++) {
-			uint64_t n = missing_of_link(m, link, (enum out_reason)reason);
-
-			if (n > 0) {
-				report_say(r, "missing: link %u, %" PRIu64 " frames of 125 us: %s",
-					   link, n, out_reason_name(reason));
+			if (missing_of_link(m, link, (enum out_reason)reason) > 0) {
+				missing_words(m, link, (enum out_reason)reason, live, text,
+					      sizeof(text));
+				report_say(r, "missing: link %u, %s", link, text);
 			}
 		}
 	}

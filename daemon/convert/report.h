@@ -20,6 +20,6 @@ void report_progress(struct report *r, const char *what, uint64_t bytes, uint64_
 void report_clear(struct report *r);
 /* Always said, also with --quiet. */
 void report_say(struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Frames missing by link and reason; nothing when there are none. */
-void report_missing(struct report *r, const struct missing *m);
+/* What is missing by link and reason; nothing when there is none. */
+void report_missing(struct report *r, const struct missing *m, bool live);
 double report_seconds(const struct report *r);

@@ -13,7 +13,8 @@
 
 #define WAIT_MS	 200
 #define QUEUE	 1024u /* blocks that may wait: three seconds of four floors */
-#define NOBODY_S 3.0
+#define ANSWER_S 3.0
+#define SILENT_S 5.0
 
 struct source {
 	struct source_config config;
@@ -22,7 +23,8 @@ struct source {
 	const struct fcmdata_block *block; /* in our hands */
 	bool waited;			   /* it is the next one still */
 	double began, until;
-	double patience; /* 0: it has been said that no daemon answers, or one does */
+	double silent_at; /* when it is said that nothing comes any more; 0: not (again) */
+	double patience;  /* 0: it has been said that no daemon answers, or one does */
 };
 
 static double mono_s(void)
@@ -52,7 +54,7 @@ static int open_live(struct source *s)
 	}
 	config.topics = topics;
 	s->began = mono_s();
-	s->patience = s->began + NOBODY_S;
+	s->patience = s->began + ANSWER_S;
 	s->until = s->config.seconds > 0 ? s->began + s->config.seconds : 0;
 	return fcmdata_open(&config, &s->live);
 }
@@ -110,6 +112,11 @@ static void look_for_daemon(struct source *s)
 {
 	struct fcmdata_stats stats;
 
+	if (s->silent_at > 0 && mono_s() >= s->silent_at) {
+		s->silent_at = 0;
+		report_say(s->config.report, "%s: nothing has come for %.0f s; still waiting",
+			   s->config.path, SILENT_S);
+	}
 	if (s->patience == 0 || mono_s() < s->patience) {
 		return;
 	}
@@ -139,6 +146,8 @@ static int next_live(struct source *s)
 		n = n == -EINTR ? 0 : n;
 		if (n == 0) {
 			look_for_daemon(s);
+		} else if (n > 0) {
+			s->silent_at = mono_s() + SILENT_S;
 		}
 	}
 	return n;

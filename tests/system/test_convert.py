@@ -445,7 +445,11 @@ def killed(t):
     st.wait_ready(60)
     st.ask("record", "start", "--links", "0", "--name", "cut")
     st.wait_for("some of it", lambda: st.status()["recording"]["frames"] > 8000, 60)
+    live = n.c.start("--links", "0", "--streams", "pmt", st.monitor, n.c.path("live.h5"))
+    st.wait_for("a live conversion", lambda: os.path.exists(n.c.path("live.h5")), 60)
+    time.sleep(1)
     st.daemon.kill9()
+    died = time.monotonic()
     rec, before = st.path("recordings/cut"), tree(st.path("recordings/cut"))
     code, err, _ = n.c.run("--cells", rec, n.c.path("cut.h5"))
     t.check("killed: converted, with a warning", code in (DONE, MISSING) and
@@ -456,6 +460,11 @@ def killed(t):
         text = f.attrs["recording_json"]
         t.check("recording_json has no blanks at its end", text == text.rstrip() and json.loads(text)["ended"] is None,
                 len(text))
+    time.sleep(max(0, died + 12 - time.monotonic()))
+    live.send_signal(signal.SIGINT)
+    said = live.communicate()[1]
+    t.check("live: a silence is said, once", said.count("nothing has come for 5 s; still waiting") == 1 and
+            live.returncode in (DONE, MISSING), (live.returncode, said))
 
 
 def nothing_there(n, rec):

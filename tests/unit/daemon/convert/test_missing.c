@@ -151,6 +151,29 @@ static void blocks_that_did_not_come(void **state)
 	assert_int_equal(missing_of_link(&missing, 0, OUT_NO_BLOCK), 8);
 }
 
+static void in_words(void **state)
+{
+	char text[300];
+
+	block("...4");
+	rig_begin(FCM_PMT, 0, RIG_FIRST + 12);
+	rig_block()->gap_first = RIG_FIRST + 4;
+	rig_block()->gap_frames = 8;
+	assert_int_equal(missing_block(&missing, rig_block(), take, NULL), 0);
+	end();
+	missing_words(&missing, 0, OUT_NO_BLOCK, true, text, sizeof(text));
+	assert_string_equal(text, "0.001 s (50 %): no-block: the monitor did not get these blocks: "
+				  "live data are best effort; to lose nothing, record (fcmctl "
+				  "record start), then convert the recording");
+	missing_words(&missing, 0, OUT_NO_BLOCK, false, text, sizeof(text));
+	assert_string_equal(text, "0.001 s (50 %): no-block: there are no blocks of them");
+	missing_words(&missing, 0, OUT_CRC, true, text, sizeof(text));
+	assert_string_equal(text, "0.000125 s (6.25 %): crc: their checksums were wrong");
+	missing.covered[0][FCM_PMT] = 8000 * 3600;
+	missing_words(&missing, 0, OUT_CRC, true, text, sizeof(text));
+	assert_string_equal(text, "0.000125 s (< 0.01 %): crc: their checksums were wrong");
+}
+
 static void another_epoch_is_another_row(void **state)
 {
 	block("...4");
@@ -203,6 +226,7 @@ int main(void)
 		TEST(a_link_that_was_down_is_no_edge),
 		TEST(to_find_the_frames_takes_some),
 		TEST(blocks_that_did_not_come),
+		TEST(in_words),
 		TEST(another_epoch_is_another_row),
 		TEST(it_can_be_kept_as_bytes),
 		TEST(any_numbers_may_come),
