@@ -11,8 +11,8 @@
 
 #define BLOCK_FRAMES 80u	  /* the daemon's default */
 #define COUNT_LIMIT  (1ull << 45) /* 139 years; beyond, times would overflow */
-#define RUN_UP	     64u	  /* cells before the first wanted one: hits that cross come */
-#define PARTS_KEPT   2u		  /* the deframer may point into the last ones */
+#define RUN_UP	     64u /* cells before the first wanted one: the lock, and hits that cross */
+#define PARTS_KEPT   2u	 /* the deframer may point into the last ones */
 
 /* A record's data, as long as frames in it are needed. */
 struct part {
@@ -28,6 +28,7 @@ struct place {
 	uint64_t count;
 	struct fcm_record_label label;
 	bool labelled;
+	uint64_t cells; /* with data */
 };
 
 /* ------------------------------------------------------------------------------------- segments */
@@ -515,25 +516,27 @@ static bool reached(const struct lane *l, const struct fcm_segment_header *s, co
 	if (c->run && s->run != c->run) {
 		return false;
 	}
-	/* A floor's frames lag their cells by the way down and up: less than a hundred. */
+	/* The block of the time may have begun a slice before it, and may end after the last cell. */
 	return c->from_tai_ns == INT64_MIN ||
-	       (p->labelled && recording_tai_ns(&p->label, end, &tai_ns) &&
+	       (p->labelled && recording_tai_ns(&p->label, end + FCM_SLICE_FRAMES, &tai_ns) &&
 		tai_ns > c->from_tai_ns);
 }
 
-/* The place RUN_UP cells before `p`, or the first known one behind that. */
+/* The last place RUN_UP cells before `p`, RUN_UP of them with data, or the first known one. */
 static const struct place *run_up_to(const struct search *s, const struct place *p)
 {
 	const struct place *best = p;
+	uint64_t cells = 0;
 
-	for (unsigned i = 0; i < MIN(s->n, RUN_UP); i++) {
+	for (unsigned i = 1; i < MIN(s->n, RUN_UP); i++) { /* the newest is `p` */
 		const struct place *b = &s->back[(s->n - 1 - i) % RUN_UP];
 
 		if (b->count > best->count) { /* of another epoch */
 			break;
 		}
 		best = b;
-		if (b->count + RUN_UP <= p->count) {
+		cells += b->cells;
+		if (b->count + RUN_UP <= p->count && cells >= RUN_UP) {
 			break;
 		}
 	}
@@ -581,6 +584,7 @@ static int search_segment(struct lane *l, struct search *search, size_t i)
 			p.label = recording_label(f.data);
 		} else if (n > 0 && tdm_record_has_cells(&h)) {
 			p.count = h.count;
+			p.cells = h.kind == FCM_RECORD_DATA ? h.frames : 0;
 			found = reached(l, &f.walk.segment, &p, h.count + h.frames);
 			wanted = p;
 			remember(search, &p);

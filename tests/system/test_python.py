@@ -502,6 +502,7 @@ def recording_is_what_was_sent(t):
     t.check("following gave blocks while it was written", len(followed) > 50 and all(
         alike(b, live[name_of(b)]) for b in followed if name_of(b) in live and not edge(b, both)), len(followed))
     limits(t, path, recorded)
+    seeks(t, path, recorded)
     example(t, path)
     with by_numpy():
         t.check("without the library", "libfcmdata.so.0" in (says(ImportError, lambda: fcmdata.Recording(path)) or ""))
@@ -561,6 +562,24 @@ def limits(t, path, recorded):
     t.check("nothing there", says(FileNotFoundError, lambda: fcmdata.Recording(path + "x")))
     t.check("no segments there", says(FileNotFoundError, lambda: fcmdata.Recording(t.base)))
     t.check("another file", says(ValueError, lambda: fcmdata.Recording(__file__)))
+
+
+def seeks(t, path, recorded):
+    """Wherever reading begins and ends, each block is that of the whole reading."""
+    spans = [(b["tai_ns"], b["tai_ns"] + b.frames * fcm_data.FRAME_NS, b) for b in recorded if b.has_time]
+    first, last = min(a for a, _, _ in spans), max(b for _, b, _ in spans)
+    seconds = range(first // 10**9 * 10**9 + 10**9, last, 10**9)
+    starts = [first, *(s + ms * 10**6 for s in seconds for ms in (0, 3, 456)), last - 1]
+    unlike = []
+    for start, length in ((s, length) for s in starts for length in (1, 25 * 10**6)):
+        wanted = [b for begin, end, b in spans if begin < start + length and end > start]
+        with fcmdata.Recording(path, start=start, end=start + length) as recording:
+            found = list(recording)
+        same = len(found) == len(wanted) and all(
+            bytes(a.header) == bytes(b.header) and bytes(a.payload) == bytes(b.payload) for a, b in zip(found, wanted))
+        unlike += [] if same else [(start, length, len(found), len(wanted))]
+    t.check(f"a whole second is among {len(starts)} starts", len(starts) >= 5, (first, last))
+    t.equal("starts from which the blocks are not those of the whole reading", unlike, [])
 
 
 def example(t, path):

@@ -413,6 +413,44 @@ static void times_limit(void **state)
 	assert_int_equal(read_all(&c), 0);
 }
 
+/* Wherever reading begins and ends, in the first or the last ns of a block, and in the dark, too. */
+static void a_seek_loses_nothing(void **state)
+{
+	const uint32_t block = 80;
+	struct recorded_config c = everything;
+
+	rec_segment(&rec, 0, 0, 5, COUNT + LAG, REC_UTC_S);
+	frames(12 * block + 3);
+	rec_gap(&rec, TDM_LOSS_LINK_DOWN, 1000);
+	rec_gap(&rec, TDM_LOSS_LINK_DOWN, 2500);
+	frames(12 * block);
+	rec_label(&rec, 2, 0);
+	frames(10 * block);
+	c.block_frames = block;
+	read_all(&c);
+	memcpy(before, got, sizeof(got));
+	before_n = got_n;
+	got_n = 0;
+	for (unsigned i = 0; i < before_n; i += FCM_STREAMS) {
+		const struct fcm_block_header *h = &before[i].header;
+		int64_t end_ns = h->tai_ns + (int64_t)h->frames * TDM_FRAME_NS;
+		int64_t from[] = {h->tai_ns, h->tai_ns + 1, end_ns - 1};
+
+		for (unsigned f = 0; f < sizeof(from) / sizeof(from[0]); f++) {
+			c.from_tai_ns = from[f];
+			c.until_tai_ns = from[f] + 1;
+			assert_int_equal(read_all(&c), FCM_STREAMS);
+			for (unsigned s = 0; s < FCM_STREAMS; s++) {
+				const struct got *b = &before[i + s];
+
+				assert_memory_equal(&got[s].header, &b->header, sizeof(b->header));
+				assert_memory_equal(got[s].payload, b->payload,
+						    b->header.payload_bytes);
+			}
+		}
+	}
+}
+
 static void a_label_dates_what_follows(void **state)
 {
 	struct recorded_config c = pmt();
@@ -497,6 +535,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(damage_ends_a_segment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_cut_segment_is_no_trouble, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(times_limit, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_seek_loses_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_label_dates_what_follows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_growing_recording_is_followed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_cannot_be_opened, set_up, tear_down),
