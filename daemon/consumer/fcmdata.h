@@ -294,6 +294,14 @@ int fcmdata_recording_open(const char *path, const struct fcmdata_recording_conf
  * of several links by board count.
  */
 int fcmdata_recording_next(struct fcmdata_recording *r, const struct fcmdata_block **ret_block);
+/* Of the block handed out last: so many frames at its begin and at its end are missing only because the recording begins or
+ * ends there. They are no loss. */
+void fcmdata_recording_edges(const struct fcmdata_recording *r, uint32_t *ret_begin,
+			     uint32_t *ret_end);
+/* TAI since 1970 in ns of the recorded cells' begin and end, of the links in the configuration, whatever its other limits:
+ * 0; the data in them are up to 12 ms older. -ENODATA: they have no time. */
+int fcmdata_recording_range(const struct fcmdata_recording *r, int64_t *ret_first_tai_ns,
+			    int64_t *ret_last_tai_ns);
 /* Segments damaged so far, after whose damage reading went on with the next segment; *ret_text: the last one, in
  * words, or NULL. */
 unsigned fcmdata_recording_troubles(const struct fcmdata_recording *r, const char **ret_text);

@@ -71,6 +71,18 @@ int fcmdata_recording_next(struct fcmdata_recording *r, const struct fcmdata_blo
 	return 1;
 }
 
+void fcmdata_recording_edges(const struct fcmdata_recording *r, uint32_t *ret_begin,
+			     uint32_t *ret_end)
+{
+	recorded_edges(r->recorded, ret_begin, ret_end);
+}
+
+int fcmdata_recording_range(const struct fcmdata_recording *r, int64_t *ret_first_tai_ns,
+			    int64_t *ret_last_tai_ns)
+{
+	return recorded_range(r->recorded, ret_first_tai_ns, ret_last_tai_ns) ? 0 : -ENODATA;
+}
+
 unsigned fcmdata_recording_troubles(const struct fcmdata_recording *r, const char **ret_text)
 {
 	return recorded_troubles(r->recorded, ret_text);

@@ -257,6 +257,7 @@ static int begin_at(struct lane *l, uint64_t count)
 						   .anchor_tai_ns = FCM_NO_TAI,
 						   .leap_tai_ns = INT64_MAX}};
 
+	l->first = !l->begun;
 	l->inside = !l->begun || tdm_segment_same_epoch(&l->segment, &l->file.walk.segment);
 	l->begun = true;
 	l->segment = l->file.walk.segment;
@@ -491,6 +492,76 @@ void lane_span_done(struct lane *l, const struct assembled *span)
 	assemble_take(l->assembler);
 	l->stream = 0;
 	drop_parts(l, count, PARTS_KEPT);
+}
+
+/* ------------------------------------------------------------------------------------------ edges */
+
+void lane_edges(const struct lane *l, const struct assembled *span, uint32_t *ret_begin,
+		uint32_t *ret_end)
+{
+	uint64_t first = span->first_frame + span->behind.delay, end = first + span->frames;
+	bool last = l->closing && !l->open && !next_segment(l);
+
+	*ret_begin =
+		l->first && first < l->begin ? (uint32_t)MIN(l->begin - first, span->frames) : 0;
+	*ret_end = last && end > l->next ? (uint32_t)MIN(end - l->next, span->frames) : 0;
+}
+
+/* Of a segment, as lane_range(). */
+static bool range_of(const struct lane *l, const struct recording_segment *s, int64_t *ret_first_ns,
+		     int64_t *ret_last_ns)
+{
+	struct fcm_record_label label;
+	struct fcm_record_header h;
+	struct recording_file f;
+	bool labelled = false, found = false;
+	int64_t ns;
+
+	if (recording_open_segment(&f, &l->source->list, s) < 0) {
+		return false;
+	}
+	for (;;) {
+		uint64_t offset = f.walk.offset;
+
+		if (tdm_walk_next(&f.walk, &h, NULL) <= 0) {
+			break;
+		}
+		if (h.kind == FCM_RECORD_LABEL) {
+			f.walk.offset = offset;
+			labelled = tdm_walk_next(&f.walk, &h, f.data) > 0;
+			label = recording_label(f.data);
+		} else if (labelled && tdm_record_has_cells(&h)) {
+			if (!found && recording_tai_ns(&label, h.count, &ns)) {
+				*ret_first_ns = ns;
+				found = true;
+			}
+			if (recording_tai_ns(&label, h.count + h.frames, &ns)) {
+				*ret_last_ns = ns;
+			}
+		}
+	}
+	recording_close(&f);
+	return found;
+}
+
+bool lane_range(const struct lane *l, int64_t *ret_first_ns, int64_t *ret_last_ns)
+{
+	const struct recording *list = &l->source->list;
+	int64_t other_ns;
+	bool found = false;
+	size_t i, last;
+
+	for (i = 0; i < list->count && !found; i++) {
+		found = list->segments[i].link == l->link &&
+			range_of(l, &list->segments[i], ret_first_ns, ret_last_ns);
+	}
+	for (last = list->count; last > i; last--) {
+		if (list->segments[last - 1].link == l->link &&
+		    range_of(l, &list->segments[last - 1], &other_ns, ret_last_ns)) {
+			break;
+		}
+	}
+	return found;
 }
 
 /* --------------------------------------------------------------------------------- where to begin */

@@ -40,6 +40,7 @@ struct lane {
 	bool open;	/* `file` is */
 	bool taken;	/* and the machines take its cells */
 	bool begun;	/* there have been machines */
+	bool first;	/* and these are the first */
 	bool done;
 	struct recording_file file;
 	struct part_list parts;
@@ -74,5 +75,10 @@ void lane_span_done(struct lane *l, const struct assembled *span);
 const struct label *lane_label(const struct lane *l, uint64_t frame);
 uint32_t lane_run(const struct lane *l, uint64_t frame);
 uint32_t lane_block_frames(const struct lane *l);
+/* So many frames at the span's begin and end have their cells before the first or after the last one of the link. */
+void lane_edges(const struct lane *l, const struct assembled *span, uint32_t *ret_begin,
+		uint32_t *ret_end);
+/* TAI of the link's first and last cells with a time: true; false: it has none. */
+bool lane_range(const struct lane *l, int64_t *ret_first_ns, int64_t *ret_last_ns);
 /* New segments may have come. */
 void lane_look_again(struct lane_source *source);

@@ -16,6 +16,7 @@ struct recorded {
 	struct lane_source source;
 	struct lane lanes[RECORDING_LINKS];
 	struct block_frame edge[FCM_SLICE_FRAMES];
+	uint32_t edge_begin, edge_end; /* of the last block */
 	struct fcm_block_header header;
 	uint8_t *payload;
 	size_t capacity;
@@ -201,6 +202,7 @@ int recorded_next(struct recorded *r, const struct fcm_block_header **ret_header
 			return n;
 		}
 		block_build(&plan, &r->header, r->payload);
+		lane_edges(l, span, &r->edge_begin, &r->edge_end);
 		l->stream++;
 		*ret_header = &r->header;
 		*ret_payload = r->payload;
@@ -269,6 +271,30 @@ void recorded_close(struct recorded *r)
 	free(r->source.path);
 	free(r->payload);
 	free(r);
+}
+
+void recorded_edges(const struct recorded *r, uint32_t *ret_begin, uint32_t *ret_end)
+{
+	*ret_begin = r->edge_begin;
+	*ret_end = r->edge_end;
+}
+
+bool recorded_range(const struct recorded *r, int64_t *ret_first_ns, int64_t *ret_last_ns)
+{
+	const uint8_t links = r->source.config.links;
+	int64_t first_ns, last_ns;
+	bool found = false;
+
+	for (unsigned i = 0; i < RECORDING_LINKS; i++) {
+		if ((links && !(links & 1u << i)) ||
+		    !lane_range(&r->lanes[i], &first_ns, &last_ns)) {
+			continue;
+		}
+		*ret_first_ns = found ? MIN(*ret_first_ns, first_ns) : first_ns;
+		*ret_last_ns = found ? MAX(*ret_last_ns, last_ns) : last_ns;
+		found = true;
+	}
+	return found;
 }
 
 unsigned recorded_troubles(const struct recorded *r, const char **ret_text)

@@ -43,6 +43,13 @@ void recorded_close(struct recorded *r); /* NULL is accepted */
 int recorded_next(struct recorded *r, const struct fcm_block_header **ret_header,
 		  const uint8_t **ret_payload);
 
+/* Of the block that recorded_next() gave last: so many frames at its begin and at its end are missing only because the
+ * link's cells begin or end there. */
+void recorded_edges(const struct recorded *r, uint32_t *ret_begin, uint32_t *ret_end);
+/* TAI of the first and the last cells with a time, of the links of the configuration; floors lag by less than 100
+ * frames. True; false: none has a time. It reads the headers of the first and the last segments. */
+bool recorded_range(const struct recorded *r, int64_t *ret_first_ns, int64_t *ret_last_ns);
+
 /* Segments that ended in damage so far, and of the last one what and where: "link0-00001.fcmr: damaged at byte
  * 4096"; NULL: none. A segment that is cut, because its writer was killed, is not damaged. */
 unsigned recorded_troubles(const struct recorded *r, const char **ret_text);

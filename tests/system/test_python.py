@@ -503,6 +503,7 @@ def recording_is_what_was_sent(t):
         alike(b, live[name_of(b)]) for b in followed if name_of(b) in live and not edge(b, both)), len(followed))
     limits(t, path, recorded)
     seeks(t, path, recorded)
+    edges(t, path, recorded)
     example(t, path)
     with by_numpy():
         t.check("without the library", "libfcmdata.so.0" in (says(ImportError, lambda: fcmdata.Recording(path)) or ""))
@@ -582,14 +583,39 @@ def seeks(t, path, recorded):
     t.equal("starts from which the blocks are not those of the whole reading", unlike, [])
 
 
+def edges(t, path, recorded):
+    """Frames that the recording does not have at its ends are edges, the first and the last rows; others are losses."""
+    rows = [(b, row) for b in recorded for row in b.missing()]
+    t.equal("rows of missing() have each lost and bad frame", sum(int(r["frames"]) for _, r in rows),
+            sum(b["frames_lost"] + b["frames_bad"] + b.gap_frames for b in recorded))
+    t.check(f"{len(rows)} pieces are missing, all are edges", rows and all(
+        r["edge"] and r["reason"] == "board-fifo" and edge(b, recorded) for b, r in rows),
+        [(name_of(b), r) for b, r in rows][:20])
+    t.check("each has its time", all(b["tai_ns"] <= r["tai_ns"] < b["tai_ns"] + b.frames * fcm_data.FRAME_NS
+                                     for b, r in rows))
+    with fcmdata.Recording(path) as data:
+        begin, end = (f(b["tai_ns"] for b in recorded) for f in (min, max))
+        t.check("first and last", abs(data.first - begin) < 23e6 and abs(data.last - end) < 23e6,
+                (begin, data.first, end, data.last))
+        t.check("start after end", says(ValueError, lambda: fcmdata.Recording(path, start=data.last, end=data.first)))
+        t.equal("a range without data", list(fcmdata.Recording(path, start=data.last + 10**9)), [])
+    half = fcm_data.Block(bytes(recorded[0].header), bytes(recorded[0].payload))
+    t.equal("a block from bytes has no edges", fcmdata.Block(half.header.tobytes(), half.payload).missing()["edge"].any(),
+            False)
+
+
 def example(t, path):
-    """The complete example of PYTHON.md, on this recording."""
+    """The examples of PYTHON.md, on this recording."""
     with open(os.path.join(CONSUMER, "PYTHON.md")) as f:
-        text = f.read().split("## A complete example")[1].split("```python\n")[1].split("```")[0]
-    r = subprocess.run([sys.executable, "-c", text.replace("recordings/night", path)], capture_output=True, text=True,
-                       env={**os.environ, "PYTHONPATH": f"{CONSUMER}:{harness.ROOT}/schemas"}, timeout=120, check=False)
-    t.check("the example of PYTHON.md", r.returncode == 0 and len(r.stdout.splitlines()) > 3 and not r.stderr,
-            (r.returncode, r.stdout[-500:], r.stderr[-1500:]))
+        texts = re.findall(r"```python\n(.*?)```", f.read(), re.S)
+    for text, least, most in zip(texts, (3, 1), (9999, 1)):  # the second one: nothing but the range, as all are edges
+        r = subprocess.run([sys.executable, "-c", text.replace("recordings/night", path)], capture_output=True,
+                           text=True, env={**os.environ, "PYTHONPATH": f"{CONSUMER}:{harness.ROOT}/schemas"},
+                           timeout=120, check=False)
+        t.check(f"the example of PYTHON.md: {text.splitlines()[0]}", r.returncode == 0 and
+                least <= len(r.stdout.splitlines()) <= most and not r.stderr,
+                (r.returncode, r.stdout[-500:], r.stderr[-1500:]))
+    t.equal("examples", len(texts), 2)
 
 
 def damaged_recording(t, path, blocks):

@@ -30,7 +30,7 @@ from fcm_data import CLOCK_STATES, FLAGS, LABEL_SOURCES, LOSSES, NO_TAI, STREAMS
 
 from .anywhere import blocks_of
 from .arrays import Waveforms, columns, in_time_order, merge, to_pandas, waveforms
-from .blocks import Block
+from .blocks import Block, missing_dtype
 from .feed import Feed, Piece
 from .native import LIBRARY
 from .recording import Recording
@@ -43,7 +43,7 @@ __version__ = "0.2.0"  # of FCM-Server
 
 __all__ = ["Block", "CLOCK_STATES", "FLAGS", "Feed", "LABEL_SOURCES", "LIBRARY", "LOSSES", "Member", "Monitor",
            "NO_TAI", "OtherVersion", "Piece", "Recording", "Refused", "STREAMS", "Waveforms", "blocks_of", "columns",
-           "datetime64_of", "hit_row_dtype", "in_leap_second", "in_time_order", "merge", "slice_of", "tai_ns",
+           "datetime64_of", "hit_row_dtype", "in_leap_second", "in_time_order", "merge", "missing_dtype", "slice_of", "tai_ns",
            "tai_of_slice", "tai_to_utc", "to_pandas", "utc_to_tai", "waveforms"]
 
 

@@ -13,6 +13,9 @@ from fcm_data import HEADER_BYTES, HIT_HEADER_BYTES, OtherVersion, hit_row_dtype
 from . import native
 from .arrays import Waveforms, waveforms
 
+missing_dtype = np.dtype([("first_frame", "<u8"), ("frames", "<u8"), ("tai_ns", "<i8"), ("reason", "U10"),
+                          ("edge", np.bool_)])
+
 
 class Block(fcm_data.Block):
     """Data of one floor and one stream, usually of 10 ms: see schemas/fcm_data.h.
@@ -34,6 +37,9 @@ class Block(fcm_data.Block):
                 frames [gap_first, gap_first + gap_frames) of this link and stream, right before this block, have not
                 come. The first gap_lost of them were this reader's for certain and are lost; the rest may have gone to
                 other members of the group. Of a monitor and of a recording all are
+    edge_begin, edge_end
+                of a recording: so many frames at the block's begin and end are missing only because the recording begins
+                or ends there; nothing was lost. Of a live block 0
 
     ValueError: header and payload are not those of a block; OtherVersion, a ValueError: they are of another version."""
 
@@ -41,6 +47,7 @@ class Block(fcm_data.Block):
         super().__init__(header, payload)
         self.repeat, self.again = False, False
         self.gap_first, self.gap_frames, self.gap_lost = 0, 0, 0
+        self.edge_begin, self.edge_end = 0, 0
         self._whole_header = bytes(header)
         self._data: NDArray[np.uint8] = np.frombuffer(self.payload, np.uint8)
         self._struct: native.BlockStruct | None = None  # made when its index has been checked
@@ -63,6 +70,28 @@ class Block(fcm_data.Block):
             super().verify(topic)  # says it more exactly
             raise ValueError(native.HEADER_WORD.get(damage, "damaged"))
         self._prepare()
+
+    def missing(self) -> NDArray[np.void]:
+        """What is missing before and in this block, a row for each run of frames: missing_dtype[n].
+
+        first_frame, frames   u64, frames of 125 us
+        tai_ns      i64, start of the first; NO_TAI without a label
+        reason      a name of LOSSES; "no-block": the frames before it, of which no block came
+        edge        bool, only because the recording begins or ends there; nothing was lost
+
+        What goes on in the next block is a row of each."""
+        first, n, status = self["first_frame"], self.frames, self.status()
+        at = np.arange(n)
+        edge = (status > 0) & ((at < self.edge_begin) | (at >= n - self.edge_end))
+        kind = status.astype(int) * 2 + edge
+        starts = np.flatnonzero(np.diff(kind, prepend=-1))
+        rows = [(self.gap_first, self.gap_frames, 0, "no-block", False)] if self.gap_frames else []
+        rows += [(first + a, b - a, 0, fcm_data.LOSSES[status[a]] if status[a] < len(fcm_data.LOSSES) else "unknown",
+                  edge[a]) for a, b in zip(starts.tolist(), [*starts[1:].tolist(), n]) if status[a]]
+        found = np.array(rows, missing_dtype)
+        found["tai_ns"] = [self["tai_ns"] + (int(x) - first) * fcm_data.FRAME_NS if self.has_time else fcm_data.NO_TAI
+                           for x in found["first_frame"]]
+        return found
 
     def _prepare(self) -> native.BlockStruct:
         """For calls of the library; the index has been checked."""

@@ -62,6 +62,9 @@ def _declared(lib: ctypes.CDLL) -> ctypes.CDLL:
             ("fcmdata_recording_open", ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(RecordingConfig),
              ctypes.POINTER(pointer)),
             ("fcmdata_recording_next", ctypes.c_int, pointer, ctypes.POINTER(block)),
+            ("fcmdata_recording_edges", None, pointer, ctypes.POINTER(ctypes.c_uint32), ctypes.POINTER(ctypes.c_uint32)),
+            ("fcmdata_recording_range", ctypes.c_int, pointer, ctypes.POINTER(ctypes.c_int64),
+             ctypes.POINTER(ctypes.c_int64)),
             ("fcmdata_recording_troubles", ctypes.c_uint, pointer, ctypes.POINTER(ctypes.c_char_p)),
             ("fcmdata_recording_close", None, pointer))
     for name, result, *arguments in declarations:

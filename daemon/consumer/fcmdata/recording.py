@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from fcm_data import FRAMES_MAX, LINKS, STREAMS, header_dtype
+from fcm_data import FRAMES_MAX, LINKS, NO_TAI, STREAMS, header_dtype
 
 from . import native
 from .blocks import Block
@@ -37,7 +37,8 @@ class Recording(Source[Block]):
 
     They are those that the daemon sent, without its flag "resent"; gap_first and gap_frames say what the recording
     lacks before a block. Where a recording begins or ends inside of a block, the frames that it does not have are lost
-    for "board-fifo". Blocks of a link come in order, those of several links by board count. A block is the caller's
+    for "board-fifo", and edges (edge_begin, edge_end, missing()): no loss. A range without data gives no blocks; first
+    and last say what there is. Blocks of a link come in order, those of several links by board count. A block is the caller's
     own, and outlives the recording. `troubles` lists damaged segments.
 
     ImportError: there is no libfcmdata.so.0. FileNotFoundError and other OSErrors: no segments there, or they cannot be
@@ -59,13 +60,36 @@ class Recording(Source[Block]):
             links=_mask("link", range(LINKS), links), follow=follow, run=_positive("run", run),
             streams=_mask("stream", STREAMS, (streams,) if isinstance(streams, str) else streams),
             block_frames=_positive("block_frames", block_frames), from_tai_ns=_limit(start), until_tai_ns=_limit(end))
+        if start is not None and end is not None and config.from_tai_ns > config.until_tai_ns:
+            raise ValueError(f"start {start} is after end {end}")
         if block_frames and FRAMES_MAX % block_frames:
             raise ValueError(f"block_frames {block_frames}: a divisor of {FRAMES_MAX}")
         handle = ctypes.c_void_p()
         _raise(native.LIB.fcmdata_recording_open(os.fsencode(path), ctypes.byref(config), ctypes.byref(handle)),
                self.path)
         self._handle: ctypes.c_void_p | None = handle
+        self._range: tuple[int, int] | None = None
         self._close = weakref.finalize(self, native.LIB.fcmdata_recording_close, handle)
+
+    @property
+    def first(self) -> int:
+        """TAI ns since 1970 at which the recorded cells begin, whatever `start` and `end`: data are up to 12 ms older;
+        NO_TAI where they have no time."""
+        return self._looked_up()[0]
+
+    @property
+    def last(self) -> int:
+        """The same of their end."""
+        return self._looked_up()[1]
+
+    def _looked_up(self) -> tuple[int, int]:
+        if not self._handle:
+            raise ValueError(f"{self.path}: has been closed")
+        if not self._range or self.follow:
+            first, last = ctypes.c_int64(NO_TAI), ctypes.c_int64(NO_TAI)
+            native.LIB.fcmdata_recording_range(self._handle, ctypes.byref(first), ctypes.byref(last))
+            self._range = first.value, last.value
+        return self._range
 
     def close(self) -> None:
         self._handle = None
@@ -98,6 +122,9 @@ class Recording(Source[Block]):
         block = Block(header, payload)
         block.repeat, block.again = given.repeat, given.again
         block.gap_first, block.gap_frames, block.gap_lost = given.gap_first, given.gap_frames, given.gap_lost
+        begin, end = ctypes.c_uint32(), ctypes.c_uint32()
+        native.LIB.fcmdata_recording_edges(self._handle, ctypes.byref(begin), ctypes.byref(end))
+        block.edge_begin, block.edge_end = begin.value, end.value
         return block
 
     def _note_troubles(self) -> None:

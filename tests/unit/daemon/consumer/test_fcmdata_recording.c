@@ -108,6 +108,38 @@ static void what_is_missing_is_lost(void **state)
 	assert_int_equal(b->gap_lost, 6 * BLOCK);
 }
 
+/* What is missing at the begin and at the end of all is an edge; between two segments it is not. */
+static void edges_are_counted(void **state)
+{
+	const struct fcmdata_recording_config c = {.streams = 1u << FCM_PMT};
+	uint32_t begin, end, begins = 0, ends = 0, lost = 0;
+	int64_t first_ns, last_ns;
+	const struct fcmdata_block *b;
+	unsigned n = 0;
+
+	rec_fini(&rec);
+	rec_init(&rec);
+	rec_segment(&rec, 1, 0, 5, COUNT + 5, REC_UTC_S);
+	frames(2);
+	rec_segment(&rec, 1, 2, 5, COUNT + 10 * BLOCK + 7, REC_UTC_S);
+	frames(2);
+	open_as(&c);
+	assert_int_equal(fcmdata_recording_range(recording, &first_ns, &last_ns), 0);
+	assert_int_equal(last_ns - first_ns, (12 * BLOCK + 7 - 5) * TDM_FRAME_NS);
+	while (fcmdata_recording_next(recording, &b) == 1) {
+		fcmdata_recording_edges(recording, &begin, &end);
+		assert_true(n == 0 || begin == 0);
+		begins += begin;
+		ends += end;
+		lost += b->header.frames_lost;
+		n++;
+	}
+	assert_int_equal(n, 6);
+	assert_int_equal(begins, 5);
+	assert_int_equal(ends, BLOCK - 7);
+	assert_int_equal(lost, begins + ends + BLOCK - 5 + 7);
+}
+
 static void no_limit_is_zero(void **state)
 {
 	struct fcmdata_recording_config c = {.streams = 1u << FCM_PMT};
@@ -173,8 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(blocks_are_checked_ones), CASE(what_is_missing_is_lost),
-		CASE(no_limit_is_zero),	       CASE(rows_are_the_hits),
-		CASE(what_cannot_be_opened),
+		CASE(edges_are_counted),       CASE(no_limit_is_zero),
+		CASE(rows_are_the_hits),       CASE(what_cannot_be_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
