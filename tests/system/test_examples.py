@@ -74,7 +74,7 @@ def number(pattern, text):
 
 def rates_agree(t, text):
     rates = [[float(x) for x in re.findall(r"\d+\.\d", line.split("floor")[1])] for line in text.splitlines()]
-    t.check(f"rates of {len(rates)} seconds and floors, of six modules each", len(rates) >= 3 * FLOORS and
+    t.check(f"rates of {len(rates)} floors in 10 seconds, of six modules each", len(rates) == 10 * FLOORS and
             {len(x) for x in rates} == {MODULES}, text[:500])
     flat = [x for row in rates for x in row]
     t.check("each is near the 3 kHz of the sea", all(1.5 < x < 6 for x in flat), (min(flat), max(flat)))
@@ -91,7 +91,7 @@ def flashes_are_found(t, text):
 
 
 def positions_are_right(t, text):
-    off = [float(x) for x in re.findall(r"pinger \d: .*, (\S+) m from where it is", text)]
+    off = [float(x) for x in re.findall(r"T\d\d:\d\d:\d\d pinger \d: .*, (\S+) m from where it is", text)]
     worst = max(off, default=99)
     t.check(f"positions.py: {len(off)} pings, the worst {worst} m off", len(off) >= 4 and worst < 0.1, text)
 
@@ -113,6 +113,20 @@ def slices_are_whole(t, text):
     t.check("all but the first and the last are whole", not any(sorted(missing)[:-2]), missing)
 
 
+def wrong_uses(t, r):
+    """Another port of the station; flashes of another day."""
+    env = {"PYTHONPATH": "daemon/consumer:schemas"}
+    png, flashes = os.path.join(t.base, "x.png"), os.path.join(t.base, "flashes.txt")
+    code, _, err = typed([os.path.join(EXAMPLES, "rates.py"), r.st.reserved, png], env)
+    t.check("rates.py at the consumers' door", code == 1 and "monitors have port 5730 + board number" in
+            err.splitlines()[0] and "nobody" not in err, (code, err))
+    with open(flashes, "w") as f:
+        f.write("1795866379000111170 0\n1795866379005075287 1\n".replace("17958", "16958"))
+    recording = os.path.join(r.st.path("recordings"), os.listdir(r.st.path("recordings"))[0])
+    code, out, err = typed([os.path.join(EXAMPLES, "level0.py"), recording, png, "--flashes", flashes], env)
+    t.check("level0.py with flashes of another day", code == 1 and "nothing to compare" in err and not out, (out, err))
+
+
 def ten_minutes(t):
     """the page from its top to its end; what the examples say is what is there"""
     if without_library(t):
@@ -128,6 +142,7 @@ def ten_minutes(t):
         t.check(f"{name} is on the page", name in r.said)
         picture(t, r, name[:-3])
     rates_agree(t, r.said["rates.py"])
+    wrong_uses(t, r)
     flashes_are_found(t, r.said["level0.py"])
     positions_are_right(t, r.said["positions.py"])
     coincidences_agree(t, r)
@@ -155,10 +170,17 @@ def troubles(t):
     if without_library(t):
         return
     env = {"PYTHONPATH": "daemon/consumer:schemas"}
-    for where, says in (("/nowhere", "No such file"), ("tcp://127.0.0.1:1", "no block for")):
-        code, _, err = typed([os.path.join(EXAMPLES, "charges.py"), where, os.path.join(t.base, "x.png")], env)
-        t.check(f"charges.py {where}: {says}", code == 1 and says in err.splitlines()[-1] and "Traceback" not in err,
-                (code, err))
+    hdf5 = os.path.join(t.base, "data.h5")
+    with open(hdf5, "wb") as f:
+        f.write(b"\x89HDF\r\n\x1a\n" + bytes(1000))
+    for name, where, says in (("charges.py", "/nowhere", "No such file"),
+                              ("charges.py", hdf5, "is an HDF5 file: open it"),
+                              ("rates.py", "tcp://127.0.0.1:1", "no block for"),
+                              ("rates.py", "tcp://127.0.0.1", "endpoint tcp://127.0.0.1: "),
+                              ("slices.py", "tcp://127.0.0.1", "endpoint tcp://127.0.0.1: ")):
+        code, _, err = typed([os.path.join(EXAMPLES, name), where, os.path.join(t.base, "x.png")], env)
+        t.check(f"{name} {where}: {says}", code == 1 and says in (err.splitlines() or [""])[-1] and
+                all(line.startswith(f"{name}: ") for line in err.splitlines()), (code, err))
 
 
 if __name__ == "__main__":

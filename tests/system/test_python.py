@@ -599,9 +599,8 @@ def edges(t, path, recorded):
                 (begin, data.first, end, data.last))
         t.check("start after end", says(ValueError, lambda: fcmdata.Recording(path, start=data.last, end=data.first)))
         t.equal("a range without data", list(fcmdata.Recording(path, start=data.last + 10**9)), [])
-    half = fcm_data.Block(bytes(recorded[0].header), bytes(recorded[0].payload))
-    t.equal("a block from bytes has no edges", fcmdata.Block(half.header.tobytes(), half.payload).missing()["edge"].any(),
-            False)
+    bare = fcmdata.Block(recorded[0].header.tobytes(), recorded[0].payload)
+    t.check("a block from bytes has no edges", len(bare.missing()) and not bare.missing()["edge"].any())
 
 
 def example(t, path):

@@ -4,6 +4,9 @@
 of their time differences.
 
     coincidences.py build/run/recordings/NAME coincidences.png --csv coincidences.csv
+
+In the CSV module_a has the earlier hit: difference_ns = time of module_b - time of module_a, 0 or more. The picture has
+the time of the module with the higher number - that of the lower one.
 """
 import csv
 
@@ -28,7 +31,7 @@ def pairs(hits, window_ns):
     return hits[np.concatenate(first)], hits[np.concatenate(second)]
 
 
-args = arguments(__doc__, ("csv", "/dev/null", "the list: floor, TAI ns, the two modules, ns between them"),
+args = arguments(__doc__, ("csv", "/dev/null", "the list: floor, TAI ns of the earlier hit, modules, b - a in ns"),
                  ("window", 100, "ns"))
 edges, counts = np.arange(-args.window, args.window + TICK_NS + 1, TICK_NS) - TICK_NS / 2, {}
 with open(args.csv, "w", newline="") as out:

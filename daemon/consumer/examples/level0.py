@@ -10,8 +10,7 @@ from fcm_data import FRAME_NS
 from fcmdata import blocks_of, datetime64_of, in_time_order
 from matplotlib import pyplot as plt
 
-WINDOW_NS, LIGHT_NS = 350, 1000  # of a trigger; the light of a flash is under way for less
-LATE_NS = 5_000_000              # a hit may come in a later frame than that of its time
+WINDOW_NS, LIGHT_NS, LATE_NS = 350, 1000, 5_000_000  # of a trigger, of a flash's light, until a hit comes: at most
 
 
 def pieces(args, holes):
@@ -38,22 +37,23 @@ def triggers(t, module, begin, end, least):
             begin = t[last[i] - 1] + 1  # the next one has other hits
 
 
-args = arguments(__doc__, ("modules", 4, "that must have hits"),
-                 ("flashes", "/dev/null", "known flashes: lines that begin with their TAI in ns"))
-flashes, holes, found, known = np.loadtxt(args.flashes, np.int64, usecols=0, ndmin=1), [], [], []
+args = arguments(__doc__, ("modules", 4, "with hits"), ("flashes", "/dev/null", "lines: TAI of a known flash in ns"))
+flashes, holes, found, known, span = np.loadtxt(args.flashes, np.int64, usecols=0, ndmin=1), [], [], [], []
 for hits, begin, end in pieces(args, holes):
+    span += [begin, end]
     t, module = hits["tai_ns"], hits["floor"].astype(int) * 6 + hits["module"]
     found += triggers(t, module, begin, end, args.modules)
     for flash in flashes[(flashes >= begin) & (flashes < end)]:
-        lit = module[slice(*np.searchsorted(t, (flash, flash + LIGHT_NS)))]
-        known.append((flash, f"{len(set(lit))} modules saw it"))
+        lit = set(module[slice(*np.searchsorted(t, (flash, flash + LIGHT_NS)))])
+        known.append((flash, f"{len(lit)} modules saw it"))
 times = np.array([t for t, _ in found], np.int64)
 missed = [(flash, next((text for begin, end, text in holes if begin <= flash < end), why)) for flash, why in known
           if np.searchsorted(times, flash + LIGHT_NS) == np.searchsorted(times, flash - WINDOW_NS)]
-for flash, why in missed:
-    print(f"missed: {datetime64_of(flash)}: {why}")
+print(*(f"missed: {datetime64_of(flash)}: {why}\n" for flash, why in missed), sep="", end="")
+if len(flashes) and span and not known:
+    a, b, c, d = datetime64_of([flashes.min(), flashes.max(), span[0], span[-1]]).astype("datetime64[s]")
+    raise SystemExit(f"level0.py: {args.flashes} covers {a} to {b}, the data {c} to {d}: nothing to compare")
 print(f"{len(found)} triggers; {len(known)} known flashes, {len(known) - len(missed)} of them found")
-
 plt.hist([n for _, n in found], np.arange(args.modules, 26) - 0.5)
 plt.gca().set(xlabel="modules with hits in a trigger", ylabel="triggers", yscale="log")
 plt.savefig(args.png, bbox_inches="tight")

@@ -11,7 +11,7 @@ import pathlib
 
 import numpy as np
 from common import arguments
-from fcmdata import blocks_of
+from fcmdata import blocks_of, datetime64_of
 from matplotlib import pyplot as plt
 
 
@@ -28,8 +28,7 @@ def arrival_s(times, samples, g):
 def position(places, ranges):
     """Least squares from a ring of first guesses (Gauss-Newton)."""
     best = (np.inf, None)
-    for turn in np.arange(8) * np.pi / 4:
-        x = np.array([300 * np.cos(turn), 300 * np.sin(turn), 0])
+    for x in (np.array([300 * np.cos(turn), 300 * np.sin(turn), 0]) for turn in np.arange(8) * np.pi / 4):
         for _ in range(30):
             far = np.linalg.norm(x - places, axis=1)
             x = x + np.linalg.lstsq((x - places) / far[:, None], ranges - far, rcond=None)[0]
@@ -53,7 +52,8 @@ for second in sorted({key[0] for key in sound}):
     x = position(np.array([places[h] for h in heard]), far)
     pinger = g["acoustic_beacons"][second % len(g["acoustic_beacons"])]  # they take turns
     off = np.linalg.norm(x - [pinger["x_m"], pinger["y_m"], pinger["z_m"]])
-    print(f"pinger {pinger['pinger']}: {x[0]:8.2f} {x[1]:8.2f} {x[2]:8.2f} m, {off:.2f} m from where it is")
+    print(datetime64_of(second * 10**9).astype("datetime64[s]"), f"pinger {pinger['pinger']}:",
+          *(f"{c:8.2f}" for c in x), f"m, {off:.2f} m from where it is")
     plt.plot(pinger["x_m"], pinger["y_m"], "og", x[0], x[1], "xk")
 plt.gca().set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="o known, x measured")
 plt.savefig(args.png, bbox_inches="tight")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The rate of each optical module, second by second, live or of a recording; a picture at the end.
+"""The rate of each optical module in each whole second, live or of a recording; a picture at the end.
 
     rates.py tcp://127.0.0.1:5730 rates.png --seconds 20
 """
@@ -17,13 +17,13 @@ counts = collections.defaultdict(lambda: np.zeros(7))  # by (second, floor): hit
 
 def show(second):
     for (when, floor), row in sorted(counts.items()):
-        if when == second and row[6]:
+        if first < when == second and row[6]:
             print(f"{datetime64_of(second * 10**9).astype('datetime64[s]')}  floor {floor:2}",
                   *(f"{n / row[6] / 1e3:7.1f}" for n in row[:6]), " kHz", flush=True)
 
 
-args, newest = arguments(__doc__), None
-for block in blocks_of(args.where, streams="pmt", seconds=args.seconds):
+args, first, newest = arguments(__doc__), None, None
+for block in blocks_of(args.where, streams="pmt", seconds=args.seconds + 1):  # it begins and ends inside a second
     if not block.has_time:
         continue
     second = block["tai_ns"] // 10**9
@@ -31,13 +31,17 @@ for block in blocks_of(args.where, streams="pmt", seconds=args.seconds):
     # Frames that are lost or damaged had no chance to have hits.
     counts[second, block["floor"]][6] += (block.status() == 0).sum() * FRAME_S
     if newest is None or second > newest:
-        show(second - 2)  # another floor may be a little behind
+        first = second if first is None else first
+        show(second - 2)  # another floor may be a little later
         newest = second
+if newest is None:
+    raise SystemExit("rates.py: no hits with a time")
+show(newest - 1)
 
 floors = sorted({floor for _, floor in counts})
 _, axes = plt.subplots(len(floors), sharex=True, squeeze=False, figsize=(9, 2.2 * len(floors)))
 for axis, floor in zip(axes[:, 0], floors):
-    whole = sorted((s, row) for (s, f), row in counts.items() if f == floor and row[6] > 0.5)
+    whole = sorted((s, row) for (s, f), row in counts.items() if f == floor and first < s < newest)
     for module in range(6):
         axis.plot([datetime64_of(s * 10**9) for s, _ in whole], [row[module] / row[6] / 1e3 for _, row in whole],
                   marker=".", label=f"module {module}")

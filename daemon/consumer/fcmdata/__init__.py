@@ -43,8 +43,8 @@ __version__ = "0.2.0"  # of FCM-Server
 
 __all__ = ["Block", "CLOCK_STATES", "FLAGS", "Feed", "LABEL_SOURCES", "LIBRARY", "LOSSES", "Member", "Monitor",
            "NO_TAI", "OtherVersion", "Piece", "Recording", "Refused", "STREAMS", "Waveforms", "blocks_of", "columns",
-           "datetime64_of", "hit_row_dtype", "in_leap_second", "in_time_order", "merge", "missing_dtype", "slice_of", "tai_ns",
-           "tai_of_slice", "tai_to_utc", "to_pandas", "utc_to_tai", "waveforms"]
+           "datetime64_of", "hit_row_dtype", "in_leap_second", "in_time_order", "merge", "missing_dtype", "slice_of",
+           "tai_ns", "tai_of_slice", "tai_to_utc", "to_pandas", "utc_to_tai", "waveforms"]
 
 
 def __getattr__(name: str) -> object:

@@ -34,7 +34,10 @@ def blocks_of(where: str | os.PathLike[str], streams: Iterable[str] | str | None
                     return
             yield block
         if not isinstance(source, Recording):
-            raise TimeoutError(f"{where}: no block for {timeout:g} s; does fcmctl link list show links that are up?")
+            connected = getattr(source, "stats", {}).get("connections")
+            raise TimeoutError(f"{where}: no block for {timeout:g} s; " + (
+                "does fcmctl link list show links that are up?" if connected else
+                "a station's monitors have port 5730 + board number"))
 
 
 def _source(where: str, streams: tuple[str, ...], timeout: float) -> Source[Block]:

@@ -38,8 +38,8 @@ class Block(fcm_data.Block):
                 come. The first gap_lost of them were this reader's for certain and are lost; the rest may have gone to
                 other members of the group. Of a monitor and of a recording all are
     edge_begin, edge_end
-                of a recording: so many frames at the block's begin and end are missing only because the recording begins
-                or ends there; nothing was lost. Of a live block 0
+                of a recording: so many frames at the block's begin and end are missing only because the recording
+                begins or ends there; nothing was lost. Of a live block 0
 
     ValueError: header and payload are not those of a block; OtherVersion, a ValueError: they are of another version."""
 

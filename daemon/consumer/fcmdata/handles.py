@@ -82,6 +82,8 @@ class Handle(Source[Block]):
         self._refusal: Refused | None = None
         server_key, secret = _keys(*keys)
         self._patience: float | None = time.monotonic() + NOBODY_S
+        self._ended = False  # a connection did, before it had begun in earnest
+        self._right_door = ("monitor data", "monitors", 5730) if kind == zmq.SUB else ("blocks", "consumers", 5710)
         self.stats = dict.fromkeys(
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",
              "gap_frames", "gap_lost", "late", "acknowledged", "damaged", "strangers", "failed_handshakes"), 0)
@@ -164,7 +166,7 @@ class Handle(Source[Block]):
                 self.stats["connections"] += 1
                 self._connected()
             elif event == zmq.EVENT_DISCONNECTED:
-                self.state = CONNECTING
+                self.state, self._ended = CONNECTING, True
             elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                 self._refuse("key-refused", "the daemon's allow list does not have this key for this door")
             elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL and said["value"] == MISMATCH:
@@ -175,10 +177,11 @@ class Handle(Source[Block]):
         if self._patience and (self.stats["connections"] or time.monotonic() > self._patience):
             self._patience = None
             if not self.stats["connections"]:
-                warnings.warn(f"nobody answers at {self.endpoint}: is the daemon there? Still trying"
-                              if not self.stats["failed_handshakes"] else
-                              f"{self.endpoint} ends each connection: does it want keys, or have another key than "
-                              "server_key? Still trying", stacklevel=5)
+                what, who, port = self._right_door
+                warnings.warn(f"no {what} from {self.endpoint}: {who} have port {port} + board number. It ends each "
+                              "connection: does it want keys, or have another key than server_key? Still trying"
+                              if self.stats["failed_handshakes"] or self._ended else
+                              f"nobody answers at {self.endpoint}: is the daemon there? Still trying", stacklevel=5)
 
     def _refuse(self, error: str, hint: str) -> Refused:
         self.state, self._refusal = REFUSED, Refused(error, hint)

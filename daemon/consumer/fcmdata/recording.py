@@ -38,8 +38,8 @@ class Recording(Source[Block]):
     They are those that the daemon sent, without its flag "resent"; gap_first and gap_frames say what the recording
     lacks before a block. Where a recording begins or ends inside of a block, the frames that it does not have are lost
     for "board-fifo", and edges (edge_begin, edge_end, missing()): no loss. A range without data gives no blocks; first
-    and last say what there is. Blocks of a link come in order, those of several links by board count. A block is the caller's
-    own, and outlives the recording. `troubles` lists damaged segments.
+    and last say what there is. Blocks of a link come in order, those of several links by board count. A block is the
+    caller's own, and outlives the recording. `troubles` lists damaged segments.
 
     ImportError: there is no libfcmdata.so.0. FileNotFoundError and other OSErrors: no segments there, or they cannot be
     read. ValueError: not a recording, or of another version; an argument that makes no sense."""
@@ -167,9 +167,19 @@ def _raise(result: int, path: str) -> None:
         return
     if result == -errno.ENOMEM:
         raise MemoryError(path)
+    if result in (-errno.EBADMSG, -errno.ENODATA) and _is_hdf5(path):
+        raise ValueError(f"{path} is an HDF5 file: open it with h5py; recordings are directories of segments")
     if result in (-errno.EBADMSG, -errno.EPROTO, -errno.EINVAL):
         raise ValueError(f"{path}: " + {errno.EBADMSG: "not a segment of a recording, or a damaged one",
                                         errno.EPROTO: "a segment of another version"}.get(-result, "invalid arguments"))
     if result == -errno.ENODATA:
         raise FileNotFoundError(errno.ENOENT, "no segments of a recording (linkL-NNNNN.fcmr) there", path)
     raise OSError(-result, os.strerror(-result), path)
+
+
+def _is_hdf5(path: str) -> bool:
+    try:
+        with open(path, "rb") as f:
+            return f.read(8) == b"\x89HDF\r\n\x1a\n"
+    except OSError:
+        return False
