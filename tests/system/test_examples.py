@@ -4,6 +4,7 @@
 what the model put into the sea: the rates, the flashes of the beacons, the positions of the pingers."""
 import ast
 import csv
+import filecmp
 import os
 import re
 import sys
@@ -15,6 +16,7 @@ from test_readme import Reader, blocks, commands, exit_codes, typed  # noqa: E40
 PAGE = "daemon/consumer/TEN_MINUTES.md"
 EXAMPLES = os.path.join(harness.ROOT, "daemon", "consumer", "examples")
 STATION, STATION_ARGS = "make run", ["--rate", "3000", "--beacons", "50"]
+LOOK = "/usr/bin/python3 build/look.py"
 LINES = 60
 PNG = b"\x89PNG\r\n\x1a\n"
 FLOORS, MODULES = 4, 6
@@ -45,10 +47,9 @@ class Physicist(Reader):
                      "Traceback" not in err, (code, out[-300:], err[-800:]))
 
     def program(self, section, text):
-        path = os.path.join(self.tree, "build", "program.py")
-        with open(path, "w") as f:
+        with open(os.path.join(self.tree, "build", "look.py"), "w") as f:
             f.write(self.with_ports(text))
-        code, out, err = typed(["/usr/bin/python3", path], {"PYTHONPATH": "daemon/consumer:schemas"}, self.tree)
+        code, out, err = typed(LOOK.split(), {"PYTHONPATH": "daemon/consumer:schemas"}, self.tree)
         self.t.check(f"{section}: the program ({text.splitlines()[0]})", code == 0 and out and not err,
                      (code, out[-300:], err[-800:]))
 
@@ -127,6 +128,17 @@ def wrong_uses(t, r):
     t.check("level0.py with flashes of another day", code == 1 and "nothing to compare" in err and not out, (out, err))
 
 
+def back_again(t, r):
+    with open(os.path.join(harness.ROOT, PAGE)) as f:
+        page = f.read()
+    t.equal("the page says how its programs are run", page.count(f"`{LOOK}`"), page.count("```python"))
+    t.check("$recording is quoted: its name may have blanks", not re.search(r'(?<!")\$recording', page))
+    recording = os.path.join(r.st.path("recordings"), os.listdir(r.st.path("recordings"))[0])
+    names = sorted(os.listdir(recording))
+    t.equal("build/back is the recording", filecmp.cmpfiles(recording, os.path.join(r.tree, "build", "back"), names,
+                                                            shallow=False), (names, [], []))
+
+
 def ten_minutes(t):
     """the page from its top to its end; what the examples say is what is there"""
     if without_library(t):
@@ -143,6 +155,7 @@ def ten_minutes(t):
         picture(t, r, name[:-3])
     rates_agree(t, r.said["rates.py"])
     wrong_uses(t, r)
+    back_again(t, r)
     flashes_are_found(t, r.said["level0.py"])
     positions_are_right(t, r.said["positions.py"])
     coincidences_agree(t, r)
