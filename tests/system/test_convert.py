@@ -338,7 +338,7 @@ def tags_of(path):
 
 def check_limits(t, c, rec, expected):
     """Part of a recording, as CSV: lines are what the columns are."""
-    begin = min(h["tai_ns"] for h, _ in expected.headers)
+    begin = min(h["tai_ns"] for h, _ in expected.headers if h["link"] in (0, 2))
     code, err, _ = c.run("--from", "+0.3", "--until", "+0.4", "--links", "0,2", rec, c.path("part.csv"))
     t.check("CSV of a tenth of a second: done", code == DONE, (code, err))
     got = pandas.read_csv(c.path("part.csv"))
