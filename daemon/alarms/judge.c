@@ -52,6 +52,10 @@ static const char *why_unknown(const struct judge *j, const struct debounce_reas
 	if (strncmp(e->code, "phase-", 6) == 0 && j->v->link[e->of.link].other_floor) {
 		return "another floor is on its fibre";
 	}
+	if (strncmp(e->code, "phase-", 6) == 0 &&
+	    j->v->link[e->of.link].phase.last.verdict == PHASE_NONE) {
+		return "no new lock is judged";
+	}
 	return floor_unknown(j, e);
 }
 

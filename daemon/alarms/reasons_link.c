@@ -200,20 +200,15 @@ static void phase_reasons(struct judge *j, unsigned link)
 		return; /* nobody is to accept that floor's phase */
 	}
 	silent_phase(j, link);
-	switch (last->verdict) {
-	case PHASE_SLIP:
+	if (last->verdict == PHASE_SLIP) {
 		displaced(j, link, "phase-slip",
-			  "fcmctl link reset LINK; if it stays and is understood: fcmctl phase "
-			  "accept LINK --reason TEXT");
-		break;
-	case PHASE_JUMP:
+			  "fcmctl link align LINK; then fcmctl link reset LINK; if it stays and is "
+			  "understood: fcmctl phase accept LINK --reason TEXT");
+	} else if (last->verdict == PHASE_JUMP) {
 		displaced(j, link, "phase-jump",
 			  "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
 			  "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
 			  "LINK --reason TEXT");
-		break;
-	default:
-		break;
 	}
 	if (j->v->link[link].phase.drifting) {
 		drift_reason(j, link);

@@ -236,6 +236,24 @@ def not_known(t):
     t.equal("told once", [e["severity"] for e in events(st, "phase-slip")], ["red", "info"])
 
 
+def a_step_through_resets(t):
+    """a step of the phase that resets do not change is one incident, and none of the resets' doing;
+    the step home ends it"""
+    st = t.station(load="quiet", truth=False,
+                   scenario=scenario(t, (0, "link 1 phase-step 300"), (45, "link 1 phase-step -300")))
+    st.start()
+    st.wait_ready()
+    stands(st, "link1/phase-jump")
+    time.sleep(6)  # a reset of the same moment would have been the cause
+    for _ in range(2):
+        t.equal("a reset ends displaced as before", st.ctl("link", "reset", "1")[0], 1)
+    jumps = [i for i in st.ask("incident", "list")["list"] if i["code"] == "phase-jump"]
+    t.check("one incident", [i["state"] for i in jumps] == ["active"], jumps)
+    t.equal("that no command of ours began", jumps[0]["own"], None)
+    st.wait_for("its end, at home", lambda: "link1/phase-jump" not in found(st), 90)
+    t.equal("told once", [e["severity"] for e in events(st, "phase-jump")], ["red", "info"])
+
+
 def two_levels(t):
     """a temperature that rises: a warning, then red, which is new though the warning was seen and paused"""
     st = t.station(load="quiet", scenario=scenario(t, (5, "link 2 temperature 37"), (20, "link 2 temperature 55"),
@@ -364,4 +382,4 @@ def watchers(t):
 
 
 if __name__ == "__main__":
-    harness.main([acknowledged_and_paused, room, not_known, two_levels, light, site_and_latch, watchers])
+    harness.main([acknowledged_and_paused, room, not_known, a_step_through_resets, two_levels, light, site_and_latch, watchers])

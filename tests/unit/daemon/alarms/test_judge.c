@@ -218,6 +218,40 @@ static void a_command_of_ours_is_named(void **state)
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "");
 }
 
+/* Until the new lock is judged nobody knows; then it is where it was, which is no deed of the reset. */
+static void a_step_is_one_incident_through_resets(void **state)
+{
+	struct phase_view *phase = &rig.v.link[1].phase;
+
+	phase->last = (struct phase_judgement){
+		.verdict = PHASE_JUMP, .step_ps = -353, .difference_ps = -348};
+	phase->lock_ns = rig.v.now_ns;
+	rig_run(&rig, 90);
+	for (unsigned n = 0; n < 2; n++) {
+		rig.v.link[1].own = "reset by ann";
+		rig.v.link[1].own_ns = rig.v.now_ns;
+		phase->last = (struct phase_judgement){.verdict = PHASE_NONE};
+		rig_cut(&rig, 1);
+		rig_run(&rig, 1);
+		rig_mend(&rig, 1);
+		rig_run(&rig, 5);
+		i = rig_only(&rig, INCIDENT_ACTIVE);
+		assert_non_null(strstr(i->cause->text, "no new lock is judged"));
+		phase->lock_ns = rig.v.now_ns;
+		phase->last =
+			(struct phase_judgement){.verdict = PHASE_JUMP, .difference_ps = -338};
+		rig_run(&rig, 60);
+		i = rig_only(&rig, INCIDENT_ACTIVE);
+		assert_int_equal(i->number, 1);
+		assert_string_equal(i->own, "");
+		assert_string_equal(i->cause->text,
+				    "the last re-lock came back -338 ps from the reference");
+	}
+	phase->last = (struct phase_judgement){.verdict = PHASE_PASS};
+	rig_run(&rig, 5);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+}
+
 /* What cannot be seen any more stays, and is the board's. */
 static void the_board_is_gone_and_back(void **state)
 {
@@ -413,6 +447,7 @@ int main(void)
 		CASE(what_is_paused_does_not_count),
 		CASE(a_paused_cause_covers_what_it_explains),
 		CASE(a_command_of_ours_is_named),
+		CASE(a_step_is_one_incident_through_resets),
 		CASE(the_board_is_gone_and_back),
 		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
 		CASE(a_boot_is_noticed_late),
