@@ -882,9 +882,13 @@ const char *incidents_word(const struct incidents *s)
 
 const char *incidents_headline(struct incidents *s, char *text, size_t size)
 {
-	size_t count;
-	const struct incident *const *list = incidents_list(s, &count), *i = count ? *list : NULL;
+	size_t count, n = 0;
+	const struct incident *const *list = incidents_list(s, &count), *i;
 
+	while (n < count && (!list[n]->red || list[n]->state > INCIDENT_ACKNOWLEDGED)) {
+		n++; /* the word is red for an acknowledged one, too */
+	}
+	i = n < count ? list[n] : count ? *list : NULL;
 	if (!i || i->state == INCIDENT_CLEARED) {
 		snprintf(text, size,
 			 s->left_out.count ? "more is wrong than there is room for"

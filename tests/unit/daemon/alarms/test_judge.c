@@ -156,13 +156,20 @@ static void an_operator_acknowledges_the_cause(void **state)
 	i = rig_only(&rig, INCIDENT_ACKNOWLEDGED);
 	assert_string_equal(i->acknowledged.who, "ann");
 	assert_string_equal(word(), "RED"); /* it is true still */
-	rig_cut(&rig, 0);		    /* another one stands above it */
+	rig.boot = (struct boots_floor){1, 3, 8, rig.v.now_ns};
+	rig.v.link[2].boot = &rig.boot;
+	rig_run(&rig, 1);
+	assert_false(rig_only(&rig, INCIDENT_ACTIVE)->red);
+	assert_non_null(strstr(headline(), "link3/link-dark")); /* what makes the word red */
+	rig.v.link[2].boot = NULL;
+	rig_run(&rig, 5);
+	rig_cut(&rig, 0); /* another one stands above it */
 	rig_run(&rig, 3);
 	assert_non_null(strstr(headline(), "link0/link-dark"));
 	rig_mend(&rig, 0);
 	rig_mend(&rig, 3);
 	rig_run(&rig, 5);
-	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 2);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 3);
 }
 
 static void what_is_paused_does_not_count(void **state)
