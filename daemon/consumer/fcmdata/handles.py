@@ -82,7 +82,7 @@ class Handle(Source[Block]):
         self._refusal: Refused | None = None
         server_key, secret = _keys(*keys)
         self._patience: float | None = time.monotonic() + NOBODY_S
-        self._ended = False  # a connection did, before it had begun in earnest
+        self._ended = False  # a connection ended before data came
         self._right_door = ("monitor data", "monitors", 5730) if kind == zmq.SUB else ("blocks", "consumers", 5710)
         self.stats = dict.fromkeys(
             ("connections", "hellos", "welcomes", "too_slow", "blocks", "bytes", "frames", "repeats", "agains", "gaps",

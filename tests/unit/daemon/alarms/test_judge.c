@@ -225,7 +225,7 @@ static void a_command_of_ours_is_named(void **state)
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "");
 }
 
-/* Until the new lock is judged nobody knows; then it is where it was, which is no deed of the reset. */
+/* The state is unknown until the new lock is judged; then the phase is where it was before the reset. */
 static void a_step_is_one_incident_through_resets(void **state)
 {
 	struct phase_view *phase = &rig.v.link[1].phase;
