@@ -48,6 +48,7 @@ MASKS = (
     (r"(?m)^ +\d+ cleared  ?\d\d:\d\d:\d\d .*\n", ""),
     (r"(?m)^ +\d+ (red|warning|seen|paused) +\d\d:\d\d:\d\d ([^:\n]*):.*", r"  N \1 TIME \2: ..."),
     (r"(?m)^ {6}-> .*\n", ""),  # what to do is there while there is room
+    (r"(?m)^ +\d+ more: fcmctl incident list\n", ""),  # cleared ones of the start, if there were any
     (r"(?<=incident show )\d+(?=$|\n)|(?m:(?<=acknowledged )\d+(?= \w+/)|(?<=paused  )\d+(?= \w+/))", "N"),
     (r"(?m)^  +\d+  (red|warning|seen|paused|cleared)  ", r"  N  \1  "),
     (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
