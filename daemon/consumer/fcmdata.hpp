@@ -177,6 +177,25 @@ public:
 		}
 		return r == 1 ? std::optional<block>(block(b)) : std::nullopt;
 	}
+	/* Frames missing at the block's begin and at its end only because the recording begins or ends there. */
+	std::pair<uint32_t, uint32_t> edges() const
+	{
+		std::pair<uint32_t, uint32_t> n{0, 0};
+
+		fcmdata_recording_edges(r_, &n.first, &n.second);
+		return n;
+	}
+	/* TAI since 1970 in ns of its begin and end. Nothing: it has no time. */
+	std::optional<std::pair<int64_t, int64_t>> range() const
+	{
+		std::pair<int64_t, int64_t> tai{0, 0};
+		const int r = fcmdata_recording_range(r_, &tai.first, &tai.second);
+
+		if (r < 0 && r != -ENODATA) {
+			throw error(r, path_);
+		}
+		return r == 0 ? std::optional(tai) : std::nullopt;
+	}
 	/* Damaged segments so far. */
 	unsigned troubles() const
 	{

@@ -25,10 +25,16 @@ static int one_block(const char *endpoint)
 static int all_blocks(const char *path)
 {
 	std::array<uint64_t, FCM_STREAMS> blocks{};
-	uint64_t hits = 0, values = 0, samples = 0;
+	uint64_t hits = 0, values = 0, samples = 0, edge = 0;
 	std::vector<fcm_hit_row> last;
 
-	for (const fcm::block &b : fcm::recording(path)) {
+	fcm::recording night(path);
+	const auto range = night.range();
+
+	for (const fcm::block &b : night) {
+		const auto [begin, end] = night.edges();
+
+		edge += begin + end;
 		blocks.at(b.stream())++;
 		if (b.stream() == FCM_PMT) {
 			last = b.hits();
@@ -40,7 +46,7 @@ static int all_blocks(const char *path)
 		}
 	}
 	std::cout << blocks[0] << " " << blocks[1] << " " << blocks[2] << " " << hits << " " << values << " " << samples
-		  << "\n";
+		  << " " << edge << " " << range.value().first << " " << range.value().second << "\n";
 	return 0;
 }
 

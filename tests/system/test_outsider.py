@@ -151,18 +151,20 @@ def recorded(t, program, env):
     st.wait_for("enough of it", lambda: st.status()["recording"]["frames"] > 4 * 8000, 60)
     st.ask("record", "stop")
     t.equal("the daemon ends with 0", st.stop(), 0)
-    blocks, hits, values, samples = {"pmt": 0, "hydrophone": 0, "instrument": 0}, 0, 0, 0
-    for b in fcmdata.Recording(path):
+    blocks, hits, values, samples, edge = {"pmt": 0, "hydrophone": 0, "instrument": 0}, 0, 0, 0, 0
+    recording = fcmdata.Recording(path)
+    for b in recording:
         blocks[b.stream] += 1
+        edge += b.edge_begin + b.edge_end
         if b.stream == "pmt":
             rows = b.hits()
             hits, values = hits + len(rows), values + int(rows["samples"].sum())
         elif b.stream == "hydrophone" and b.channels:
             samples += len(b.samples(0)) + len(b.samples(1))
     said = run(program, path, env=env, timeout=60).stdout.split()
-    t.equal("blocks by stream, hits, their samples, samples of hydrophones", [int(x) for x in said],
-            [*blocks.values(), hits, values, samples])
-    t.check("which are many", hits > 10000 and samples > 100000, (hits, samples))
+    t.equal("blocks by stream, hits, their samples, samples of hydrophones, frames of the edges, and the range",
+            [int(x) for x in said], [*blocks.values(), hits, values, samples, edge, recording.first, recording.last])
+    t.check("which are many", hits > 10000 and samples > 100000 and edge > 0, (hits, samples, edge))
 
 
 def only_its_own_names(t):
