@@ -84,6 +84,7 @@ int query_ask(struct query *q, const char *op, const json_t *args, const json_t 
 		.who = text(args, "who"),
 		.floor = (int)number(args, "floor", 0),
 		.command = (uint64_t)number(args, "command", 0),
+		.incident = number(args, "incident", 0),
 		.job = text(args, "job"),
 		.after = text(args, "after"),
 		.link = (int)number(args, "link", QUERY_ALL),

@@ -4,7 +4,7 @@
 
 #define WITH_INCIDENTS 2 /* version of the file: earlier ones have neither */
 
-/* Of what overlaps the time from ?1 on and before ?2. */
+/* Of what overlaps the time from ?1 on and before ?2; ?4: only that number, 0: any. */
 #define INCIDENTS                                                                                  \
 	"SELECT number, iif(until IS NULL, 'active', 'cleared') AS state,"                         \
 	" iif(red, 'red', 'warning') AS severity, code, object, text, action,"                     \
@@ -12,7 +12,8 @@
 	" nullif(ack_who, '') AS acknowledged_by, nullif(ack_text, '') AS acknowledged_text,"      \
 	" frames AS [cost.frames], dropped AS [cost.dropped], hits AS [cost.hits],"                \
 	" dark_ms / 1000.0 AS [cost.dark_s] FROM (SELECT * FROM incident WHERE NOT joined"         \
-	" AND since < ?2 AND coalesce(until, ?2) >= ?1 ORDER BY since DESC LIMIT ?3)"              \
+	" AND since < ?2 AND coalesce(until, ?2) >= ?1 AND ?4 IN (0, number)"                      \
+	" ORDER BY since DESC LIMIT ?3)"                                                           \
 	" ORDER BY since, number"
 
 /* A row counts where it begins; old ones are of a minute or an hour. */
@@ -38,8 +39,8 @@ int query_incidents(struct query *q, const struct query_filter *f, json_t **ret_
 	int r = 0;
 
 	if (q->version >= WITH_INCIDENTS) {
-		r = query_add_rows(q, r, answer, "incidents", INCIDENTS, "iii", f->since_ns,
-				   until(f), (int64_t)(f->limit ? f->limit : 1000));
+		r = query_add_rows(q, r, answer, "incidents", INCIDENTS, "iiii", f->since_ns,
+				   until(f), (int64_t)(f->limit ? f->limit : 1000), f->incident);
 	}
 	return query_answer(q, r, answer, ret_json);
 }

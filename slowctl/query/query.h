@@ -48,6 +48,7 @@ struct query_filter {
 	const char *who;
 	int tower, floor;
 	uint64_t command;
+	int64_t incident;
 	const char *job, *after;
 	int link; /* 0..3, of the ledger also QUERY_ALL */
 	unsigned
@@ -127,7 +128,8 @@ int query_phase_history(struct query *q, const struct query_filter *f, json_t **
 int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_events(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json);
-/* Of since_ns to until_ns (0: now): what was active then, oldest first, the newest `limit` (0: 1000):
+/* Of since_ns to until_ns (0: now): what was active then, oldest first, the newest `limit` (0: 1000); with `incident` only
+ * the one of that number:
  * {incidents:[{number, state:"active"|"cleared", severity (its worst), code, object, text, action, since, until|null, own|null,
  * observations (how many), acknowledged_by|null, acknowledged_text|null, cost:{frames, dropped, hits, dark_s}}]}. */
 int query_incidents(struct query *q, const struct query_filter *f, json_t **ret_json);

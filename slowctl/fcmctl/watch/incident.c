@@ -2,6 +2,7 @@
 /* fcmctl incident: list, show, acknowledge, pause, resume, watch; and the lines about incidents in `status`. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -134,6 +135,15 @@ void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
 	}
 }
 
+/* Adds `typed`: what to do, as it is typed here. */
+static void add_typed(const struct ctl *ctl, json_t *row)
+{
+	char typed[PATH_MAX];
+
+	ctl_typed(ctl, value_string(row, "action", ""), typed, sizeof(typed));
+	json_object_set_new(row, "typed", json_string(typed));
+}
+
 void ctl_incident_type(const struct ctl *ctl, json_t *incidents)
 {
 	char typed[PATH_MAX], show[64];
@@ -141,15 +151,13 @@ void ctl_incident_type(const struct ctl *ctl, json_t *incidents)
 	json_t *incident, *part;
 
 	json_array_foreach (value_at(incidents, "list"), i, incident) {
-		ctl_typed(ctl, value_string(incident, "action", ""), typed, sizeof(typed));
-		json_object_set_new(incident, "typed", json_string(typed));
+		add_typed(ctl, incident);
 		snprintf(show, sizeof(show), "fcmctl incident show %lld",
 			 value_integer(incident, "number", 0));
 		json_object_set_new(incident, "show",
 				    json_string(ctl_typed(ctl, show, typed, sizeof(typed))));
 		json_array_foreach (value_at(incident, "observations"), n, part) {
-			ctl_typed(ctl, value_string(part, "action", ""), typed, sizeof(typed));
-			json_object_set_new(part, "typed", json_string(typed));
+			add_typed(ctl, part);
 		}
 	}
 }
@@ -311,6 +319,11 @@ void ctl_incident_render(struct writer *w, const json_t *incident)
 	value_pair(w, "by our command", WRITER_PLAIN, incident, "{own}");
 	dealt_text(incident, text, sizeof(text));
 	writer_pair(w, "operators", WRITER_PLAIN, "%s", *text != '\0' ? text : "-");
+	if (json_is_integer(value_at(incident, "observations"))) { /* of the past */
+		value_pair(w, "observations", WRITER_PLAIN, incident,
+			   "{observations:count}, with its cause");
+		return;
+	}
 	value_table(w, value_at(incident, "observations"), columns, "nothing");
 }
 
@@ -333,23 +346,57 @@ static json_t *find(const json_t *incidents, const char *word)
 	return NULL;
 }
 
-static int show_run(struct ctl *ctl, const struct ctl_args *args)
+/* One that the database has, also while the daemon is not running. */
+static int show_past(struct ctl *ctl, long long number)
 {
-	json_t *incidents = NULL;
-	int code = ctl_ask(ctl, "incident.list", NULL, &incidents);
-	json_t *incident;
+	json_t *past = NULL;
+	int code = ctl_ask(ctl, "incident.history", json_pack("{s:I}", "incident", number), &past);
+	json_t *incident = json_array_get(value_at(past, "incidents"), 0);
 
-	if (!ctl->json) {
-		ctl_incident_type(ctl, incidents);
+	if (incident != NULL && !ctl->json) {
+		add_typed(ctl, incident);
+		if (json_is_string(value_at(incident, "acknowledged_by"))) {
+			json_object_set_new(incident, "acknowledged",
+					    json_pack("{s:O,s:O}", "who",
+						      value_at(incident, "acknowledged_by"), "text",
+						      value_at(incident, "acknowledged_text")));
+		}
 	}
-	incident = find(value_at(incidents, "list"), args->word[0]);
 	if (incident != NULL) {
 		writer_result(ctl->out, incident, ctl_incident_render);
 	} else if (code == CTL_DONE) {
+		code = ctl_fail(ctl, CTL_NOT, "not-found", "fcmctl incident list --since 1d",
+				"there is no incident %lld, or it is part of another one", number);
+	}
+	json_decref(past);
+	return code;
+}
+
+static int show_run(struct ctl *ctl, const struct ctl_args *args)
+{
+	const char *word = args->word[0];
+	long long number = word[strspn(word, "0123456789")] == '\0' ? strtoll(word, NULL, 10) : 0;
+	json_t *incidents = NULL;
+	json_t *incident;
+	int code = CTL_DONE;
+
+	if (number > 0) {
+		ctl_call_quietly(ctl, "incident.list", NULL, &incidents);
+	} else {
+		code = ctl_ask(ctl, "incident.list", NULL, &incidents);
+	}
+	if (!ctl->json) {
+		ctl_incident_type(ctl, incidents);
+	}
+	incident = find(value_at(incidents, "list"), word);
+	if (incident != NULL) {
+		writer_result(ctl->out, incident, ctl_incident_render);
+	} else if (number > 0) {
+		code = show_past(ctl, number);
+	} else if (code == CTL_DONE) {
 		code = ctl_fail(ctl, CTL_NOT, "not-found",
 				"fcmctl incident list; older ones: fcmctl incident list --since 1d",
-				"no incident `%s' is active, or was in the last 10 minutes",
-				args->word[0]);
+				"no incident `%s' is active, or was in the last 10 minutes", word);
 	}
 	json_decref(incidents);
 	return code;
@@ -484,7 +531,10 @@ const struct ctl_command ctl_incident_commands[] = {
 	{"incident", "show", "INCIDENT", "all about one: what to do, cost, what it explains",
 	 .help = "Its cause, what to do, since when, what it has cost, the command of ours that\n"
 		 "caused it, what operators have done about it, and each observation that it\n"
-		 "explains. INCIDENT is its number, or the name of its cause.\n\n"
+		 "explains. INCIDENT is its number, or the name of its cause. One that has "
+		 "cleared\n"
+		 "is found by its number, also while the daemon is not running; of that the\n"
+		 "database has only how many observations it explained.\n\n"
 		 "  fcmctl incident show 3\n"
 		 "  fcmctl incident show link2/link-dark",
 	 .run = show_run},

@@ -115,6 +115,23 @@ static void test_of_a_time(void **state)
 	}
 }
 
+/* By its number, whenever it was; what belongs to another one, or never was, is none. */
+static void test_of_a_number(void **state)
+{
+	struct query *q = query_rig_open(*state);
+
+	for (int64_t n = 1; n <= 5; n++) {
+		struct query_filter f = {.incident = n};
+		const char *wanted = n == 1 ? "1" : n == 2 ? "2" : n == 4 ? "4" : "";
+		json_t *answer = NULL;
+
+		assert_int_equal(query_incidents(q, &f, &answer), 0);
+		assert_string_equal(numbers(answer), wanted);
+		json_decref(answer);
+	}
+	query_close(q);
+}
+
 static void test_members(void **state)
 {
 	json_t *answer = incidents_of(*state, 0, 100);
@@ -257,6 +274,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_of_a_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_of_a_number, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_members, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_taken_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_darkness, setup, teardown),
