@@ -69,7 +69,8 @@ def bad_words(t):
     st.wait_ready()
     context = zmq.Context()
     before = descriptors(st)
-    bad = [b"", b"\0" * 100, b"[]", b"{", b"[" * 4000, b"x" * 100000, json.dumps(HELLO)[:-3].encode(),
+    # Below 64 KiB: a connection that has sent so much without the end of a message may be cut off before it is answered.
+    bad = [b"", b"\0" * 100, b"[]", b"{", b"[" * 4000, b"x" * 60000, json.dumps(HELLO)[:-3].encode(),
            *(json.dumps(HELLO | change).encode() for change in (
                {"credit": 0}, {"credit": -1}, {"credit": 1 << 62}, {"credit": "7"}, {"credit": None}, {"name": ""},
                {"name": "x" * 5000}, {"name": "a\nb"}, {"name": 7}, {"group": "none"}, {"group": "g" * 3000},
@@ -84,7 +85,7 @@ def bad_words(t):
     rng = random.Random(3)
     s = peer(st, context)
     for parts in ([b"ACK"], [b"ACK", b"x"], [b""], [b"BYE", b"BYE"], [b"HELLO"], [b"x" * 50000], [b"a"] * 300,
-                  [b"ACK", b"\xff" * 16 * 4096], [b"ALIVE"], [b"BYE"]):
+                  [b"ACK", b"\xff" * 16 * 3750], [b"ALIVE"], [b"BYE"]):
         s.send_multipart(parts)
     s.send_multipart([b"HELLO", json.dumps(HELLO | {"name": "flood", "group": "acoustic", "credit": 1}).encode()])
     verb = None
