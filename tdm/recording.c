@@ -342,13 +342,18 @@ bool recording_tai_ns(const struct fcm_record_label *l, uint64_t count, int64_t 
 {
 	/* Far enough from the ends of the range for the sums below. */
 	const int64_t limit = INT64_MAX / 4;
+	int64_t tai_ns;
 
-	if (l->anchor_tai_ns == INT64_MIN || l->anchor_tai_ns < 0 || l->anchor_tai_ns > limit ||
-	    count >= REACH || l->anchor_count >= REACH) {
+	if (l->anchor_tai_ns < 0 || l->anchor_tai_ns > limit || count >= REACH ||
+	    l->anchor_count >= REACH) {
 		return false;
 	}
-	*ret_tai_ns = l->anchor_tai_ns + ((int64_t)count - (int64_t)l->anchor_count) * FRAME_NS;
-	return *ret_tai_ns >= 0 && *ret_tai_ns <= limit;
+	tai_ns = l->anchor_tai_ns + ((int64_t)count - (int64_t)l->anchor_count) * FRAME_NS;
+	if (tai_ns < 0 || tai_ns > limit) {
+		return false;
+	}
+	*ret_tai_ns = tai_ns;
+	return true;
 }
 
 int64_t recording_utc_ns(const struct fcm_record_label *l, int64_t tai_ns, bool *ret_leap)
