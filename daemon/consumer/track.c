@@ -38,9 +38,9 @@ struct map {
 
 struct track {
 	struct fcm_ack key; /* sequence: only the epoch's bits; block_frames 0: unknown */
-	uint64_t top;	    /* sequences [top - WINDOW, top) are remembered */
+	uint64_t top;	    /* sequences [top - WINDOW, top) are remembered; 0: none */
 	uint64_t used;	    /* when it was used last, in blocks */
-	struct map *map;    /* MAPS of them */
+	struct map *map;    /* MAPS of them; anything may be in them while top is 0 */
 };
 enum { SEEN, ACKED, OWED, MAPS };
 
@@ -145,7 +145,6 @@ static struct track *find_or_make(struct tracks *t, const struct fcm_ack *key)
 		}
 		map = found->map;
 	}
-	memset(map, 0, MAPS * sizeof(*map));
 	*found = (struct track){.key = *key, .map = map};
 	found->key.sequence = key->sequence >> FCM_SEQUENCE_BITS;
 	t->last = (unsigned)(found - t->track);
@@ -169,7 +168,6 @@ static void forget_stream(struct tracks *t, const struct fcm_ack *key)
 {
 	for (unsigned i = 0; i < t->count; i++) {
 		if (of_stream(&t->track[i], key)) {
-			memset(t->track[i].map, 0, MAPS * sizeof(struct map));
 			t->track[i].top = 0;
 		}
 	}
@@ -285,8 +283,7 @@ static uint64_t ours_until(const struct tracks *t, const struct line *l,
  * their frames. What is missing there is not reported. */
 static bool is_behind(const struct line *l, const struct fcm_block_header *h)
 {
-	return l->known && l->dma_epoch == h->dma_epoch && h->first_frame < l->end &&
-	       h->first_frame + h->frames <= l->end;
+	return l->known && l->dma_epoch == h->dma_epoch && h->first_frame + h->frames <= l->end;
 }
 
 static void measure(struct tracks *t, struct fcmdata_block *b, bool *ret_late)

@@ -103,7 +103,7 @@ class Tracks:
         at = block["link"], block["stream"]
         line, first = self.lines.get(at), block["first_frame"]
         if line and line.dma_epoch == block["dma_epoch"]:
-            if first < line.end and first + block.frames <= line.end:
+            if first + block.frames <= line.end:
                 return first < line.last_first
             if first > line.end:
                 until = self._ours_until(line, block)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* libfcmdata's memory: what is a repeat, what is missing, whose it was, and whether the daemon waits for
  * an acknowledgement. Blocks are 80 frames, slices 20 blocks. */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 
 #define BLOCK  80u
 #define RESENT FCM_BLOCK_RESENT
+#define TRACKS 128u /* as many are remembered: floors, epochs, lengths */
 
 static struct tracks *tracks;
 static struct fcmdata_block taken; /* the last one */
@@ -116,7 +118,7 @@ static void test_repeats(void **state)
 	assert_true(ack(1001));
 	assert_false(ack(1001)); /* once is enough */
 	take(1001, RESENT);
-	assert_true(taken.repeat && !taken.again);
+	assert_true(taken.repeat && !taken.again && !late);
 	assert_true(ack(1001)); /* it was sent again: the daemon waits again */
 	take(1002, RESENT);
 	assert_true(taken.again && !taken.repeat);
@@ -129,7 +131,37 @@ static void test_repeats(void **state)
 	assert_true(late);
 	assert_true(ack(990));
 	assert_false(ack(123456)); /* never had */
+	assert_false(ack(1004));   /* the next one */
 	assert_false(ack(12));
+}
+
+/* Blocks of the same number of another link, floor, stream or epoch: each is known by itself, in whatever order they come
+ * again. */
+static void test_repeats_of_many_streams(void **state)
+{
+	struct fcmdata_block b[6];
+
+	for (unsigned i = 0; i < 6; i++) {
+		b[i] = block(i == 5 ? 6 : 5, 1000, BLOCK, 0);
+		b[i].key.link = b[i].header.link = i == 1 ? 2 : 1;
+		b[i].key.tower = b[i].header.tower = i == 2 ? 2 : 1;
+		b[i].key.floor = b[i].header.floor = i == 3 ? 3 : 2;
+		b[i].key.stream = b[i].header.stream = i == 4 ? FCM_INSTRUMENT : FCM_PMT;
+		take_it(b[i]);
+		assert_false(taken.repeat || taken.again);
+		assert_true(libfcmdata_tracks_ack(tracks, &b[i].key));
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		unsigned k = i * 5 % 6; /* 0, 5, 4, 3, ... */
+
+		b[k].header.flags = RESENT;
+		take_it(b[k]);
+		assert_true(taken.repeat);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		take_it(b[i]);
+		assert_true(taken.repeat);
+	}
 }
 
 /* What was handed out before a HELLO is not awaited behind it, until it comes again. */
@@ -289,6 +321,24 @@ static void test_what_is_no_gap(void **state)
 	expect_gap(0, 0, 0);
 }
 
+/* A block that goes beyond the line's end moves it; one that ends there and begins before the last one is late. */
+static void test_blocks_that_overlap(void **state)
+{
+	struct fcmdata_block b = block(5, 1018, 2 * BLOCK, 0);
+
+	take_new(1019, 0);
+	b.header.floor = b.key.floor = 3;
+	take_it(b);
+	assert_true(late);
+	expect_gap(0, 0, 0);
+	b = block(5, 1019, 2 * BLOCK, 0);
+	b.header.floor = b.key.floor = 3;
+	take_it(b);
+	assert_false(late);
+	expect_gap(0, 0, 0);
+	take_new(1021, 0);
+}
+
 static void test_the_board_begins_anew(void **state)
 {
 	take_new(1000, 0);
@@ -370,6 +420,48 @@ static void test_repeats_over_a_change_of_length(void **state)
 	assert_false(taken.repeat || taken.again);
 }
 
+/* What an earlier life of the consumer had processed is a repeat when it comes again; without the flag it is of another
+ * life of the board. */
+static void test_books_of_an_earlier_life(void **state)
+{
+	const struct fcm_ack key = block(5, 1000, BLOCK, 0).key;
+
+	for (uint64_t n = 1000; n < 1004; n++) {
+		const struct fcmdata_block b = block(5, n, BLOCK, 0);
+
+		assert_int_equal(libfcmdata_tracks_remember(tracks, &b.key), 0);
+	}
+	for (uint64_t n = 1000; n < 1004; n++) {
+		take(n, RESENT);
+		assert_true(taken.repeat);
+	}
+	take_new(1004, RESENT);
+	libfcmdata_tracks_destroy(tracks);
+	assert_int_equal(set_up(state), 0);
+	assert_int_equal(libfcmdata_tracks_remember(tracks, &key), 0);
+	take_new(1000, 0);
+}
+
+/* Of two lengths that a key without one may mean, that which was used last. */
+static void test_a_key_without_a_length_means_the_last_one_used(void **state)
+{
+	struct fcmdata_block b = long_block(1000, 16, 0);
+	struct fcm_ack key = b.key;
+
+	key.block_frames = 0;
+	take_it(block(5, 1000, BLOCK, 0));
+	take_it(b);
+	assert_true(libfcmdata_tracks_ack(tracks, &key));
+	b.header.flags = RESENT;
+	take_it(b);
+	assert_true(taken.repeat);
+	take(1000, RESENT);
+	assert_true(taken.again);
+	assert_true(libfcmdata_tracks_ack(tracks, &key));
+	take(1000, RESENT);
+	assert_true(taken.repeat);
+}
+
 /* Books from before keys had a length: they match the length that comes first. */
 static void test_keys_without_a_length(void **state)
 {
@@ -407,6 +499,19 @@ static void test_the_window(void **state)
 	assert_false(taken.repeat || taken.again);
 	take(1000 + 70010 - 1, RESENT);
 	assert_true(taken.repeat);
+	take(1000 + 70010 + 65000 + 65536, 0); /* so far on that nothing is remembered */
+	take(1000 + 70010 + 65536, RESENT);    /* its place in the window was another's */
+	assert_false(taken.repeat || taken.again);
+}
+
+/* The place of the next number is that of the oldest one, for which an acknowledgement is due. */
+static void test_the_next_number_is_not_the_oldest(void **state)
+{
+	for (uint64_t n = 1000; n < 1000 + 65536; n++) {
+		take_new(n, 0);
+	}
+	assert_false(ack(1000 + 65536));
+	assert_true(ack(1000));
 }
 
 /* More floors and epochs than are remembered: the oldest go, nothing grows. */
@@ -423,10 +528,51 @@ static void test_many_tracks(void **state)
 	assert_true(taken.again);
 }
 
+static void take_on_link_0(uint32_t epoch, uint32_t flags)
+{
+	struct fcmdata_block b = block(epoch, 7, BLOCK, flags);
+
+	b.header.link = b.key.link = 0;
+	take_it(b);
+}
+
+/* One more than there is room for: the one unused for longest goes. */
+static void test_the_track_used_last_is_kept(void **state)
+{
+	for (uint32_t epoch = 1; epoch <= TRACKS; epoch++) {
+		take_on_link_0(epoch, 0);
+		assert_false(taken.again);
+	}
+	take_on_link_0(1, RESENT);
+	assert_true(taken.again);
+	take_on_link_0(TRACKS + 1, 0);
+	take_on_link_0(1, RESENT);
+	assert_true(taken.again);
+	take_on_link_0(3, RESENT);
+	assert_true(taken.again);
+	take_on_link_0(2, RESENT);
+	assert_false(taken.again);
+}
+
+static void test_memory_is_given_back(void **state)
+{
+	size_t memory = 0;
+
+	for (unsigned i = 0; i < 30; i++) {
+		memory = i == 20 ? mallinfo2().uordblks + mallinfo2().hblkhd : memory;
+		libfcmdata_tracks_destroy(tracks);
+		assert_int_equal(set_up(state), 0);
+		take_new(1000, 0);
+		take_it(block(6, 1000, BLOCK, 0));
+	}
+	assert_int_equal(mallinfo2().uordblks + mallinfo2().hblkhd, memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_repeats, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_repeats_of_many_streams, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_memberships, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gaps_of_a_group, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gaps_that_are_not_certain, set_up, tear_down),
@@ -436,13 +582,22 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gaps_of_a_monitor, set_up_monitor, tear_down),
 		cmocka_unit_test_setup_teardown(test_lives_of_a_monitor, set_up_monitor, tear_down),
 		cmocka_unit_test_setup_teardown(test_what_is_no_gap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_blocks_that_overlap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_board_begins_anew, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_other_block_lengths, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_repeats_over_a_change_of_length, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_books_of_an_earlier_life, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_key_without_a_length_means_the_last_one_used,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_keys_without_a_length, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_the_window, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_next_number_is_not_the_oldest, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_many_tracks, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_the_track_used_last_is_kept, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(test_memory_is_given_back, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
