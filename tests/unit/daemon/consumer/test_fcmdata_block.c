@@ -114,6 +114,7 @@ static void make_pmt(struct sample *s)
 	add(s, 0, 0, bytes, make_hit(bytes, 0, 0, 3));
 	add(s, 0, 0, bytes, make_hit(bytes, 0, 7999, 0)); /* of the second before */
 	add(s, 0, 3, bytes, make_hit(bytes, 0, 1, 24));
+	add(s, 4, 2, bytes, make_hit(bytes, 4, 3, 0)); /* not born yet: of the second before */
 	add(s, 5, 2, bytes, make_hit(bytes, 5, 2, 1));
 	s->payload[1] = 4; /* status of frame 1 */
 	seal(s);
@@ -151,6 +152,9 @@ static void test_hits(void **state)
 	}
 	assert_int_equal(fcmdata_next_hit(&c, &hit), 0);
 	assert_int_equal(fcmdata_next_hit(&c, &hit), 0);
+	assert_int_equal(fcmdata_begin(&b, 4, &c), 0);
+	assert_int_equal(fcmdata_next_hit(&c, &hit), 1);
+	assert_true(hit.tai_ns == s.h.tai_ns + (3 - 8000) * 125000ll + 1000);
 	assert_int_equal(fcmdata_begin(&b, 5, &c), 0);
 	assert_int_equal(fcmdata_next_hit(&c, &hit), 1);
 	assert_int_equal(hit.pmt, 5);
@@ -206,7 +210,7 @@ static void test_samples(void **state)
 {
 	uint8_t bytes[4 * TDM_SAMPLES];
 	const uint8_t *telemetry;
-	int32_t sample[FCMDATA_SAMPLES];
+	int32_t sample[FCMDATA_SAMPLES + 1] = {[FCMDATA_SAMPLES] = 77};
 	struct fcmdata_block b;
 	struct fcmdata_cursor c;
 	struct fcmdata_hit hit;
@@ -222,7 +226,10 @@ static void test_samples(void **state)
 	assert_int_equal(check(&s, &b), FCMDATA_GOOD);
 	assert_int_equal(fcmdata_samples(&b, 0, 2, sample), 0);
 	assert_int_equal(fcmdata_samples(&b, 1, 2, sample), 24);
-	assert_int_equal(sample[23], -115);
+	for (int i = 0; i < (int)FCMDATA_SAMPLES; i++) {
+		assert_int_equal(sample[i], -5 * i);
+	}
+	assert_int_equal(sample[FCMDATA_SAMPLES], 77); /* and no more */
 	assert_int_equal(fcmdata_samples(&b, 1, 3, sample), -EBADMSG);
 	assert_int_equal(fcmdata_samples(&b, 2, 0, sample), -EINVAL);
 	assert_int_equal(fcmdata_samples(&b, 1, FRAMES, sample), -EINVAL);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* libfcmdata on recordings: blocks as from a daemon, with what is missing before them, and hits as rows. */
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "daemon/consumer/fcmdata.h"
 #include "tdm/frame.h"
+#include "tdm/le.h"
 #include "tests/unit/rig/floor_rig.h"
 #include "tests/unit/rig/record_rig.h"
 
@@ -21,6 +26,16 @@
 static struct rec rec;
 static struct floor_rig floor_rig;
 static struct fcmdata_recording *recording;
+static int read_fails_with;
+
+ssize_t pread(int fd, void *to, size_t length, off_t offset)
+{
+	if (read_fails_with) {
+		errno = read_fails_with;
+		return -1;
+	}
+	return syscall(SYS_pread64, fd, to, length, offset);
+}
 
 static void frames(unsigned blocks)
 {
@@ -192,6 +207,83 @@ static void rows_are_the_hits(void **state)
 	free(rows);
 }
 
+static void rows_become_columns_and_waveforms(void **state)
+{
+	const struct fcmdata_recording_config c = {.streams = 1u << FCM_PMT};
+	struct fcm_hit_row rows[512], scratch[512];
+	static uint16_t values[512 * 64];
+	uint64_t offsets[513];
+	int64_t tai_ns[512];
+	const struct fcmdata_block *b;
+	size_t n, samples = 0;
+
+	open_as(&c);
+	next();
+	b = next();
+	n = (size_t)fcmdata_hits(b, FCMDATA_ALL, 0, rows, 512);
+	assert_in_range(n, 20, 512);
+	fcmdata_hits_order(rows, scratch, n);
+	fcmdata_hits_split(rows, n, &(struct fcm_hit_columns){.tai_ns = tai_ns});
+	fcmdata_hits_waveforms(rows, n, &b->payload, values, offsets);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(i == 0 || tai_ns[i - 1] <= tai_ns[i]);
+		assert_int_equal(tai_ns[i], rows[i].tai_ns);
+		assert_int_equal(offsets[i], samples);
+		samples += rows[i].samples;
+		for (unsigned k = 0; k < rows[i].samples; k++) {
+			const uint8_t *at = b->payload + rows[i].samples_at;
+			bool zip = rows[i].flags & FCM_HIT_ZIP;
+
+			assert_int_equal(values[offsets[i] + k],
+					 zip ? at[k] : le16_get(at + (size_t)2 * k));
+		}
+	}
+	assert_int_equal(offsets[n], samples);
+	assert_int_equal(fcmdata_hits_samples(rows, n), samples);
+}
+
+/* The disk's error is returned; what could not be read is read later. */
+static void a_disk_that_fails_is_asked_again(void **state)
+{
+	const struct fcmdata_recording_config c = {.streams = 1u << FCM_PMT};
+	const struct fcmdata_block *b = NULL;
+	unsigned n = 1;
+
+	open_as(&c);
+	next();
+	read_fails_with = EIO;
+	while (fcmdata_recording_next(recording, &b) == 1) {
+		n++;
+	}
+	assert_int_equal(fcmdata_recording_next(recording, &b), -EIO);
+	read_fails_with = 0;
+	while (fcmdata_recording_next(recording, &b) == 1) {
+		n++;
+	}
+	assert_int_equal(n, 4);
+}
+
+static void nothing_stays_open_or_allocated(void **state)
+{
+	struct rlimit was, few = {.rlim_cur = 32};
+	const struct fcmdata_block *b;
+	size_t memory = 0;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few.rlim_max = was.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	for (unsigned i = 0; i < 60; i++) {
+		memory = i == 20 ? mallinfo2().uordblks + mallinfo2().hblkhd : memory;
+		open_as(NULL);
+		assert_int_equal(fcmdata_recording_next(recording, &b), 1);
+		fcmdata_recording_close(recording);
+		recording = NULL;
+		assert_int_equal(fcmdata_recording_open("/nowhere", NULL, &recording), -ENOENT);
+	}
+	assert_int_equal(mallinfo2().uordblks + mallinfo2().hblkhd, memory);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
 static void what_cannot_be_opened(void **state)
 {
 	assert_int_equal(fcmdata_recording_open("/nowhere", NULL, &recording), -ENOENT);
@@ -204,9 +296,15 @@ static void what_cannot_be_opened(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(blocks_are_checked_ones), CASE(what_is_missing_is_lost),
-		CASE(edges_are_counted),       CASE(no_limit_is_zero),
-		CASE(rows_are_the_hits),       CASE(what_cannot_be_opened),
+		CASE(blocks_are_checked_ones),
+		CASE(what_is_missing_is_lost),
+		CASE(edges_are_counted),
+		CASE(no_limit_is_zero),
+		CASE(rows_are_the_hits),
+		CASE(what_cannot_be_opened),
+		CASE(rows_become_columns_and_waveforms),
+		CASE(a_disk_that_fails_is_asked_again),
+		CASE(nothing_stays_open_or_allocated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
