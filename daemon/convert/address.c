@@ -43,6 +43,10 @@ bool address_good(const char *input, char *why, size_t size)
 	if (strncmp(input, TCP, strlen(TCP)) != 0) {
 		return true;
 	}
+	if (colon == rest) {
+		snprintf(why, size, "has no host; for this one: " TCP "127.0.0.1%s", colon);
+		return false;
+	}
 	if (colon < rest || !is_number(colon + 1)) {
 		snprintf(why, size, "has no port; monitors have 5730 + board number: %.*s:5730",
 			 (int)(colon < rest ? strlen(input) : (size_t)(colon - input)), input);

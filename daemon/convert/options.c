@@ -141,7 +141,6 @@ static bool take_utc(const char *text, struct when *w)
 	const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
 
 	if (!end) {
-		memset(&tm, 0, sizeof(tm));
 		end = strptime(text, "%Y-%m-%dT%H:%M", &tm);
 	}
 	if (!end || !take_fraction(end, &fraction) || tm.tm_year < 70 || tm.tm_year > 300) {
@@ -271,8 +270,7 @@ static void take_text(int option, struct options *o)
 
 static bool take(int option, struct options *o)
 {
-	double value = 0;
-	bool good = true;
+	double value;
 
 	switch (option) {
 	case RUN:
@@ -290,9 +288,11 @@ static bool take(int option, struct options *o)
 	case SAVE_EVERY:
 		return take_number(optarg, 0, 1e9, &o->save_s);
 	case THREADS:
-		good = take_number(optarg, 1, THREADS_MAX, &value) && floor(value) == value;
+		if (!take_number(optarg, 1, THREADS_MAX, &value) || floor(value) != value) {
+			return false;
+		}
 		o->threads = (unsigned)value;
-		return good;
+		return true;
 	default:
 		take_flag(option, o);
 		take_text(option, o);
