@@ -160,8 +160,7 @@ int32_t slice_tai_utc_s(const struct fcm_block_header *h)
 	int64_t utc_ns, label_ns;
 
 	/* Beyond, the number of a slice makes no sense (the year 2262). */
-	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns == FCM_NO_TAI || h->tai_ns < 0 ||
-	    h->slice_id > 40000000000ull) {
+	if (h->flags & FCM_BLOCK_NO_TIME || h->tai_ns < 0 || h->slice_id > 40000000000ull) {
 		return 0;
 	}
 	utc_ns = UTC_2000_S * SECOND_NS + (int64_t)h->slice_id * SLICE_MS * 1000000 + in_slice_ns;

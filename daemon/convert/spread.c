@@ -274,7 +274,8 @@ static int put_hydrophone(struct spread *s, const struct fcmdata_block *b, unsig
 	int err = 0;
 
 	for (uint32_t f = 0; f <= h->frames && err == 0; f++) {
-		int got = f < h->frames ? fcmdata_samples(b, hydrophone, f, s->samples + n) : 0;
+		/* After the last frame there is none: that ends the samples, too. */
+		int got = fcmdata_samples(b, hydrophone, f, s->samples + n);
 
 		if (got > 0) {
 			n += (size_t)got;

@@ -91,6 +91,13 @@ void rig_hit(unsigned t5ns, unsigned samples, bool zip, uint16_t first)
 	put_indices(0, 1);
 }
 
+void rig_bytes(unsigned channel, unsigned frame, const void *bytes, size_t n)
+{
+	memcpy(payload + block.header.payload_bytes, bytes, n);
+	block.header.payload_bytes += (uint32_t)n;
+	put_indices(channel, frame + 1);
+}
+
 void rig_sound(unsigned hydrophone, const char *frames, int32_t first)
 {
 	for (unsigned f = 0; f < RIG_FRAMES; f++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Blocks in memory for the tests of the converter: of one module's hits, of a hydrophone's samples, or of nothing. */
+/*
+ * Blocks in memory for the tests of the converter: of one module's hits, of a hydrophone's samples, of an instrument's bytes,
+ * or of nothing.
+ */
 #pragma once
 
 #include "daemon/consumer/fcmdata.h"
@@ -15,5 +18,7 @@ struct fcmdata_block *rig_block(void);
 void rig_status(const char *status);
 /* The next hit of module 0 in frame 0: its samples are first, first + 1, ... */
 void rig_hit(unsigned t5ns, unsigned samples, bool zip, uint16_t first);
+/* What a channel of an instrument block got in a frame; frame after frame, channel after channel. */
+void rig_bytes(unsigned channel, unsigned frame, const void *bytes, size_t n);
 /* Frames of hydrophone 0 or 1 that have samples: one character a frame, '.' none. Sample i of all is `first` + i. */
 void rig_sound(unsigned hydrophone, const char *frames, int32_t first);

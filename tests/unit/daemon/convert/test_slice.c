@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which blocks are of a slice, the order of its hits, TAI - UTC of a label. */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,13 +73,20 @@ static void has_bounds(void **state)
 		add(FCM_INSTRUMENT, 0, RIG_FIRST);
 	}
 	assert_false(takes(RIG_FIRST));
+	slice_order(&slice);
 	slice_empty(&slice);
-	add(FCM_PMT, 0, RIG_FIRST);
-	h = rig_begin(FCM_PMT, 0, RIG_FIRST)->header;
-	h.items = SLICE_HITS + 1;
+	rig_begin(FCM_PMT, 0, RIG_FIRST);
+	rig_hit(10, 2, true, 1);
+	assert_int_equal(slice_add(&slice, rig_block()), 0);
+	h = rig_block()->header;
+	h.items = SLICE_HITS - 1;
+	assert_true(slice_takes(&slice, &h));
+	h.items++;
 	assert_false(slice_takes(&slice, &h));
 	h.items = 0;
-	h.payload_bytes = SLICE_BYTES;
+	h.payload_bytes = (uint32_t)(SLICE_BYTES - slice.bytes_n);
+	assert_true(slice_takes(&slice, &h));
+	h.payload_bytes++;
 	assert_false(slice_takes(&slice, &h));
 }
 
@@ -112,8 +120,73 @@ static void hits_of_all_floors_are_in_order_of_time(void **state)
 	assert_int_equal(slice.bad_blocks, 0);
 }
 
+/* 64 KiB hits, more than there is memory for at first. */
+static void grows_with_its_hits(void **state)
+{
+	enum { BLOCKS = 130, HITS = 2048 };
+
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		rig_begin(FCM_PMT, 0, RIG_FIRST);
+		for (unsigned k = 0; k < HITS; k++) {
+			rig_hit(k, 0, false, (uint16_t)i);
+		}
+		assert_int_equal(slice_add(&slice, rig_block()), 0);
+	}
+	slice_order(&slice);
+	assert_int_equal(slice.rows_n, BLOCKS * HITS);
+	for (unsigned i = 0; i < BLOCKS * HITS; i++) {
+		assert_int_equal(slice.rows[i].t5ns, i / BLOCKS);
+		assert_int_equal(slice.rows[i].block, i % BLOCKS);
+		assert_int_equal(slice.rows[i].charge, i % BLOCKS);
+	}
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		assert_int_equal(slice.payloads[i][256 + 2], rig_block()->payload[256 + 2]);
+		assert_ptr_equal(slice.payloads[i] - slice.payloads[0],
+				 i * (size_t)rig_block()->header.payload_bytes);
+	}
+}
+
+/* A header that promises fewer hits than there are makes no room for the others. */
+static void more_hits_than_were_promised_are_refused(void **state)
+{
+	for (unsigned rows = 0; rows < 1u << 16; rows += 2048) {
+		rig_begin(FCM_PMT, 0, RIG_FIRST);
+		for (unsigned k = 0; k < 2048; k++) {
+			rig_hit(k, 0, false, 1);
+		}
+		assert_int_equal(slice_add(&slice, rig_block()), 0);
+	}
+	assert_int_equal(slice.rows_n, slice.rows_room);
+	rig_begin(FCM_PMT, 0, RIG_FIRST);
+	rig_hit(10, 0, false, 1);
+	rig_block()->header.items = 0;
+	assert_int_equal(slice_add(&slice, rig_block()), 0);
+	assert_int_equal(slice.rows_n, slice.rows_room);
+	assert_int_equal(slice.bad_blocks, 1);
+}
+
+static size_t allocated(void)
+{
+	return mallinfo2().uordblks + mallinfo2().hblkhd;
+}
+
+static void memory_is_given_back(void **state)
+{
+	size_t memory = 0;
+
+	for (unsigned i = 0; i < 30; i++) {
+		memory = i == 20 ? allocated() : memory;
+		slice_fini(&slice);
+		assert_int_equal(slice_init(&slice), 0);
+		add(FCM_PMT, 0, RIG_FIRST);
+	}
+	assert_int_equal(allocated(), memory);
+}
+
 static void hits_that_are_none_are_counted(void **state)
 {
+	add(FCM_PMT, 0, RIG_FIRST); /* no hits: nothing is wrong */
+	assert_int_equal(slice.bad_blocks, 0);
 	rig_begin(FCM_PMT, 0, RIG_FIRST);
 	rig_hit(10, 2, true, 1);
 	((uint8_t *)(uintptr_t)rig_block()->payload)[256 + 2] ^= 1; /* its sync word */
@@ -169,6 +242,9 @@ int main(void)
 		TEST(another_epoch_or_run_is_another_slice),
 		TEST(has_bounds),
 		TEST(hits_of_all_floors_are_in_order_of_time),
+		TEST(grows_with_its_hits),
+		TEST(more_hits_than_were_promised_are_refused),
+		TEST(memory_is_given_back),
 		TEST(hits_that_are_none_are_counted),
 		TEST(blocks_come_back_as_they_were),
 		TEST(utc_by_the_slice),
