@@ -28,12 +28,16 @@ class Commands(threading.Thread):
     def __init__(self, st):
         super().__init__()
         self.names = [f"floor{floor}.om{om}.threshold" for floor in range(1, 5) for om in range(6)]
-        found = st.request("param.get", names=self.names)["result"]["parameters"]
-        self.values = {p["name"]: p["setpoint"] for p in found}
+        st.wait_for("the set points are read", lambda: None not in self.set_points(st).values(), 60)
+        self.values = self.set_points(st)
         self.names = list(self.values)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(st.path("control.sock"))
         self.answers, self.wanted, self.ended = [], 0, threading.Event()
+
+    def set_points(self, st):
+        found = st.request("param.get", names=self.names)["result"]["parameters"]
+        return {p["name"]: p["setpoint"] for p in found}
 
     def run(self):
         begin, rest = time.monotonic(), b""
