@@ -70,7 +70,7 @@ static void keep_unknown(struct judge *j, const struct debounce_reason *e, const
 	if (a && a->state == ALARM_RAISED) {
 		snprintf(text, sizeof(text), "%s (unknown for %.0f s: %s)", a->text,
 			 judge_seconds_since(j, e->seen_ns), why);
-		o.text = text;
+		o.text = judge_seconds_since(j, e->seen_ns) < 1 ? a->text : text;
 		o.action = a->action;
 		judge_explain(j, o, a);
 	}
