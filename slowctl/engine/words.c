@@ -789,6 +789,9 @@ static void tick_polls(struct engine *e, struct link *l)
 {
 	for (struct poll *slot = l->polls; slot < l->polls + POLL_SLOTS; slot++) {
 		if (slot->param && past(e, slot->deadline)) {
+			if (l->silent >= MUTE_TIMEOUTS && !slot->setting) {
+				slot->param->next_poll_ns = e->now.mono_ns; /* once it answers */
+			}
 			poll_end(l, slot);
 			l->timeouts++;
 			l->silent++;

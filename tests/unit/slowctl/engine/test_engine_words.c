@@ -171,6 +171,24 @@ static void a_mute_floor_is_asked_once_a_second(void **state)
 	rig_destroy(r);
 }
 
+/* What it was asked in vain is due at once when it answers again, not a period later: it would be stale by then. */
+static void a_floor_that_answers_again_is_asked_all_it_missed(void **state)
+{
+	struct rig *r = polling_rig();
+	char name[32];
+
+	rig_run(r, 10000);
+	r->floors[0].mute = true;
+	rig_run(r, 80000);
+	r->floors[0].mute = false;
+	rig_run(r, 4000);
+	for (unsigned om = 0; om < PARAM_OM_COUNT; om++) {
+		snprintf(name, sizeof(name), "floor1.om%u.trips", om);
+		assert_true(param_age_s(get(r, name), r->now.mono_ns) < 4);
+	}
+	rig_destroy(r);
+}
+
 /* At the end of all sequences, too: QUERY and read-back have the last 1024 of them. */
 static void polling_leaves_the_last_sequences_to_commands(void **state)
 {
@@ -485,6 +503,7 @@ int main(void)
 		cmocka_unit_test(no_poll_leaves_when_commands_take_all_places),
 		cmocka_unit_test(a_poll_that_the_board_did_not_take_is_tried_again_soon),
 		cmocka_unit_test(a_mute_floor_is_asked_once_a_second),
+		cmocka_unit_test(a_floor_that_answers_again_is_asked_all_it_missed),
 		cmocka_unit_test(polling_leaves_the_last_sequences_to_commands),
 		cmocka_unit_test(telemetry_is_of_its_own_floor),
 		cmocka_unit_test(the_boot_count_of_a_reply_moves_forward),
