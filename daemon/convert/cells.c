@@ -99,8 +99,11 @@ static int copy_text(struct cells *c, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", c->in->path, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP)) {
+		return 0; /* it is not there; a symbolic link is not of the recording */
+	}
 	if (fd < 0) {
-		return 0; /* it is not there */
+		return cannot_read(c, -errno, path);
 	}
 	n = read_piece(c, fd, 0, TEXT);
 	close(fd);

@@ -248,6 +248,19 @@ static void a_symbolic_link_is_no_text_of_the_recording(void **state)
 	got("");
 }
 
+/* Nothing is left out silently. */
+static void a_text_that_cannot_be_opened_is_named(void **state)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/recording.json", directory);
+	assert_int_equal(mknod(path, S_IFSOCK | 0600, 0), 0);
+	begin();
+	assert_int_equal(cells_copy(cells, 1), -ENXIO);
+	assert_non_null(strstr(sink.why, path));
+	got("");
+}
+
 static void a_file_that_went_away_is_named(void **state)
 {
 	segment(0, 0, 7, NULL, 0);
@@ -357,6 +370,7 @@ int main(void)
 		TEST(an_empty_text_is_a_file_too),
 		TEST(a_segment_by_its_path_has_no_texts),
 		TEST(a_symbolic_link_is_no_text_of_the_recording),
+		TEST(a_text_that_cannot_be_opened_is_named),
 		TEST(a_file_that_went_away_is_named),
 		TEST(a_disk_that_fails_ends_it),
 		TEST(an_interrupted_read_is_tried_again),
