@@ -151,14 +151,14 @@ def acknowledged_and_paused(t):
     t.check("one that does not stand can be paused", a["standing"] == "not active", a)
 
     number = next(i["number"] for i in st.status()["incidents"]["list"] if cause(i) == TRIP)
-    shown = lambda: st.ctl("incident", "show", str(number))  # noqa: E731
-    by_name = (rf"Incident {number}  red.*{TRIP}: .*clear_trip.*acknowledged by {me}: daylight will do")
-    code, out, _ = shown()
+    show = "incident", "show", str(number)
+    by_name = rf"Incident {number}  red.*{TRIP}: .*clear_trip.*acknowledged by {me}: daylight will do"
+    code, out, _ = st.ctl(*show)
     t.check("shown by its number", code == 0 and re.match(by_name, out, re.S) and "what it explains" in out, (code, out))
 
     st.daemon.kill9()
     t.check("what watches sees the end", st.wait_for("the end", lambda: watch.ended, 10) is None)
-    code, out, err = shown()
+    code, out, err = st.ctl(*show)
     t.check("shown by its number while there is no daemon", code == 0 and re.match(by_name, out, re.S) and
             re.search(r"^observations +\d+, with its cause$", out, re.M) and "the daemon is not running" in err, (code, out, err))
     code, out, err = st.ctl("incident", "show", "999999")

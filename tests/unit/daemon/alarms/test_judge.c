@@ -163,7 +163,7 @@ static void an_operator_acknowledges_the_cause(void **state)
 	assert_non_null(strstr(headline(), "link3/link-dark")); /* what makes the word red */
 	rig.v.link[2].boot = NULL;
 	rig_run(&rig, 5);
-	rig_cut(&rig, 0); /* another one stands above it */
+	rig_cut(&rig, 0); /* another one is listed above it */
 	rig_run(&rig, 3);
 	assert_non_null(strstr(headline(), "link0/link-dark"));
 	rig_mend(&rig, 0);

@@ -100,7 +100,7 @@ static void got(const char *text)
 
 static int set_up(void **state)
 {
-	strcpy(directory, "/tmp/test_cells.XXXXXX");
+	snprintf(directory, sizeof(directory), "/tmp/test_cells.XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	memset(&state_of, 0, sizeof(state_of));
 	input = (struct input){.kind = INPUT_DIRECTORY, .path = directory, .segments = segments};

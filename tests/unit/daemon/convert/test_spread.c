@@ -348,7 +348,7 @@ static void telemetry_and_serial_records_have_rows(void **state)
 	    "group 1 b2+1 h0+0\nhits_indices 0+0\nwaveforms_indices 0+0\n");
 }
 
-/* A block without channels stands for frames that did not come. */
+/* The frames of a block without channels did not come. */
 static void nothing_is_in_a_block_without_channels(void **state)
 {
 	for (enum fcm_stream stream = 0; stream < FCM_STREAMS; stream++) {
