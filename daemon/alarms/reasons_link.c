@@ -201,10 +201,9 @@ static void phase_reasons(struct judge *j, unsigned link)
 	}
 	silent_phase(j, link);
 	if (last->verdict == PHASE_SLIP) {
-		displaced(
-			j, link, "phase-slip",
-			"fcmctl link align LINK; if that does not PASS: fcmctl link reset LINK; if "
-			"it stays and is understood: fcmctl phase accept LINK --reason TEXT");
+		displaced(j, link, "phase-slip",
+			  "fcmctl link align LINK; if no PASS comes: fcmctl link reset LINK; if it "
+			  "stays and is understood: fcmctl phase accept LINK --reason TEXT");
 	} else if (last->verdict == PHASE_JUMP) {
 		displaced(j, link, "phase-jump",
 			  "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
