@@ -19,7 +19,7 @@
 #include <string.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/alarms/reason_kinds.h"
+#include "daemon/incidents/reason_kinds.h"
 #include "daemon/control/control.h"
 #include "daemon/control/network.h"
 #include "daemon/core/log.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/alarms/observation.h"
+#include "daemon/incidents/observation.h"
 
 #define DEBOUNCE_MAX 256u
 

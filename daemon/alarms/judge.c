@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "daemon/alarms/private.h"
-#include "daemon/alarms/reason_kinds.h"
+#include "daemon/incidents/reason_kinds.h"
 
 struct judge *judge_create(const struct judge_ops *ops)
 {

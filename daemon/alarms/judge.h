@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "daemon/alarms/incident.h"
+#include "daemon/incidents/incident.h"
 #include "daemon/alarms/view.h"
 #include "slowctl/alarm/alarm.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
-#include "daemon/alarms/reason_kinds.h"
+#include "daemon/incidents/reason_kinds.h"
 
 /* --- time --- */
 

@@ -3,6 +3,5 @@
 $(eval $(call room,\
     tdm \
     $(addprefix slowctl/,param engine alarm) \
-    $(addprefix daemon/,core phase time data store disk publish),\
+    $(addprefix daemon/,core phase time data store disk publish incidents),\
     jansson))
-$(B)/obj/daemon/alarms/reason_kinds.o: daemon/alarms/runbook.md

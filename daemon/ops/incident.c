@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "daemon/alarms/judge.h"
-#include "daemon/alarms/reason_kinds.h"
+#include "daemon/incidents/reason_kinds.h"
 #include "daemon/core/text.h"
 #include "daemon/station/incident_actions.h"
 #include "daemon/station/view.h"

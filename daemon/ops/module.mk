@@ -3,5 +3,5 @@
 $(eval $(call room,\
     tdm \
     $(addprefix slowctl/,param access engine safe alarm query) \
-    $(addprefix daemon/,core phase time data control capture record store publish alarms station),\
+    $(addprefix daemon/,core phase time data control capture record store publish incidents alarms station),\
     jansson))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Incidents (alarms/incident.h) on their way out: as JSON, to the clients that watch; and what operators have done about
+ * Incidents (incidents/incident.h) on their way out: as JSON, to the clients that watch; and what operators have done about
  * them (slowctl/alarm/alarm.h), to the database and to the events. Main thread.
  */
 #pragma once

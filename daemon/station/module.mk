@@ -3,5 +3,5 @@
 $(eval $(call room,\
     tdm tdm/blocks driver/lib \
     $(addprefix slowctl/,param access engine alarm query) \
-    $(addprefix daemon/,core phase time data feed config control capture record store disk publish alarms),\
+    $(addprefix daemon/,core phase time data feed config control capture record store disk publish incidents alarms),\
     jansson libevent))

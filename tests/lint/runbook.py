@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a reason means and what to do about it has one description, daemon/alarms/runbook.md, which the daemon has compiled
+"""What a reason means and what to do about it has one description, daemon/incidents/runbook.md, which the daemon has compiled
 in: `fcm-server --reasons`. THE SHIFT of fcmctl.1 and the journal's catalogue are generated from it.
 
     runbook.py [BUILD]            fails when they are not what is generated
@@ -13,9 +13,9 @@ import textwrap
 
 from operations import ROOT, Wrong, bring, replaced
 
-RUNBOOK, PAGE = os.path.join(ROOT, "daemon", "alarms", "runbook.md"), os.path.join(ROOT, "slowctl", "fcmctl.1")
+RUNBOOK, PAGE = os.path.join(ROOT, "daemon", "incidents", "runbook.md"), os.path.join(ROOT, "slowctl", "fcmctl.1")
 CATALOGUE = os.path.join(ROOT, "systemd", "fcm-server.catalog")
-FIRST, LAST = r'.\" From daemon/alarms/runbook.md by tests/lint/runbook.py --write, up to the end of the section:', ".Sh "
+FIRST, LAST = r'.\" From daemon/incidents/runbook.md by tests/lint/runbook.py --write, up to the end of the section:', ".Sh "
 MARKUP = re.compile(r'`([^`]+)`|\*\*([^*]+)\*\*|\[([^]]+)\]|"([^"]+)"|([a-z][a-z.-]*)\((\d)\)')
 
 
@@ -116,7 +116,7 @@ def plain(line):
 
 def catalogue(_, said):
     """An entry for each reason: what it means and what to do, as `journalctl -x` shows it below a line."""
-    entries = ["# From daemon/alarms/runbook.md by tests/lint/runbook.py --write."]
+    entries = ["# From daemon/incidents/runbook.md by tests/lint/runbook.py --write."]
     for reason in said["reasons"]:
         lines = [w for line in reason["runbook"].strip("\n").split("\n") for w in
                  textwrap.wrap(plain(line), 78, subsequent_indent="  " if line.startswith("- ") else "",

@@ -2,6 +2,4 @@
 $(eval $(call tests,test_late test_debounce test_loss_episodes test_member_events test_overflow test_rates test_silence_say,\
 ,\
     daemon/alarms))
-$(eval $(call tests,test_reason_kinds,,daemon/alarms))
-$(eval $(call tests,test_incident,,daemon/alarms))
 $(eval $(call tests,test_judge,judge_rig.c,daemon/alarms))

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/alarms/observation.h"
+#include "daemon/incidents/observation.h"
 #include "daemon/alarms/silence.h"
 
 #define S      1000000000ull

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Objects, their names, advices filled in. See observation.h. */
-#include "daemon/alarms/observation.h"
+#include "daemon/incidents/observation.h"
 
 #include <stdio.h>
 #include <string.h>

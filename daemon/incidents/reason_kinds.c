@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* All codes that a reason may have. See reason_kinds.h. */
-#include "daemon/alarms/reason_kinds.h"
+#include "daemon/incidents/reason_kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* The text of runbook.md, terminated by zero. */
 __asm__(".section .rodata\n.global reason_runbook\nreason_runbook:\n"
-	".incbin \"daemon/alarms/runbook.md\"\n.byte 0\n.previous\n");
+	".incbin \"daemon/incidents/runbook.md\"\n.byte 0\n.previous\n");
 extern const char reason_runbook[];
 
 const struct reason_kind reason_kinds[] = {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/alarms/incident.h"
+#include "daemon/incidents/incident.h"
 
 #define S 1000000000ull
 

@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "daemon/alarms/observation.h"
+#include "daemon/incidents/observation.h"
 #include "slowctl/alarm/alarm.h"
 
 #define INCIDENTS_MAX	   64u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Causes and what they explain. See incident.h. */
-#include "daemon/alarms/incident.h"
+#include "daemon/incidents/incident.h"
 
 #include <stdio.h>
 #include <stdlib.h>

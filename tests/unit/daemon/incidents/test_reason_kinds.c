@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "daemon/alarms/reason_kinds.h"
+#include "daemon/incidents/reason_kinds.h"
 #include "tdm/deframe.h"
 
 static void test_schema(void **state)
