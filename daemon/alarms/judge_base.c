@@ -69,8 +69,7 @@ static void add_dark(const struct judge *j, const struct reason_kind *kind, stru
 	}
 }
 
-/* Our command that did it; NULL: none did. */
-static const char *own_command(const struct judge_link *l, uint64_t since_ns)
+const char *judge_own_command(const struct judge_link *l, uint64_t since_ns)
 {
 	bool near = l->own_ns <= since_ns + OWN_NS && since_ns <= l->own_ns + OWN_NS;
 
@@ -84,7 +83,9 @@ void judge_explain(struct judge *j, struct observation o, const struct alarm *al
 	if (kind) {
 		add_dark(j, kind, &o);
 	}
-	o.own = o.object.link >= 0 ? own_command(&j->v->link[o.object.link], o.since_ns) : NULL;
+	if (o.object.link >= 0) {
+		o.own = judge_own_command(&j->v->link[o.object.link], o.since_ns);
+	}
 	if (alarm) {
 		o.red = alarm->level == LEVEL_ALARM;
 		o.paused = alarm_is_paused(alarm);

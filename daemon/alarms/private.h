@@ -54,6 +54,8 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 		__VA_ARGS__)
 /* Passes it to the incidents, with what operators have done about it (`alarm` NULL: nothing). */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
+/* Our command that caused what is true since then, "reset by ann"; NULL: none did. */
+const char *judge_own_command(const struct judge_link *l, uint64_t since_ns);
 /* `log`: also to the system log, with this subject; NULL: not. */
 void judge_put_event(struct judge *j, const char *severity, const char *code,
 		     struct alarm_object object, const char *text, const char *action,

@@ -15,6 +15,7 @@
 #define LOSS_RED     0.001	    /* of a minute's frames: more is red, less a warning */
 #define FIRST_PPS_NS 10000000000ull /* of a board that is back: it comes within so long */
 #define SAME_TIME_NS 2000000000ull  /* losses on all links so close have one cause */
+#define RELOCK_NS    5000000000ull  /* a command of ours interrupts a link no longer */
 
 /* A link loses by enum tdm_loss, a group by enum outcome. */
 static unsigned names_of(enum reason_of of)
@@ -199,6 +200,32 @@ static void name_text(const struct loss_episodes *b, enum reason_of of, unsigned
 		 plural(b->run[n]), of == OF_LINK ? "lost" : "dropped", within, name_of(of, n));
 }
 
+/* Our command that lost these frames, and no more than such a command costs; NULL: none. */
+static const char *own_command(const struct judge *j, unsigned link, unsigned name)
+{
+	const struct judge_link *l = &j->v->link[link];
+	const struct loss_episodes *b = &j->lost[link];
+
+	return (name == TDM_LOSS_LINK_DOWN || name == TDM_LOSS_ALIGNMENT) &&
+			       b->grew_ns[name] < l->own_ns + RELOCK_NS
+		       ? judge_own_command(l, b->run_ns[name])
+		       : NULL;
+}
+
+/* The same for all of these; NULL: at least one has another cause. */
+static const char *own_command_of(const struct judge *j, unsigned link,
+				  const uint64_t lost[TDM_LOSSES])
+{
+	const char *own = NULL;
+
+	for (unsigned n = TDM_GOOD + 1; n < TDM_LOSSES; n++) {
+		if (lost[n] && !(own = own_command(j, link, n))) {
+			return NULL;
+		}
+	}
+	return own;
+}
+
 /* Each name has a cause of its own, and is explained while it goes on. */
 static void explain_names(struct judge *j, const struct observation *o,
 			  const struct loss_episodes *b)
@@ -221,6 +248,8 @@ static void explain_names(struct judge *j, const struct observation *o,
 		name_text(b, o->object.of, n, text, sizeof(text));
 		if (o->object.of == OF_LINK) {
 			one.much.frames = b->run[n];
+			one.expected = own_command(j, (unsigned)o->object.link, n) != NULL;
+			one.red = one.red && !one.expected;
 			one.advice = loss_advice(j, (unsigned)o->object.link, n);
 		} else {
 			one.much.dropped = b->run[n];
@@ -234,7 +263,8 @@ void reasons_link_loss(struct judge *j, unsigned link)
 {
 	const struct judge_link *l = &j->v->link[link];
 	const struct loss_episodes *b = &j->lost[link];
-	struct observation o = {.red = grave(j, link) && loss_episodes_going_on(b, j->v->now_ns),
+	struct observation o = {.red = grave(j, link) && loss_episodes_going_on(b, j->v->now_ns) &&
+				       !own_command_of(j, link, l->lost),
 				.past = true, /* as a whole */
 				.code = "link-loss",
 				.object = object_link(link)};
@@ -325,7 +355,7 @@ struct loss_news {
 
 static void put_news(struct judge *j, const struct loss_news *t, const char *code,
 		     struct alarm_object object, const char *names, const char *cause,
-		     const char *action)
+		     bool expected, const char *action)
 {
 	char text[400];
 
@@ -344,21 +374,23 @@ static void put_news(struct judge *j, const struct loss_news *t, const char *cod
 		break;
 	}
 	judge_put_event(j,
-			t->news == LOSS_EPISODES_ENDED ? "info"
-			: t->grave		       ? "red"
-						       : "warning",
+			t->news == LOSS_EPISODES_ENDED || expected ? "info"
+			: t->grave				   ? "red"
+								   : "warning",
 			code, object, text, t->news == LOSS_EPISODES_ENDED ? "" : action, NULL);
 }
 
 static void say_link(struct judge *j, unsigned link, const struct loss_news *t)
 {
 	struct observation o = {.object = object_link(link)};
-	char names[300], action[200];
+	const char *own = own_command_of(j, link, t->report.lost);
+	char names[300], action[200], cause[100];
 
 	list_losses(j, t->report.lost, names, sizeof(names));
-	o.advice = loss_advice(j, link, largest(t->report.lost));
+	o.advice = own ? "" : loss_advice(j, link, largest(t->report.lost));
 	observation_advice(&o, action, sizeof(action));
-	put_news(j, t, "link-loss", o.object, names, "", action);
+	snprintf(cause, sizeof(cause), own ? ": %s" : "%s", own ? own : "");
+	put_news(j, t, "link-loss", o.object, names, cause, own != NULL, action);
 }
 
 /* All are counted before one is reported: then it is known what they have in common. */
@@ -402,7 +434,7 @@ static void group_news(struct judge *j, unsigned group)
 	snprintf(cause, sizeof(cause), "%s%s", streams_words(j, group, streams, sizeof(streams)),
 		 policy_words(j, group));
 	put_news(j, &t, "consumer-dropping",
-		 object_group(group, j->v->publisher->group[group].name), names, cause,
+		 object_group(group, j->v->publisher->group[group].name), names, cause, false,
 		 drops_advice);
 }
 

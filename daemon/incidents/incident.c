@@ -336,6 +336,7 @@ static void say(struct incident_part *p, const struct observation *o)
 	}
 	p->red = o->red;
 	p->paused = o->paused;
+	p->expected = o->expected;
 	p->acknowledged = o->acknowledged != NULL;
 	if (i->cause != p) {
 		return;
@@ -613,6 +614,12 @@ static bool take_up(struct incidents *s, struct incident *i)
 	return true;
 }
 
+/* Something is wrong as long as it is true. */
+static bool is_wrong(const struct incident_part *p)
+{
+	return !p->over_ns && !p->expected;
+}
+
 /* It does not count: it is paused, or its cause is, and that pause covers this severity. */
 static bool is_covered(const struct incident_part *p)
 {
@@ -651,7 +658,9 @@ static uint64_t last_over(const struct incidents *s, const struct incident *i)
 	uint64_t last = 0;
 
 	while ((p = incidents_part(s, i, p))) {
-		last = p->over_ns > last ? p->over_ns : last;
+		uint64_t over_ns = p->over_ns ? p->over_ns : p->seen_ns;
+
+		last = over_ns > last ? over_ns : last;
 	}
 	return last;
 }
@@ -669,8 +678,8 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	i->held = true;
 	while ((p = incidents_part(s, i, p))) {
 		i->parts++;
-		active |= !p->over_ns;
-		counts |= !p->over_ns && !is_covered(p);
+		active |= is_wrong(p);
+		counts |= is_wrong(p) && !is_covered(p);
 		acknowledged &= p->over_ns || p->kind != i->cause->kind || p->acknowledged;
 		red |= !p->over_ns && p->red;
 		i->was_red |= p->red;
@@ -683,7 +692,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	if (!i->number && !take_up(s, i)) {
 		i->number = ++s->numbers;
 	}
-	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : last_over(s, i);
+	i->over_ns = active ? 0 : last_over(s, i);
 	i->state = state_of(acknowledged && *i->acknowledged.who, active, counts);
 	i->of_start = !i->begun_ns && i->since_ns < s->start_until_ns &&
 		      (active ? now_ns : i->over_ns) - i->since_ns < INCIDENT_START_NS;
@@ -872,7 +881,7 @@ const char *incidents_word(const struct incidents *s)
 	bool red = s->left_out.red, any = s->left_out.count > 0;
 
 	for (const struct incident_part *p = s->part; p < s->part + INCIDENT_PARTS_MAX; p++) {
-		if (p->kind && !p->over_ns && !is_covered(p)) {
+		if (p->kind && is_wrong(p) && !is_covered(p)) {
 			any = true;
 			red |= p->red;
 		}

@@ -56,6 +56,7 @@ struct observation {
 
 	/* Set by the judge: as shown, and what operators have done. */
 	const char *loss; /* name of a loss, a constant; NULL: all losses */
+	bool expected;	  /* our command costs that much: it counts, and nothing is wrong */
 	const char *text, *action;
 	bool paused;
 	const struct alarm_hand *acknowledged; /* NULL: not yet */

@@ -225,6 +225,58 @@ static void a_command_of_ours_is_named(void **state)
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "");
 }
 
+static void ours(unsigned link)
+{
+	rig.v.link[link].own = "reset by ann";
+	rig.v.link[link].own_ns = rig.v.now_ns;
+}
+
+/* It is counted and named. */
+static void what_our_command_costs_is_expected(void **state)
+{
+	ours(2);
+	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 60);
+	rig_run(&rig, 1);
+	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 19);
+	rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 3);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "WELL");
+	i = rig_only(&rig, INCIDENT_CLEARED);
+	assert_string_equal(i->own, "reset by ann");
+	assert_int_equal(i->cost.frames, 82);
+	assert_true(!i->red && i->over_ns == rig.v.now_ns);
+	assert_int_equal(rig.boxes, 0);
+	rig_run(&rig, 60);
+	i = rig_only(&rig, INCIDENT_CLEARED);
+	assert_int_equal(i->cost.frames, 82);
+	assert_int_equal(i->parts, 2);
+}
+
+/* Neither other losses nor those that go on. */
+static void no_other_loss_is_expected(void **state)
+{
+	ours(2);
+	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 82);
+	rig_lose(&rig, 2, TDM_LOSS_CRC, 5);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "RED");
+	rig_run(&rig, 70);
+	assert_string_equal(word(), "WELL");
+	ours(2);
+	for (unsigned n = 0; n < 6; n++) {
+		rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 10);
+		rig_run(&rig, 1);
+		assert_string_equal(word(), n < 5 ? "WELL" : "RED");
+	}
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "reset by ann");
+	rig_run(&rig, 70);
+	/* A link that does not come back. */
+	ours(2);
+	rig_cut(&rig, 2);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "RED");
+}
+
 /* The state is unknown until the new lock is judged; then the phase is where it was before the reset. */
 static void a_step_is_one_incident_through_resets(void **state)
 {
@@ -454,6 +506,8 @@ int main(void)
 		CASE(what_is_paused_does_not_count),
 		CASE(a_paused_cause_covers_what_it_explains),
 		CASE(a_command_of_ours_is_named),
+		CASE(what_our_command_costs_is_expected),
+		CASE(no_other_loss_is_expected),
 		CASE(a_step_is_one_incident_through_resets),
 		CASE(the_board_is_gone_and_back),
 		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
