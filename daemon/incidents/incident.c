@@ -161,10 +161,11 @@ static bool in_time(const struct incident_part *cause, const struct incident_par
 	       (!end || p->since_ns <= end + INCIDENT_NEAR_NS);
 }
 
-/* What was no more than the daemon's start, and has ended, is no company. */
+/* What was no more than the daemon's start, and has ended, is no company; nor is what our command costs another link. */
 static bool together(const struct incident_part *a, const struct incident_part *b)
 {
 	return a->kind == b->kind && !(a->of->of_start && a->over_ns) &&
+	       !((a->expected || b->expected) && strcmp(a->object, b->object) != 0) &&
 	       a->since_ns <= b->since_ns + INCIDENT_NEAR_NS &&
 	       b->since_ns <= a->since_ns + INCIDENT_NEAR_NS;
 }
@@ -312,6 +313,7 @@ static struct incident_part *begin(struct incidents *s, const struct observation
 	}
 	*p = (struct incident_part){.kind = kind,
 				    .loss = o->loss,
+				    .expected = o->expected,
 				    .is = o->object,
 				    .first_ns = o->since_ns,
 				    .since_ns = o->since_ns,
@@ -320,7 +322,7 @@ static struct incident_part *begin(struct incidents *s, const struct observation
 	return p;
 }
 
-/* Its text, and of a cause what operators have done. */
+/* Its text; of a cause, or of what is left after it, also what operators have done. */
 static void say(struct incident_part *p, const struct observation *o)
 {
 	struct incident *i = p->of;
@@ -338,13 +340,14 @@ static void say(struct incident_part *p, const struct observation *o)
 	p->paused = o->paused;
 	p->expected = o->expected;
 	p->acknowledged = o->acknowledged != NULL;
-	if (i->cause != p) {
-		return;
-	}
-	if (o->own && o->since_ns <= p->since_ns + INCIDENT_NEAR_NS) { /* not a later reply to it */
+	if (i->cause == p && o->own &&
+	    o->since_ns <= p->since_ns + INCIDENT_NEAR_NS) { /* not a later reply to it */
 		snprintf(i->own, sizeof(i->own), "%s", o->own);
 	}
-	i->acknowledged = o->acknowledged ? *o->acknowledged : (struct alarm_hand){.who = ""};
+	if (i->cause == p || i->cause->over_ns) {
+		i->acknowledged =
+			o->acknowledged ? *o->acknowledged : (struct alarm_hand){.who = ""};
+	}
 }
 
 /* The incident that it belongs to, as far as is known now. False: no room. */
@@ -680,7 +683,8 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 		i->parts++;
 		active |= is_wrong(p);
 		counts |= is_wrong(p) && !is_covered(p);
-		acknowledged &= p->over_ns || p->kind != i->cause->kind || p->acknowledged;
+		acknowledged &= p->over_ns || p->acknowledged ||
+				(p->kind != i->cause->kind && !i->cause->over_ns);
 		red |= !p->over_ns && p->red;
 		i->was_red |= p->red;
 		i->held &= p->over_ns || p->held;

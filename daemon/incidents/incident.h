@@ -5,7 +5,8 @@
  *
  *   a new observation    starts an incident, or becomes part of the one whose cause explains it
  *   ACTIVE               at least one of its observations is true
- *   ACKNOWLEDGED         active, and operators have acknowledged the cause: each observation of its code
+ *   ACKNOWLEDGED         active, and operators have acknowledged the cause, each observation of its code; or, when the
+ *                        cause has ended, all that is left
  *   PAUSED               active, but all that is true of it is paused: it does not count. A pause of the cause covers
  *                        what the cause explains, up to the cause's severity
  *   CLEARED              none is true; kept for INCIDENT_KEPT_NS, then forgotten

@@ -265,6 +265,32 @@ def a_step_through_resets(t):
     t.equal("told once", [e["severity"] for e in events(st, "phase-jump")], ["red", "info"])
 
 
+def our_own_commands(t):
+    """what a reset and an align cost is counted and named, and the station stays well all the time"""
+    st = t.station(load="quiet", truth=False, scenario=scenario(t))
+    st.start()
+    st.wait_ready()
+    time.sleep(6)  # losses of the same moment would belong to the start
+    w = Watch(st)
+    st.wait_for("the list, to the watcher", lambda: w.news, 10)
+    for verb, link in (("reset", 2), ("align", 1)):
+        t.equal(f"the {verb} ends well", st.ctl("link", verb, str(link))[0], 0)
+        st.wait_for("its losses, counted", lambda of=f"link{link}/link-loss": w.told("began", of), 10)
+        t.equal(f"the station is well just after the {verb}", st.word(), "WELL")
+    time.sleep(5)
+    t.equal("nothing was ever active", [n for n in w.news[1:] if "incident" in n and
+                                           n["incident"]["state"] != "cleared"], [])
+    mine = {cause(i): i for i in st.ask("incident", "list")["list"] if i["own"]}
+    t.equal("each is named", {n: i["own"].split(" by ")[0] for n, i in mine.items()},
+            {"link2/link-loss": "reset", "link1/link-loss": "align"})
+    t.check("each has its cost", all(i["cost"]["frames"] > 0 for i in mine.values()), mine)
+    t.equal("no event is a warning", {e["severity"] for e in events(st, "link-loss") if "reset by" in e["text"] or
+                                      "align by" in e["text"]}, {"info"})
+    report = st.ctl("report", "--since", "1h")[1]
+    t.check("the report has both", re.search(r"link2 +reset by ", report) and re.search(r"link1 +align by ", report), report)
+    w.close()
+
+
 def two_levels(t):
     """a temperature that rises: a warning, then red, which is new though the warning was seen and paused"""
     st = t.station(load="quiet", scenario=scenario(t, (5, "link 2 temperature 37"), (20, "link 2 temperature 55"),
@@ -393,4 +419,4 @@ def watchers(t):
 
 
 if __name__ == "__main__":
-    harness.main([acknowledged_and_paused, room, not_known, a_step_through_resets, two_levels, light, site_and_latch, watchers])
+    harness.main([acknowledged_and_paused, room, not_known, a_step_through_resets, our_own_commands, two_levels, light, site_and_latch, watchers])

@@ -327,6 +327,14 @@ void ctl_incident_render(struct writer *w, const json_t *incident)
 	value_table(w, value_at(incident, "observations"), columns, "nothing");
 }
 
+/* "tower1.floor3/hv-off", or without the tower. */
+static bool is_name(const char *name, const char *word)
+{
+	const char *dot = strchr(name, '.');
+
+	return strcmp(name, word) == 0 || (dot != NULL && strcmp(dot + 1, word) == 0);
+}
+
 /* By its number, or by the name of its cause: then the first on the list. NULL: there is none. */
 static json_t *find(const json_t *incidents, const char *word)
 {
@@ -336,10 +344,9 @@ static json_t *find(const json_t *incidents, const char *word)
 	json_array_foreach (incidents, i, incident) {
 		char number[32], name[200];
 
-		if (strcmp(word, value_fill(incident, "{number:count}", number, sizeof(number))) ==
-			    0 ||
-		    strcmp(word, value_fill(incident, "{object}/{code}", name, sizeof(name))) ==
-			    0) {
+		value_fill(incident, "{number:count}", number, sizeof(number));
+		value_fill(incident, "{object}/{code}", name, sizeof(name));
+		if (strcmp(word, number) == 0 || is_name(name, word)) {
 			return incident;
 		}
 	}
@@ -459,9 +466,8 @@ static void render_change(struct writer *w, const json_t *news)
 		writer_paragraph(w, 11, WRITER_PLAIN, "it has cost: %s",
 				 cost_text(value_at(incident, "cost"), text, sizeof(text)));
 	} else if (strcmp(value_string(incident, "state", ""), "active") == 0 &&
-		   *value_string(incident, "action", "") != '\0') {
-		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s",
-				 value_string(incident, "action", ""));
+		   *value_string(incident, "typed", "") != '\0') {
+		writer_paragraph(w, 11, WRITER_PLAIN, "-> %s", value_string(incident, "typed", ""));
 	}
 }
 
@@ -469,7 +475,11 @@ static void render_change(struct writer *w, const json_t *news)
 static void on_news(void *context, const json_t *news)
 {
 	struct ctl *ctl = context;
+	json_t *incident = json_object_get(news, "incident");
 
+	if (incident != NULL && !ctl->json) {
+		add_typed(ctl, incident);
+	}
 	if (ctl->json || strcmp(value_string(news, "change", ""), "alive") != 0) {
 		writer_result(ctl->out, (json_t *)(uintptr_t)news, render_change);
 		writer_flush(ctl->out);

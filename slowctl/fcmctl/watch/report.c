@@ -226,6 +226,7 @@ static void add_events(json_t *r, json_t *events)
 {
 	static const char *const remarks[] = {"remark", "summary", NULL},
 				 *const summaries[] = {"summary", NULL},
+				 *const relocks[] = {"reset", "align", NULL},
 				 *const restarts[] = {"daemon-start", "daemon-stop", NULL};
 	json_t *said = events_of(events, summaries);
 	size_t last = json_array_size(said);
@@ -233,6 +234,7 @@ static void add_events(json_t *r, json_t *events)
 
 	json_object_set_new(r, "summary", summary != NULL ? json_incref(summary) : json_null());
 	json_object_set_new(r, "remarks", events_of(events, remarks));
+	json_object_set_new(r, "relocks", events_of(events, relocks));
 	json_object_set_new(r, "restarts", events_of(events, restarts));
 	json_decref(said);
 	json_decref(events);
@@ -404,6 +406,8 @@ static void render(struct writer *w, const json_t *r)
 	render_events(w, value_at(r, "remarks"));
 	begin(w, "Commands");
 	render_commands(w, value_at(r, "commands"));
+	begin(w, "Links that were reset or aligned");
+	render_events(w, value_at(r, "relocks"));
 	begin(w, "Verdicts on the phase");
 	render_phases(w, value_at(r, "phases"));
 	begin(w, "Clock");
@@ -446,8 +450,9 @@ const struct ctl_command ctl_report_commands[] = {
 		.summary = "a shift on a page: what happened, what was lost, what is open",
 		.help = "Of the last 8 hours, or since TIME up to --to TIME: the shift's summary "
 			"(fcmctl log --summary),\nwhat is open, incidents with their cost and what "
-			"was done, losses by name, dark time,\nremarks, commands, verdicts on the "
-			"phase, the clock, runs. Also made while the daemon is not\nrunning.\n\n"
+			"was done, losses by name, dark time,\nremarks, commands, links reset or "
+			"aligned, verdicts on the phase, the clock, runs. Also made while the "
+			"daemon is not\nrunning.\n\n"
 			"  fcmctl report --since 8h\n"
 			"  fcmctl report --since 2026-11-01T06:00 --to 2026-11-01T14:00 --html > "
 			"shift.html",

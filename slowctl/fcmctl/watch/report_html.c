@@ -317,6 +317,8 @@ void report_html(FILE *out, const json_t *r)
 	}
 	fputs("<h2>Commands</h2>\n", out);
 	put_table(out, value_at(r, "commands"), commands, "none");
+	fputs("<h2>Links that were reset or aligned</h2>\n", out);
+	put_table(out, value_at(r, "relocks"), events, "none");
 	fputs("<h2>Clock</h2>\n", out);
 	put_table(out, value_at(r, "clock"), clock, "no change");
 	fputs("<h2>Runs</h2>\n", out);

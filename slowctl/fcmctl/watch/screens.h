@@ -29,11 +29,11 @@ void ctl_incident_type(const struct ctl *ctl, json_t *incidents);
 /* Those of the past: rows of incident.history. */
 void ctl_incident_past_render(struct writer *w, const json_t *incidents);
 
-/* Recent events, for top and event list. */
 /* Where frames were lost, and what modules did not see: `hops` of ledger.show, `causes` of dark.show. */
 void ctl_hops_render(struct writer *w, const json_t *hops);
 void ctl_dark_render(struct writer *w, const json_t *causes);
 
+/* Recent events, for top and event list. */
 void ctl_event_render(struct writer *w, const json_t *result);
 /* What follows the clock's state in a sentence: " by gpsd", " since ..., last by gpsd". */
 const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size);

@@ -250,6 +250,15 @@ static void what_our_command_costs_is_expected(void **state)
 	i = rig_only(&rig, INCIDENT_CLEARED);
 	assert_int_equal(i->cost.frames, 82);
 	assert_int_equal(i->parts, 2);
+	/* Of two links they are two, however near. */
+	ours(1);
+	rig_lose(&rig, 1, TDM_LOSS_LINK_DOWN, 80);
+	rig_run(&rig, 0.5);
+	rig_lose(&rig, 3, TDM_LOSS_LINK_DOWN, 7);
+	rig_run(&rig, 0.1);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 2);
+	assert_string_equal(rig_parts(&rig, rig_only(&rig, INCIDENT_ACTIVE)),
+			    "link-loss link3 link-down");
 }
 
 /* Neither other losses nor those that go on. */

@@ -546,6 +546,35 @@ static void red_ones_come_first(void **state)
 	assert_string_equal(incident_state_name(at(2)->state), "cleared");
 }
 
+/* Also when its cause has ended: each observation that is left. */
+static void what_is_left_is_acknowledged(void **state)
+{
+	static const struct alarm_hand ann = {.who = "ann"};
+	struct observation mute = seen("floor-mute", object_of("floor-mute", 0), now),
+			   stale = seen("stale", object_of("stale", 0), now);
+
+	see("link-dark", object_link(0), now);
+	incidents_see(all, &mute, now);
+	incidents_see(all, &stale, now);
+	look();
+	mute.acknowledged = &ann; /* not the cause */
+	see("link-dark", object_link(0), now);
+	incidents_see(all, &mute, now);
+	incidents_see(all, &stale, now);
+	look();
+	assert_int_equal(count(), 1);
+	assert_int_equal(at(0)->state, INCIDENT_ACTIVE);
+	for (unsigned n = 0; n < 2; n++) { /* the cause has ended */
+		incidents_see(all, &stale, now);
+		incidents_see(all, &mute, now);
+		look();
+		assert_int_equal(at(0)->state, n ? INCIDENT_ACKNOWLEDGED : INCIDENT_ACTIVE);
+		stale.acknowledged = &ann;
+	}
+	assert_string_equal(at(0)->acknowledged.who, "ann");
+	assert_string_equal(at(0)->cause->kind->code, "link-dark");
+}
+
 static void names_and_advices_are_written(void **state)
 {
 	struct alarm_object floor = object_floor(1, 3, 2);
@@ -682,6 +711,7 @@ int main(void)
 		CASE(a_full_house_says_so),
 		CASE(what_has_no_room_is_red_still),
 		CASE(red_ones_come_first),
+		CASE(what_is_left_is_acknowledged),
 		CASE(names_and_advices_are_written),
 		CASE(what_comes_and_goes_is_one),
 		CASE(quiet_explains_nothing),
