@@ -451,8 +451,8 @@ const struct ctl_command ctl_report_commands[] = {
 		.help = "Of the last 8 hours, or since TIME up to --to TIME: the shift's summary "
 			"(fcmctl log --summary),\nwhat is open, incidents with their cost and what "
 			"was done, losses by name, dark time,\nremarks, commands, links reset or "
-			"aligned, verdicts on the phase, the clock, runs. Also made while the "
-			"daemon is not\nrunning.\n\n"
+			"aligned, verdicts on the phase, the clock,\nruns. Also made while the "
+			"daemon is not running.\n\n"
 			"  fcmctl report --since 8h\n"
 			"  fcmctl report --since 2026-11-01T06:00 --to 2026-11-01T14:00 --html > "
 			"shift.html",
