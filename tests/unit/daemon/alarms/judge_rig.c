@@ -17,6 +17,7 @@ static void on_event(void *context, const struct judge_event *event)
 	struct judge_rig *r = context;
 
 	r->events++;
+	snprintf(r->said, sizeof(r->said), "%s %s: %s", event->severity, event->code, event->text);
 }
 
 static void on_box(void *context, unsigned link, const char *code, const char *text)

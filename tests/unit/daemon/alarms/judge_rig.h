@@ -20,6 +20,7 @@ struct judge_rig {
 	struct boots_floor boot;
 	uint64_t lost_ns; /* the last loss */
 	unsigned events, boxes;
+	char said[400]; /* the last event: "info link-loss: ..." */
 };
 
 /* Four links up, a group "trigger" with a member; 1000 s after the start. */

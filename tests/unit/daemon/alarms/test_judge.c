@@ -246,6 +246,8 @@ static void what_our_command_costs_is_expected(void **state)
 	assert_int_equal(i->cost.frames, 82);
 	assert_true(!i->red && i->over_ns == rig.v.now_ns);
 	assert_int_equal(rig.boxes, 0);
+	assert_string_equal(rig.said, "info link-loss: more frames were lost, until now: "
+				      "79 link-down, 3 alignment: reset by ann");
 	rig_run(&rig, 60);
 	i = rig_only(&rig, INCIDENT_CLEARED);
 	assert_int_equal(i->cost.frames, 82);
@@ -259,6 +261,32 @@ static void what_our_command_costs_is_expected(void **state)
 	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 2);
 	assert_string_equal(rig_parts(&rig, rig_only(&rig, INCIDENT_ACTIVE)),
 			    "link-loss link3 link-down");
+	assert_string_equal(rig.said, "red link-loss: frames are being lost: 7 link-down");
+}
+
+/* A few among many are a warning, more than one in a thousand are red; so is each that a group did not get. */
+static void few_are_a_warning(void **state)
+{
+	rig.v.link[2].lost[TDM_GOOD] = 5000;
+	rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 5);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "ATTENTION");
+	assert_string_equal(rig.said, "warning link-loss: frames are being lost: 5 alignment");
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->text, "5 frames lost: alignment");
+	assert_string_equal(i->cause->action, "the frame border moved; if it goes on without a "
+					      "re-lock: fcmctl link align 2");
+	rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 1);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "RED");
+	assert_string_equal(rig.said,
+			    "red link-loss: more frames were lost, until now: 6 alignment");
+	rig_run(&rig, 4);
+	assert_string_equal(word(), "WELL");
+	rig_drop(&rig, OUTCOME_DROP_NO_MEMBER, 3);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "RED");
+	assert_string_equal(rig.said, "red consumer-dropping: frames are being lost: 3 no-member");
 }
 
 /* Neither other losses nor those that go on. */
@@ -517,6 +545,7 @@ int main(void)
 		CASE(a_command_of_ours_is_named),
 		CASE(what_our_command_costs_is_expected),
 		CASE(no_other_loss_is_expected),
+		CASE(few_are_a_warning),
 		CASE(a_step_is_one_incident_through_resets),
 		CASE(the_board_is_gone_and_back),
 		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
