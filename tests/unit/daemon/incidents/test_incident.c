@@ -118,6 +118,7 @@ static void check_pair(const struct incident_row *row, const char *effect)
 {
 	const char *cause = row->cause;
 	uint64_t then = now;
+	unsigned number = 0;
 
 	for (unsigned order = 0; order < 2; order++, anew()) {
 		see(order ? cause : effect, object_of(order ? cause : effect, 0), now);
@@ -131,11 +132,13 @@ static void check_pair(const struct incident_row *row, const char *effect)
 	for (unsigned n = 0; n < 2; n++, then = now) { /* noticed later */
 		see(effect, object_of(effect, 0), then);
 		if (n == 1) {
+			number = at(0)->number;
 			see(cause, object_of(cause, 0), now);
 		}
 		look();
 	}
 	assert_int_equal(count(), 1);
+	assert_int_equal(at(0)->number, number);
 	assert_string_equal(at(0)->cause->kind->code, cause);
 	for (anew(); now < then + 60 * S; now += S) { /* while the cause goes on */
 		see(cause, object_of(cause, 0), then);
