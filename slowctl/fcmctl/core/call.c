@@ -352,12 +352,34 @@ static void say_limit(struct ctl *ctl, const json_t *result, json_int_t limit)
 	}
 }
 
+/* Adds `typed` to rows that say what to do: with the options that name this station. */
+static void type_actions(const struct ctl *ctl, json_t *result)
+{
+	char typed[PATH_MAX];
+	const char *name, *action;
+	json_t *rows, *row;
+	size_t i;
+
+	json_object_foreach (result, name, rows) {
+		json_array_foreach (rows, i, row) {
+			action = json_string_value(json_object_get(row, "action"));
+			if (action != NULL) {
+				ctl_typed(ctl, action, typed, sizeof(typed));
+				json_object_set_new(row, "typed", json_string(typed));
+			}
+		}
+	}
+}
+
 int ctl_show(struct ctl *ctl, const char *op, json_t *args, writer_render_fn render)
 {
 	json_int_t limit = json_integer_value(json_object_get(args, "limit"));
 	json_t *result = NULL;
 	int code = ctl_ask(ctl, op, args, &result);
 
+	if (code == CTL_DONE && !ctl->json) {
+		type_actions(ctl, result);
+	}
 	if (code == CTL_DONE) {
 		writer_result(ctl->out, result, render);
 		say_limit(ctl, result, limit);

@@ -18,9 +18,10 @@ void ctl_event_render(struct writer *w, const json_t *result)
 	json_t *e;
 
 	json_array_foreach (events, i, e) {
-		if (*value_string(e, "action", "") != '\0') {
-			json_object_set_new(e, "advice",
-					    json_sprintf("  -> %s", value_string(e, "action", "")));
+		const char *todo = value_string(e, "typed", value_string(e, "action", ""));
+
+		if (*todo != '\0') {
+			json_object_set_new(e, "advice", json_sprintf("  -> %s", todo));
 		}
 	}
 	value_table(w, events, columns, "no events");
