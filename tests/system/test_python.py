@@ -136,6 +136,8 @@ def _what_arrays_say(t, what, messages):
     t.equal(f"{what}: columns", {k: v.tolist() for k, v in fcmdata.columns(hits[:3]).items()},
             {k: hits[k][:3].tolist() for k in HITS if k != "reserved"})
     merged = fcmdata.merge([pmt, second])
+    t.check(f"{what}: merge() takes an iterator", len(merged) > len(hits) and
+            fcmdata.merge(b for b in (pmt, second)).tobytes() == merged.tobytes())
     kept = merged.copy()
     t.check(f"{what}: in_time_order leaves what it is given", np.array_equal(
         fcmdata.in_time_order(kept[::-1])["tai_ns"], merged["tai_ns"]) and np.array_equal(kept, merged))
@@ -159,6 +161,7 @@ def _what_arrays_say(t, what, messages):
         "samples of another block": (ValueError, lambda: instrument.waveforms(hits)),
         "too few blocks": (ValueError, lambda: fcmdata.waveforms(merged, [pmt])),
         "rows that are none": (TypeError, lambda: fcmdata.in_time_order(at)),
+        "a block in the place of blocks": (TypeError, lambda: fcmdata.merge(pmt)),
         "of another topic": (ValueError, lambda: pmt.verify(b"pmt.T01.F09")),
     }
     t.equal(f"{what}: errors", [k for k, (error, call) in wrong.items() if says(error, call) is None], [])
