@@ -560,9 +560,11 @@ def limits(t, path, recorded):
     t.equal("another run", len(list(fcmdata.Recording(path, run=4711))), 0)
     with fcmdata.Recording(path, block_frames=160, streams="pmt") as recording:
         t.check("blocks of another length", {b.frames for b in recording} == {160})
-    wrong = {"streams": ["light"], "links": [4], "run": 0, "block_frames": 7}
+    wrong = {"streams": ["light"], "links": [4], "run": 0, "block_frames": 7, "start": 2, "end": first // 10**9}
     t.equal("what makes no sense", [k for k, v in wrong.items() if says(
         ValueError, lambda: fcmdata.Recording(path, **{k: v})) is None], [])
+    t.check("s in the place of ns: says what to give", "first + 2 * 10**9" in (says(
+        ValueError, lambda: fcmdata.Recording(path, start=2)) or ""))
     t.check("nothing there", says(FileNotFoundError, lambda: fcmdata.Recording(path + "x")))
     t.check("no segments there", says(FileNotFoundError, lambda: fcmdata.Recording(t.base)))
     t.check("another file", says(ValueError, lambda: fcmdata.Recording(__file__)))
@@ -617,6 +619,8 @@ def example(t, path):
         t.check(f"the example of PYTHON.md: {text.splitlines()[0]}", r.returncode == 0 and
                 least <= len(r.stdout.splitlines()) <= most and not r.stderr,
                 (r.returncode, r.stdout[-500:], r.stderr[-1500:]))
+        t.check("it counts no edge as a loss", all(" 0 frames lost" in line or "lost" not in line
+                                                   for line in r.stdout.splitlines()), r.stdout)
     t.equal("examples", len(texts), 2)
 
 
