@@ -108,7 +108,8 @@ class Block(fcm_data.Block):
         tower, floor, module   u8; module 0..5 is the channel in which it came, pmt 0..15 what the hit itself says
         frame, t5ns u16, frame of the second in which it was born, 0..7999; units of 5 ns in it, 0..24999
         samples     u8, 0..63: how many; waveforms() has them
-        flags       u8, HIT_ZIP, HIT_FRAGMENT (it continues in the module's next hit), HIT_FIFO_FULL of fcm_data
+        flags       u8, HIT_ZIP, HIT_FRAGMENT (it goes on with the pulse of the module's hit before it),
+                    HIT_FIFO_FULL of fcm_data
         block       u32, `number`; samples_at u32, where its samples are in the payload
 
         The array is the caller's own. `out`: an array of hit_row_dtype, contiguous, whose beginning is used and returned
