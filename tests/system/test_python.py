@@ -136,6 +136,8 @@ def _what_arrays_say(t, what, messages):
     t.equal(f"{what}: columns", {k: v.tolist() for k, v in fcmdata.columns(hits[:3]).items()},
             {k: hits[k][:3].tolist() for k in HITS if k != "reserved"})
     merged = fcmdata.merge([pmt, second])
+    t.check(f"{what}: a block in words", re.fullmatch(
+        r"<Block pmt\.T\d\d\.F\d\d: 80 frames from 20\S+, \d+ items, partial.*>", repr(pmt)), repr(pmt))
     t.check(f"{what}: merge() takes an iterator", len(merged) > len(hits) and
             fcmdata.merge(b for b in (pmt, second)).tobytes() == merged.tobytes())
     kept = merged.copy()
@@ -448,6 +450,8 @@ def iteration_acknowledges(t):
         t.check("a monitor's loop ends when nothing comes", set(got) == {7}, got)
     publisher.close()
     daemon.router.close()
+    t.check("a stream that does not exist is named, also of a station", "'hits': one of pmt, " in (says(
+        ValueError, lambda: next(fcmdata.blocks_of(f"tcp://127.0.0.1:{port}", streams="hits", timeout=1))) or ""))
     context.term()
 
 

@@ -25,6 +25,8 @@ def blocks_of(where: str | os.PathLike[str], streams: Iterable[str] | str | None
 
     Other errors are those of Monitor and of Recording."""
     wanted = (streams,) if isinstance(streams, str) else tuple(streams or STREAMS)
+    if unknown := [s for s in wanted if s not in STREAMS]:
+        raise ValueError(f"stream {unknown[0]!r}: one of {', '.join(STREAMS)}")
     with _source(os.fspath(where), wanted, timeout) as source:
         first = None
         for block in source:

@@ -12,6 +12,7 @@ from fcm_data import HEADER_BYTES, HIT_HEADER_BYTES, OtherVersion, hit_row_dtype
 
 from . import native
 from .arrays import Waveforms, waveforms
+from .times import datetime64_of
 
 missing_dtype = np.dtype([("first_frame", "<u8"), ("frames", "<u8"), ("tai_ns", "<i8"), ("reason", "U10"),
                           ("edge", np.bool_)])
@@ -51,6 +52,11 @@ class Block(fcm_data.Block):
         self._whole_header = bytes(header)
         self._data: NDArray[np.uint8] = np.frombuffer(self.payload, np.uint8)
         self._struct: native.BlockStruct | None = None  # made when its index has been checked
+
+    def __repr__(self) -> str:
+        begin = datetime64_of(self["tai_ns"]) if self.has_time else "a time that is unknown"
+        words = [f"{self.topic.decode()}: {self.frames} frames from {begin}", f"{self['items']} items", *self.flags()]
+        return f"<Block {', '.join(words)}>"
 
     @property
     def data(self) -> NDArray[np.uint8]:
