@@ -162,6 +162,9 @@ def wrong_uses(t, r):
     code, _, err = typed([os.path.join(EXAMPLES, "rates.py"), r.st.reserved, png], ENV)
     t.check("rates.py at the consumers' door", code == 1 and "monitors have port 5730 + board number" in
             err.splitlines()[0] and "nobody" not in err, (code, err))
+    code, _, err = typed([os.path.join(EXAMPLES, "slices.py"), r.st.reserved, png, "--group", "none"], ENV)
+    t.check("slices.py with a group that is not there", code == 1 and err.startswith("slices.py: no-such-group: ") and
+            err.count("\n") == 1, (code, err))
     with open(flashes, "w") as f:
         f.write("1795866379000111170 0\n1795866379005075287 1\n".replace("17958", "16958"))
     code, out, err = typed([os.path.join(EXAMPLES, "level0.py"), recording_of(r), png, "--flashes", flashes], ENV)

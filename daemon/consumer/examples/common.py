@@ -12,7 +12,7 @@ import fcmdata
 
 def arguments(doc, *more, seconds=10.0, whole=True, where="a monitor endpoint, or a recording"):
     """where, png, seconds (None: not this one; of a recording all where `whole`), and options of (name, default, what
-    it is). From then on an OSError, and a ValueError of the package, ends with one line; a warning is one."""
+    it is). From then on an OSError, a refusal, and a ValueError of the package end with one line; a warning is one."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` has had enough
     p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("where", help=where)
@@ -24,7 +24,7 @@ def arguments(doc, *more, seconds=10.0, whole=True, where="a monitor endpoint, o
 
     def say(kind, error, trace):
         package = os.path.dirname(fcmdata.__file__)
-        if issubclass(kind, (OSError, ImportError)) or (
+        if issubclass(kind, (OSError, ImportError)) or kind.__name__ == "Refused" or (
                 issubclass(kind, ValueError) and traceback.extract_tb(trace)[-1].filename.startswith(package)):
             print(f"{p.prog}: {error}", file=sys.stderr)
         elif kind is not KeyboardInterrupt:
