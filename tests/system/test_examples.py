@@ -233,6 +233,7 @@ def troubles(t):
         f.write(b"\x89HDF\r\n\x1a\n" + bytes(1000))
     for name, where, says in (("charges.py", "/nowhere", "No such file"),
                               ("charges.py", hdf5, "is an HDF5 file: open it"),
+                              ("rates.py", "127.0.0.1:5730", "an endpoint is tcp://127.0.0.1:5730"),
                               ("rates.py", "tcp://127.0.0.1:1", "no block for"),
                               ("rates.py", "tcp://127.0.0.1", "endpoint tcp://127.0.0.1: "),
                               ("slices.py", "tcp://127.0.0.1", "endpoint tcp://127.0.0.1: ")):

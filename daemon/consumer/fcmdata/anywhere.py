@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ def blocks_of(where: str | os.PathLike[str], streams: Iterable[str] | str | None
 
 
 def _source(where: str, streams: tuple[str, ...], timeout: float) -> Source[Block]:
+    if re.fullmatch(r"[^/]+:\d+", where) and not os.path.exists(where):
+        raise ValueError(f"{where}: there is no such recording; an endpoint is tcp://{where}")
     if "://" not in where:
         return Recording(where, streams=streams)
     from .handles import Monitor  # needs pyzmq
