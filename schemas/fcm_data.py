@@ -293,6 +293,8 @@ class Block:
                               (index[:, -1] > h["channel_offset"][1:self.channels + 1]).any()):
             raise ValueError("index outside its channel")
 
+    __iter__ = None  # or a loop over a block would ask for fields 0, 1, ... of the header
+
     @property
     def topic(self) -> bytes:
         """As bytes: b"pmt.T01.F07"."""

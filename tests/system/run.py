@@ -368,8 +368,14 @@ def print_lines(st):
 def main():
     args = options()
     fresh(args.dir)
-    for end in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(end, lambda number, _: sys.exit(128 + number))
+    def end(number, _):
+        for n in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(n, lambda number, _: sys.exit(128 + number))
+        if number == signal.SIGTERM and not args.seconds:
+            raise KeyboardInterrupt  # of a timed run it is a failure: it has no result
+        sys.exit(128 + number)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
     with Station(args.bin, args.dir, scenario=args.scenario, seed=args.seed, load=args.load,
                  truth=args.seconds is not None,
                  emulator_args=[x for name in ("rate", "beacons") if (hz := getattr(args, name)) is not None

@@ -299,10 +299,11 @@ def check_sound(t, c, rec, expected):
     for kind in ("wav", "flac"):
         code, err, _ = c.run(rec, c.path(f"a.{kind}"))
         filled = sum(len(expected.filled(name)) - len(samples) for name, samples in expected.sounds.items())
-        length = max(len(expected.filled(name)) for name in expected.sounds) / 192000
+        lengths = [len(expected.filled(name)) for name in expected.sounds]
         t.check(f"{kind}: done, and files, length and what is missing are said", code in (DONE, MISSING) and
-                f"{len(expected.sounds)} files named " in err and f"H0.{kind}, " in err and
-                f"{length:.3f} s each at most; {filled} samples missing" in err and "hits" not in err, (code, err))
+                f"{len(lengths)} files named " in err and f"H0.{kind} and so on, " in err and
+                f"{max(lengths) / 192000:.3f} s each at most; {filled} of {sum(lengths)} samples missing" in err and
+                "hits" not in err, (code, err))
         for name in expected.sounds:
             path = c.path(f"a-{name}.{kind}")
             t.equal(f"{kind}: every sample of {name}", sha(sound_of(path)), sha(expected.filled(name)))

@@ -9,12 +9,16 @@ import os
 import re
 import sys
 
+import h5py
+
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from test_readme import Reader, blocks, commands, exit_codes, typed  # noqa: E402
 
 PAGE = "daemon/consumer/TEN_MINUTES.md"
-EXAMPLES = os.path.join(harness.ROOT, "daemon", "consumer", "examples")
+CONSUMER = os.path.join(harness.ROOT, "daemon", "consumer")
+EXAMPLES = os.path.join(CONSUMER, "examples")
+ENV = {"PYTHONPATH": "daemon/consumer:schemas"}
 STATION, STATION_ARGS = "make run", ["--rate", "3000", "--beacons", "50"]
 LOOK = "/usr/bin/python3 build/look.py"
 LINES = 60
@@ -42,14 +46,18 @@ class Physicist(Reader):
             return
         code, out, err = self.types(line)
         self.said[line.split()[0].rpartition("/")[2]] = out
-        quiet = re.search(r">build|fcm-convert|sleep", line)
+        quiet = re.search(r">build|fcm-convert|sleep|^g\+\+ ", line)
         self.t.check(f"{section}: {line}", code in ((0,) if "|" in line else exit_codes(line)) and (out or quiet) and
                      "Traceback" not in err, (code, out[-300:], err[-800:]))
+
+    def source(self, text):
+        with open(os.path.join(self.tree, "build", "look.cpp"), "w") as f:
+            f.write(text)
 
     def program(self, section, text):
         with open(os.path.join(self.tree, "build", "look.py"), "w") as f:
             f.write(self.with_ports(text))
-        code, out, err = typed(LOOK.split(), {"PYTHONPATH": "daemon/consumer:schemas"}, self.tree)
+        code, out, err = typed(LOOK.split(), ENV, self.tree)
         self.t.check(f"{section}: the program ({text.splitlines()[0]})", code == 0 and out and not err,
                      (code, out[-300:], err[-800:]))
 
@@ -89,6 +97,9 @@ def flashes_are_found(t, text):
     t.check(f"level0.py finds {found:g} of {known:g} flashes, at least 99 % of the {whole:g} whose frames are there",
             whole > 800 and found >= 0.99 * whole, text[-800:])
     t.equal("each of the others has its reason", len(reasons), known - found)
+    again, none = number(r"(\d+) are later hits", text), number(r"(\d+) of no flash", text)
+    t.check("each trigger is the first or a later one of a flash, or of none", again >= 0 and none >= 0 and
+            number(r"(\d+) triggers", text) == found + again + none, text[-400:])
 
 
 def positions_are_right(t, text):
@@ -112,19 +123,51 @@ def slices_are_whole(t, text):
     missing = [int(n) for n in re.findall(r"(\d+) frames are missing", text)]
     t.check(f"slices.py: {len(numbers)} slices, each once", len(numbers) == 10 == len(set(numbers)), text)
     t.check("all but the first and the last are whole", not any(sorted(missing)[:-2]), missing)
+    t.check("the station's own member, which has less credit, gets no second slice of them",
+            numbers and max(numbers) - min(numbers) < 15, numbers)
+
+
+def recording_of(r):
+    made = r.st.path("recordings")
+    return os.path.join(made, os.listdir(made)[0])
+
+
+def whole_recording(t, r):
+    """What reads a recording reads all of it, or says how much."""
+    with h5py.File(os.path.join(r.tree, "build", "data.h5")) as f:
+        hits = len(f["hits/charge"])
+    t.equal("charges.py has all hits of the recording", number(r"(\d+) hits", r.said["charges.py"]), hits)
+    with open(os.path.join(CONSUMER, "fcmdata.3")) as f:
+        text = re.search(r"^#include .*?^}$", f.read(), re.M | re.S)[0].replace("\\e", "\\")
+    source, program = os.path.join(t.base, "manual.c"), os.path.join(t.base, "manual")
+    with open(source, "w") as f:
+        f.write(text.replace("<fcmdata/fcmdata.h>", '"daemon/consumer/fcmdata.h"'))
+    made = typed(["gcc", "-Wall", "-Wextra", "-I.", source, "build/lib/libfcmdata.a", "-lzmq", "-ljansson", "-lisal",
+                  "-o", program], cwd=r.tree)
+    t.equal("the program of fcmdata(3)", made if made[0] else typed([program, recording_of(r)]),
+            (0, f"{hits} hits\n", ""))
+    say = [os.path.join(EXAMPLES, "spectrogram.py"), recording_of(r), os.path.join(t.base, "x.png")]
+    code, _, err = typed(say, ENV)
+    t.check("spectrogram.py says what it has read", code == 0 and re.search(r": the first 5 s of \d+\.\d s; ", err),
+            err)
+    t.equal("with --seconds it has nothing to say", typed([*say, "--seconds", "2"], ENV)[2], "")
+    pipe = f"{EXAMPLES}/rates.py '{recording_of(r)}' {t.base}/x.png | head -1"
+    code, out, err = typed(["bash", "-c", pipe], ENV)
+    t.check("a pipe that is closed ends it quietly", code == 0 and out.count("\n") == 1 and not err, (code, out, err))
 
 
 def wrong_uses(t, r):
     """Another port of the station; flashes of another day."""
-    env = {"PYTHONPATH": "daemon/consumer:schemas"}
     png, flashes = os.path.join(t.base, "x.png"), os.path.join(t.base, "flashes.txt")
-    code, _, err = typed([os.path.join(EXAMPLES, "rates.py"), r.st.reserved, png], env)
+    code, _, err = typed([os.path.join(EXAMPLES, "rates.py"), r.st.reserved, png], ENV)
     t.check("rates.py at the consumers' door", code == 1 and "monitors have port 5730 + board number" in
             err.splitlines()[0] and "nobody" not in err, (code, err))
+    code, _, err = typed([os.path.join(EXAMPLES, "slices.py"), r.st.reserved, png, "--group", "none"], ENV)
+    t.check("slices.py with a group that is not there", code == 1 and err.startswith("slices.py: no-such-group: ") and
+            err.count("\n") == 1, (code, err))
     with open(flashes, "w") as f:
         f.write("1795866379000111170 0\n1795866379005075287 1\n".replace("17958", "16958"))
-    recording = os.path.join(r.st.path("recordings"), os.listdir(r.st.path("recordings"))[0])
-    code, out, err = typed([os.path.join(EXAMPLES, "level0.py"), recording, png, "--flashes", flashes], env)
+    code, out, err = typed([os.path.join(EXAMPLES, "level0.py"), recording_of(r), png, "--flashes", flashes], ENV)
     t.check("level0.py with flashes of another day", code == 1 and "nothing to compare" in err and not out, (out, err))
 
 
@@ -133,7 +176,7 @@ def back_again(t, r):
         page = f.read()
     t.equal("the page says how its programs are run", page.count(f"`{LOOK}`"), page.count("```python"))
     t.check("$recording is quoted: its name may have blanks", not re.search(r'(?<!")\$recording', page))
-    recording = os.path.join(r.st.path("recordings"), os.listdir(r.st.path("recordings"))[0])
+    recording = recording_of(r)
     names = sorted(os.listdir(recording))
     t.equal("build/back is the recording", filecmp.cmpfiles(recording, os.path.join(r.tree, "build", "back"), names,
                                                             shallow=False), (names, [], []))
@@ -147,6 +190,8 @@ def ten_minutes(t):
     for block in blocks(PAGE):
         if block.language == "python":
             r.program(block.section, block.text)
+        elif block.language == "cpp":
+            r.source(block.text)
         else:
             for line in commands(block.text):
                 r.command(block.section, line)
@@ -156,6 +201,7 @@ def ten_minutes(t):
     rates_agree(t, r.said["rates.py"])
     wrong_uses(t, r)
     back_again(t, r)
+    whole_recording(t, r)
     flashes_are_found(t, r.said["level0.py"])
     positions_are_right(t, r.said["positions.py"])
     coincidences_agree(t, r)
@@ -182,16 +228,16 @@ def troubles(t):
     """a wrong name, a station that is not there: one line says it"""
     if without_library(t):
         return
-    env = {"PYTHONPATH": "daemon/consumer:schemas"}
     hdf5 = os.path.join(t.base, "data.h5")
     with open(hdf5, "wb") as f:
         f.write(b"\x89HDF\r\n\x1a\n" + bytes(1000))
     for name, where, says in (("charges.py", "/nowhere", "No such file"),
                               ("charges.py", hdf5, "is an HDF5 file: open it"),
+                              ("rates.py", "127.0.0.1:5730", "an endpoint is tcp://127.0.0.1:5730"),
                               ("rates.py", "tcp://127.0.0.1:1", "no block for"),
                               ("rates.py", "tcp://127.0.0.1", "endpoint tcp://127.0.0.1: "),
                               ("slices.py", "tcp://127.0.0.1", "endpoint tcp://127.0.0.1: ")):
-        code, _, err = typed([os.path.join(EXAMPLES, name), where, os.path.join(t.base, "x.png")], env)
+        code, _, err = typed([os.path.join(EXAMPLES, name), where, os.path.join(t.base, "x.png")], ENV)
         t.check(f"{name} {where}: {says}", code == 1 and says in (err.splitlines() or [""])[-1] and
                 all(line.startswith(f"{name}: ") for line in err.splitlines()), (code, err))
 

@@ -136,6 +136,10 @@ def _what_arrays_say(t, what, messages):
     t.equal(f"{what}: columns", {k: v.tolist() for k, v in fcmdata.columns(hits[:3]).items()},
             {k: hits[k][:3].tolist() for k in HITS if k != "reserved"})
     merged = fcmdata.merge([pmt, second])
+    t.check(f"{what}: a block in words", re.fullmatch(
+        r"<Block pmt\.T\d\d\.F\d\d: 80 frames from 20\S+, \d+ items, partial.*>", repr(pmt)), repr(pmt))
+    t.check(f"{what}: merge() takes an iterator", len(merged) > len(hits) and
+            fcmdata.merge(b for b in (pmt, second)).tobytes() == merged.tobytes())
     kept = merged.copy()
     t.check(f"{what}: in_time_order leaves what it is given", np.array_equal(
         fcmdata.in_time_order(kept[::-1])["tai_ns"], merged["tai_ns"]) and np.array_equal(kept, merged))
@@ -159,6 +163,7 @@ def _what_arrays_say(t, what, messages):
         "samples of another block": (ValueError, lambda: instrument.waveforms(hits)),
         "too few blocks": (ValueError, lambda: fcmdata.waveforms(merged, [pmt])),
         "rows that are none": (TypeError, lambda: fcmdata.in_time_order(at)),
+        "a block in the place of blocks": (TypeError, lambda: fcmdata.merge(pmt)),
         "of another topic": (ValueError, lambda: pmt.verify(b"pmt.T01.F09")),
     }
     t.equal(f"{what}: errors", [k for k, (error, call) in wrong.items() if says(error, call) is None], [])
@@ -445,6 +450,8 @@ def iteration_acknowledges(t):
         t.check("a monitor's loop ends when nothing comes", set(got) == {7}, got)
     publisher.close()
     daemon.router.close()
+    t.check("a stream that does not exist is named, also of a station", "'hits': one of pmt, " in (says(
+        ValueError, lambda: next(fcmdata.blocks_of(f"tcp://127.0.0.1:{port}", streams="hits", timeout=1))) or ""))
     context.term()
 
 
@@ -557,9 +564,11 @@ def limits(t, path, recorded):
     t.equal("another run", len(list(fcmdata.Recording(path, run=4711))), 0)
     with fcmdata.Recording(path, block_frames=160, streams="pmt") as recording:
         t.check("blocks of another length", {b.frames for b in recording} == {160})
-    wrong = {"streams": ["light"], "links": [4], "run": 0, "block_frames": 7}
+    wrong = {"streams": ["light"], "links": [4], "run": 0, "block_frames": 7, "start": 2, "end": first // 10**9}
     t.equal("what makes no sense", [k for k, v in wrong.items() if says(
         ValueError, lambda: fcmdata.Recording(path, **{k: v})) is None], [])
+    t.check("s in the place of ns: says what to give", "first + 2 * 10**9" in (says(
+        ValueError, lambda: fcmdata.Recording(path, start=2)) or ""))
     t.check("nothing there", says(FileNotFoundError, lambda: fcmdata.Recording(path + "x")))
     t.check("no segments there", says(FileNotFoundError, lambda: fcmdata.Recording(t.base)))
     t.check("another file", says(ValueError, lambda: fcmdata.Recording(__file__)))
@@ -614,6 +623,8 @@ def example(t, path):
         t.check(f"the example of PYTHON.md: {text.splitlines()[0]}", r.returncode == 0 and
                 least <= len(r.stdout.splitlines()) <= most and not r.stderr,
                 (r.returncode, r.stdout[-500:], r.stderr[-1500:]))
+        t.check("it counts no edge as a loss", all(" 0 frames lost" in line or "lost" not in line
+                                                   for line in r.stdout.splitlines()), r.stdout)
     t.equal("examples", len(texts), 2)
 
 

@@ -213,6 +213,18 @@ def a_daemon_that_was_killed(t):
             "daemon.log" in out, (r.returncode, out[-1500:]))
 
 
+def ended_by_its_pid(t):
+    """SIGTERM ends the live view as Ctrl-C does: the station stops, exit 0"""
+    st, r, _ = run_beside(t, "ended")
+    with r:
+        with open(st.path("run.pid")) as f:
+            os.kill(int(f.read()), signal.SIGTERM)
+        out = r.stdout.read()
+    t.check("it says so and ends with 0", r.returncode == 0 and "stopping ..." in out and "Traceback" not in out,
+            (r.returncode, out[-1500:]))
+    t.check("nothing of it is left", not os.path.exists(st.path("run.pid")) and not run.daemon_of(st.dir))
+
+
 def make(t, *words, **kwargs):
     return subprocess.Popen(["make", *words], cwd=t.base, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, env={**os.environ, "MAKEFLAGS": ""}, **kwargs)
@@ -255,4 +267,4 @@ def clean_beside_a_run(t):
 if __name__ == "__main__":
     harness.main([a_good_run, a_broken_run, a_board_that_was_gone, a_ledger_that_does_not_balance,
                   a_daemon_started_again, a_run_that_was_killed, a_silent_daemon, at_a_terminal, a_guest,
-                  a_daemon_that_was_killed, clean_beside_a_run])
+                  a_daemon_that_was_killed, ended_by_its_pid, clean_beside_a_run])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line that the examples share."""
+"""The command line that the examples share: copy this file together with one of them."""
 import argparse
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -9,20 +10,21 @@ import warnings
 import fcmdata
 
 
-def arguments(doc, *more, seconds=10.0, where="a monitor endpoint, or a recording"):
-    """where, png, seconds (None: not this one), and options of (name, default, what it is). From then on an OSError,
-    and a ValueError of the package, ends with one line; a warning is one."""
+def arguments(doc, *more, seconds=10.0, whole=True, where="a monitor endpoint, or a recording"):
+    """where, png, seconds (None: not this one; of a recording all where `whole`), and options of (name, default, what
+    it is). From then on an OSError, a refusal, and a ValueError of the package end with one line; a warning is one."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` has had enough
     p = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("where", help=where)
     p.add_argument("png", help="the picture to write")
     if seconds:
-        p.add_argument("--seconds", type=float, default=seconds, help=f"of data ({seconds:g})")
+        p.add_argument("--seconds", type=float, help=f"of data ({seconds:g}{'; of a recording: all' * whole})")
     for name, default, what in more:
         p.add_argument(f"--{name}", type=type(default), default=default, help=f"{what} ({default})")
 
     def say(kind, error, trace):
         package = os.path.dirname(fcmdata.__file__)
-        if issubclass(kind, (OSError, ImportError)) or (
+        if issubclass(kind, (OSError, ImportError)) or kind.__name__ == "Refused" or (
                 issubclass(kind, ValueError) and traceback.extract_tb(trace)[-1].filename.startswith(package)):
             print(f"{p.prog}: {error}", file=sys.stderr)
         elif kind is not KeyboardInterrupt:
@@ -30,4 +32,11 @@ def arguments(doc, *more, seconds=10.0, where="a monitor endpoint, or a recordin
     sys.excepthook = say
     warnings.filterwarnings("ignore", "loadtxt")  # an empty list is one, too
     warnings.showwarning = lambda message, *_, **__: print(f"{p.prog}: {message}", file=sys.stderr)
-    return p.parse_args()
+    args = p.parse_args()
+    if seconds and args.seconds is None and ("://" in args.where or not whole):
+        args.seconds = seconds
+        if "://" not in args.where:
+            recording = fcmdata.Recording(args.where)
+            if (length := (recording.last - recording.first) / 1e9) > seconds:
+                print(f"{p.prog}: the first {seconds:g} s of {length:.1f} s; --seconds N for more", file=sys.stderr)
+    return args

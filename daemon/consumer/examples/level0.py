@@ -15,18 +15,17 @@ WINDOW_NS, LIGHT_NS, LATE_NS = 350, 1000, 5_000_000  # of a trigger, of a flash'
 
 def pieces(args, holes):
     """(hits of all floors in time order, begin, end): what begins in [begin, end) has all its hits in the piece."""
-    first, seen, waiting, begin = {}, {}, [], None
-    for block in (b for b in blocks_of(args.where, "pmt", args.seconds) if b.has_time):
-        tai, floor = block["tai_ns"], block["floor"]
-        seen[floor], first[floor] = tai + block.frames * FRAME_NS, first.get(floor, tai)
-        waiting.append(block.hits())
-        if block.gap_frames or block["frames_lost"] or block["frames_bad"]:
-            holes.append((tai - block.gap_frames * FRAME_NS - LATE_NS, seen[floor], f"floor {floor} lacks frames"))
-        if len(waiting) > 100:
-            begin = max(first.values()) if begin is None else begin
-            hits, end = in_time_order(np.concatenate(waiting)), max(begin, min(seen.values()) - LATE_NS)
-            yield hits, begin, end
-            waiting, begin = [hits[hits["tai_ns"] >= end]], end
+    first, seen, later, begin = {}, {}, [], None
+    blocks = (b for b in blocks_of(args.where, "pmt", args.seconds) if b.has_time)
+    while some := [b for _, b in zip(range(100), blocks)]:
+        for block, tai, f in ((b, b["tai_ns"], b["floor"]) for b in some):
+            first.setdefault(f, tai + block.edge_begin * FRAME_NS)  # the edges: where a recording is cut
+            seen[f] = tai + (block.frames - block.edge_end) * FRAME_NS
+            if not block.missing()["edge"].all():
+                holes.append((tai - block.gap_frames * FRAME_NS - LATE_NS, seen[f], f"floor {f} lacks frames"))
+        begin, hits = begin or max(first.values()), in_time_order(np.concatenate([*later, *(b.hits() for b in some)]))
+        yield hits, begin, (end := max(begin, min(seen.values()) - LATE_NS))
+        later, begin = [hits[hits["tai_ns"] >= end]], end
 
 
 def triggers(t, module, begin, end, least):
@@ -38,22 +37,23 @@ def triggers(t, module, begin, end, least):
 
 
 args = arguments(__doc__, ("modules", 4, "with hits"), ("flashes", "/dev/null", "lines: TAI of a known flash in ns"))
-flashes, holes, found, known, span = np.loadtxt(args.flashes, np.int64, usecols=0, ndmin=1), [], [], [], []
+flashes, holes, found, known, span = np.loadtxt(args.flashes, np.int64, usecols=0, ndmin=1), [], [], {}, []
 for hits, begin, end in pieces(args, holes):
     span += [begin, end]
     t, module = hits["tai_ns"], hits["floor"].astype(int) * 6 + hits["module"]
     found += triggers(t, module, begin, end, args.modules)
-    for flash in flashes[(flashes >= begin) & (flashes < end)]:
-        lit = set(module[slice(*np.searchsorted(t, (flash, flash + LIGHT_NS)))])
-        known.append((flash, f"{len(lit)} modules saw it"))
-times = np.array([t for t, _ in found], np.int64)
-missed = [(flash, next((text for begin, end, text in holes if begin <= flash < end), why)) for flash, why in known
-          if np.searchsorted(times, flash + LIGHT_NS) == np.searchsorted(times, flash - WINDOW_NS)]
-print(*(f"missed: {datetime64_of(flash)}: {why}\n" for flash, why in missed), sep="", end="")
+    known |= {f: len(set(module[slice(*np.searchsorted(t, (f, f + LIGHT_NS)))]))
+              for f in flashes[(flashes >= begin) & (flashes < end)]}
+times, at = np.array([t for t, _ in found], np.int64), np.array([*known], np.int64)
+hit = np.searchsorted(times, at + LIGHT_NS) - np.searchsorted(times, at - WINDOW_NS)  # how often each flash
+for f in at[hit == 0]:
+    lacks = [text for begin, end, text in holes if begin <= f < end]
+    print(f"missed: {datetime64_of(f)}: {lacks[0] if lacks else f'{known[f]} modules saw it'}")
 if len(flashes) and span and not known:
     a, b, c, d = datetime64_of([flashes.min(), flashes.max(), span[0], span[-1]]).astype("datetime64[s]")
     raise SystemExit(f"level0.py: {args.flashes} covers {a} to {b}, the data {c} to {d}: nothing to compare")
-print(f"{len(found)} triggers; {len(known)} known flashes, {len(known) - len(missed)} of them found")
+print(f"{len(found)} triggers; {len(at)} known flashes, {(hit > 0).sum()} of them found; of the triggers "
+      f"{hit[hit > 0].sum() - (hit > 0).sum()} are later hits of such a flash, {len(found) - hit.sum()} of no flash")
 plt.hist([n for _, n in found], np.arange(args.modules, 26) - 0.5)
 plt.gca().set(xlabel="modules with hits in a trigger", ylabel="triggers", yscale="log")
 plt.savefig(args.png, bbox_inches="tight")

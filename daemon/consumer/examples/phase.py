@@ -12,16 +12,18 @@ from common import arguments
 from matplotlib import pyplot as plt
 
 args = arguments(__doc__, ("link", 0, "which"), ("since", "1h", "as fcmctl takes it"),
+                 ("limit", 10000, "seconds at most, the newest"),
                  ("fcmctl", "build/bin/fcmctl", "the program"), seconds=None, where="the station's directory")
 command = [args.fcmctl, "--dir", args.where, "--json", "phase", "history", str(args.link), "--since", args.since]
-asked = subprocess.run([*command, "--limit", "100000"], check=False, stdout=subprocess.PIPE)
+asked = subprocess.run([*command, "--limit", str(args.limit)], check=False, stdout=subprocess.PIPE)
 if asked.returncode:
     raise SystemExit(asked.returncode)  # fcmctl has said why
 answer = json.loads(asked.stdout)
 rows = sorted(answer["rows"], key=lambda row: row["time"])
 times = np.array([row["time"] for row in rows])
 mean, sigma = (np.array([row[name] for row in rows], float) for name in ("mean_ps", "sigma_ps"))
-print(f"{len(rows)} seconds of link {args.link}; {len(answer['events'])} verdicts")
+newest = f"the newest {args.limit} seconds, --limit N for more: " if len(rows) == args.limit else ""
+print(f"{newest}{len(rows)} seconds of link {args.link}; {len(answer['events'])} verdicts")
 when = (times * 1e6).astype("datetime64[us]")
 plt.figure(figsize=(10, 4))
 plt.plot(when, mean, ".", markersize=3)

@@ -36,7 +36,7 @@ def position(places, ranges):
     return np.array(best[1])
 
 
-args = arguments(__doc__, ("geometry", "geometry.json", "positions of the hydrophones"), seconds=9)
+args = arguments(__doc__, ("geometry", "geometry.json", "positions of the hydrophones"), seconds=9, whole=False)
 g = json.loads(pathlib.Path(args.geometry).read_text(encoding="utf-8"))
 places = {(h["floor"], h["hydrophone"]): [h["x_m"], h["y_m"], h["z_m"]] for h in g["hydrophones"]}
 sound = collections.defaultdict(list)  # by second and hydrophone: times and samples

@@ -23,7 +23,8 @@ def show(second):
 
 
 args, first, newest = arguments(__doc__), None, None
-for block in blocks_of(args.where, streams="pmt", seconds=args.seconds + 1):  # it begins and ends inside a second
+seconds = args.seconds and args.seconds + 1  # they begin and end inside a second
+for block in blocks_of(args.where, streams="pmt", seconds=seconds):
     if not block.has_time:
         continue
     second = block["tai_ns"] // 10**9

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds slices of 200 ms from the blocks of all floors, as a member of the trigger's group. Start it several times,
-with a name each, and the members share the slices. A block is acknowledged when its slice has been processed.
+with a name each, and they take turns: a slice goes to the member with the most credit free, and a member with less
+credit (64 by default) gets none meanwhile. A block is acknowledged when its slice has been processed.
 
     slices.py tcp://127.0.0.1:5710 slices.png --name mine-1 --slices 20
 """

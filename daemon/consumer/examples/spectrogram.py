@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 SAMPLE_HZ, FULL_SCALE, FFT = 192000, 2**23, 2048
 
-args = arguments(__doc__, ("floor", 1, "its floor"), ("hydrophone", 0, "0 or 1"), seconds=5)
+args = arguments(__doc__, ("floor", 1, "its floor"), ("hydrophone", 0, "0 or 1"), seconds=5, whole=False)
 parts = [(block.sample_times(args.hydrophone), block.samples(args.hydrophone))
          for block in blocks_of(args.where, streams="hydrophone", seconds=args.seconds)
          if block["floor"] == args.floor and block.has_time]

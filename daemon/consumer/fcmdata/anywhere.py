@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ def blocks_of(where: str | os.PathLike[str], streams: Iterable[str] | str | None
 
     Other errors are those of Monitor and of Recording."""
     wanted = (streams,) if isinstance(streams, str) else tuple(streams or STREAMS)
+    if unknown := [s for s in wanted if s not in STREAMS]:
+        raise ValueError(f"stream {unknown[0]!r}: one of {', '.join(STREAMS)}")
     with _source(os.fspath(where), wanted, timeout) as source:
         first = None
         for block in source:
@@ -41,6 +44,8 @@ def blocks_of(where: str | os.PathLike[str], streams: Iterable[str] | str | None
 
 
 def _source(where: str, streams: tuple[str, ...], timeout: float) -> Source[Block]:
+    if re.fullmatch(r"[^/]+:\d+", where) and not os.path.exists(where):
+        raise ValueError(f"{where}: there is no such recording; an endpoint is tcp://{where}")
     if "://" not in where:
         return Recording(where, streams=streams)
     from .handles import Monitor  # needs pyzmq

@@ -2,7 +2,7 @@
 """Hits of several blocks: in time order, their samples, as columns, for pandas and awkward."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,10 +46,11 @@ def _rows(hits: NDArray[np.void]) -> NDArray[np.void]:
     return np.ascontiguousarray(hits)
 
 
-def merge(blocks: Sequence[Block]) -> NDArray[np.void]:
+def merge(blocks: Iterable[Block]) -> NDArray[np.void]:
     """The hits of several blocks, of any floors, in time order: hit_row_dtype[n]. A row's `block` is the index of its
-    block in `blocks`, as waveforms() wants it. Hits of the same ns keep the order of the blocks; those without time
-    come first. ValueError, IndexError as Block.hits()."""
+    block in `blocks`, as waveforms() wants it: keep a list for that, as an iterator is read to its end. Hits of the
+    same ns keep the order of the blocks; those without time come first. ValueError, IndexError as Block.hits()."""
+    blocks = list(blocks)
     rows = np.empty(sum(block.most_hits() for block in blocks), hit_row_dtype)
     n = 0
     for i, block in enumerate(blocks):
@@ -69,7 +70,7 @@ def in_time_order(hits: NDArray[np.void], copy: bool = True) -> NDArray[np.void]
     return rows
 
 
-def waveforms(hits: NDArray[np.void], blocks: Sequence[Block | Piece]) -> Waveforms:
+def waveforms(hits: NDArray[np.void], blocks: Iterable[Block | Piece]) -> Waveforms:
     """The samples of hits, 16 bits each, also where the floor sent bytes. `blocks`: a hit is of blocks[hit["block"]],
     as merge() numbers them. ValueError: hits of other blocks; TypeError: not rows."""
     rows, payloads = _rows(hits), [block.data for block in blocks]

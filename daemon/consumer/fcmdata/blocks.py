@@ -12,6 +12,7 @@ from fcm_data import HEADER_BYTES, HIT_HEADER_BYTES, OtherVersion, hit_row_dtype
 
 from . import native
 from .arrays import Waveforms, waveforms
+from .times import datetime64_of
 
 missing_dtype = np.dtype([("first_frame", "<u8"), ("frames", "<u8"), ("tai_ns", "<i8"), ("reason", "U10"),
                           ("edge", np.bool_)])
@@ -51,6 +52,11 @@ class Block(fcm_data.Block):
         self._whole_header = bytes(header)
         self._data: NDArray[np.uint8] = np.frombuffer(self.payload, np.uint8)
         self._struct: native.BlockStruct | None = None  # made when its index has been checked
+
+    def __repr__(self) -> str:
+        begin = datetime64_of(self["tai_ns"]) if self.has_time else "a time that is unknown"
+        words = [f"{self.topic.decode()}: {self.frames} frames from {begin}", f"{self['items']} items", *self.flags()]
+        return f"<Block {', '.join(words)}>"
 
     @property
     def data(self) -> NDArray[np.uint8]:
@@ -108,7 +114,8 @@ class Block(fcm_data.Block):
         tower, floor, module   u8; module 0..5 is the channel in which it came, pmt 0..15 what the hit itself says
         frame, t5ns u16, frame of the second in which it was born, 0..7999; units of 5 ns in it, 0..24999
         samples     u8, 0..63: how many; waveforms() has them
-        flags       u8, HIT_ZIP, HIT_FRAGMENT (it continues in the module's next hit), HIT_FIFO_FULL of fcm_data
+        flags       u8, HIT_ZIP, HIT_FRAGMENT (it goes on with the pulse of the module's hit before it),
+                    HIT_FIFO_FULL of fcm_data
         block       u32, `number`; samples_at u32, where its samples are in the payload
 
         The array is the caller's own. `out`: an array of hit_row_dtype, contiguous, whose beginning is used and returned

@@ -267,7 +267,7 @@ class Member(Handle):
 
     name        letters, digits and "._:-"; no two living members have the same
     group       of the daemon's configuration; its members share the slices of 200 ms
-    credit      blocks in flight, 1..1024
+    credit      blocks in flight, 1..1024; a slice goes to the member with the most credit left
     sole        the group has no other member, so that gaps are losses
     verify, timeout, server_key, key_file   as of Monitor
 

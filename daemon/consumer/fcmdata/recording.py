@@ -16,7 +16,7 @@ from fcm_data import FRAMES_MAX, LINKS, NO_TAI, STREAMS, header_dtype
 from . import native
 from .blocks import Block
 from .source import Source
-from .times import When, tai_ns
+from .times import Y2000_UTC_NS, When, tai_ns
 
 FOLLOW_S = 0.05  # between two looks at a recording that is being written
 
@@ -26,8 +26,9 @@ class Recording(Source[Block]):
 
         for block in Recording("recordings/night", streams=["pmt"], start=datetime64("2026-11-27T20:15")): ...
 
-    start, end  data of [start, end) only: TAI ns since 1970, a datetime with tzinfo, or a numpy.datetime64 (UTC); None:
-                no limit. A block that has some of it comes whole; with a limit blocks without time are left out
+    start, end  data of [start, end) only: TAI ns since 1970, as `first` and `last` are, a datetime with tzinfo, or a
+                numpy.datetime64 (UTC); None: no limit. A block that has some of it comes whole; with a limit blocks
+                without time are left out
     run         blocks of this run only
     links       of these links of the board, 0..3
     streams     of these: "pmt", "hydrophone", "instrument"
@@ -59,7 +60,8 @@ class Recording(Source[Block]):
         config = native.RecordingConfig(
             links=_mask("link", range(LINKS), links), follow=follow, run=_positive("run", run),
             streams=_mask("stream", STREAMS, (streams,) if isinstance(streams, str) else streams),
-            block_frames=_positive("block_frames", block_frames), from_tai_ns=_limit(start), until_tai_ns=_limit(end))
+            block_frames=_positive("block_frames", block_frames), from_tai_ns=_limit("start", start),
+            until_tai_ns=_limit("end", end))
         if start is not None and end is not None and config.from_tai_ns > config.until_tai_ns:
             raise ValueError(f"start {start} is after end {end}")
         if block_frames and FRAMES_MAX % block_frames:
@@ -157,9 +159,14 @@ def _positive(what: str, number: int | None) -> int:
     return number or 0
 
 
-def _limit(when: When | None) -> int:
+def _limit(what: str, when: When | None) -> int:
     """0: none."""
-    return 0 if when is None else tai_ns(when)
+    if when is None:
+        return 0
+    tai = tai_ns(when)
+    if tai < Y2000_UTC_NS:  # the slices' count begins there: no data are older
+        raise ValueError(f"{what} {when}: TAI ns since 1970; 2 s after a recording's begin is its first + 2 * 10**9")
+    return tai
 
 
 def _raise(result: int, path: str) -> None:

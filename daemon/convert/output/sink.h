@@ -80,7 +80,7 @@ struct sink {
 	const struct sink_ops *ops;
 	uint64_t mark; /* for the journal; after commit() */
 	char why[400];
-	char made[400]; /* after finish(): what was made, in words; empty: hits and blocks */
+	char made[500]; /* after finish(): what was made, in words; empty: hits and blocks */
 };
 
 /* How an output is opened. */

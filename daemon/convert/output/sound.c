@@ -321,22 +321,26 @@ static int on_commit(struct sink *sink, const struct totals *totals, bool last)
 static void say_made(struct sound *s)
 {
 	const struct sound_state *state = s->state;
-	uint64_t longest = 0, zeros = 0;
+	uint64_t longest = 0, zeros = 0, all = 0;
 	char first[PATH_MAX];
 
 	for (uint32_t i = 0; i < state->parts_n; i++) {
 		const struct sound_part *p = &state->parts[i];
+		uint64_t samples = state->files.file[p->file].bytes / sizeof(int32_t);
 
-		longest = MAX(longest, state->files.file[p->file].bytes / sizeof(int32_t));
+		longest = MAX(longest, samples);
+		all += samples;
 		zeros += p->zeros;
 	}
 	if (state->parts_n > 0) {
 		name_of(s, &state->parts[0], first, sizeof(first));
 		snprintf(s->sink.made, sizeof(s->sink.made),
-			 "%u file%s named %.250s, %.3f s%s; %" PRIu64 " samples missing%s",
+			 "%u file%s named %.250s%s, %.3f s%s; %" PRIu64 " of %" PRIu64
+			 " samples missing%s",
 			 state->parts_n, state->parts_n > 1 ? "s" : "", first,
-			 (double)longest / RATE, state->parts_n > 1 ? " each at most" : "", zeros,
-			 zeros ? ": zeros" : "");
+			 state->parts_n > 1 ? " and so on" : "", (double)longest / RATE,
+			 state->parts_n > 1 ? " each at most" : "", zeros, all,
+			 zeros ? ", zeros in their place" : "");
 	}
 }
 

@@ -25,9 +25,8 @@ static const struct field hit_fields[] = {
 	FIELD(out_hit, samples, FIELD_U1, "samples", "of its waveform, 0..63"),
 	FIELD(out_hit, waveform_at, FIELD_U8, "samples", "where in /waveforms they begin"),
 	FIELD(out_hit, flags, FIELD_U1, "bits",
-	      "1: its samples were sent as bytes, 2: the pulse goes on in the module's next hit, "
-	      "4: "
-	      "hits were lost in the FCM's FIFO"),
+	      "1: its samples were sent as bytes, 2: it goes on with the pulse of the module's hit "
+	      "before it, 4: hits were lost in the FCM's FIFO"),
 	FIELD(out_hit, pmt, FIELD_U1, "", "PMTID in the hit itself"),
 	FIELD(out_hit, frame, FIELD_U2, "125 us", "frame of the second in which it was born"),
 	FIELD(out_hit, t5ns, FIELD_U2, "5 ns", "its place in that frame"),
