@@ -346,9 +346,10 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(B)/bin/nanet3-emu $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
 	install -m 644 slowctl/page/www/* $(DESTDIR)$(prefix)/share/fcm-server/page/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm.lua \
+	    slowctl/metrics/fcm.rules.yml slowctl/metrics/fcm.grafana.json \
 	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
-	install -m 644 README.md COPYING SOURCES.md LICENSES/* daemon/convert/LAYOUT.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
+	install -m 644 README.md COPYING SOURCES.md LICENSES/* daemon/convert/LAYOUT.md slowctl/metrics/METRICS.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 daemon/convert/fcm-convert.1 \
