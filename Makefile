@@ -57,7 +57,7 @@ pkgl  = $(if $(1),$(shell pkg-config --libs $(1)))
 rooms := schemas tdm tdm/blocks driver driver/options driver/lib driver/perf $(addprefix driver/emu/,common floor play world board host qemu) driver/emu \
          $(addprefix slowctl/,param access engine safe alarm query) daemon/consumer \
          $(addprefix slowctl/fcmctl/,show core record jobs watch) slowctl/fcmctl \
-         $(addprefix daemon/,core phase time data net feed control capture record store config disk publish incidents alarms station ops convert/output convert/hdf5 convert) slowctl/reader slowctl/page slowctl/notify
+         $(addprefix daemon/,core phase time data net feed control capture record store config disk publish incidents alarms station ops convert/output convert/hdf5 convert) slowctl/reader slowctl/metrics slowctl/page slowctl/notify
 
 archives   :=
 programs   :=
@@ -346,9 +346,10 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(B)/bin/nanet3-emu $(B)/bin/nanet3-perf $(DESTDIR)$(prefix)/bin/
 	install -m 644 slowctl/page/www/* $(DESTDIR)$(prefix)/share/fcm-server/page/
 	install -m 644 schemas/parameters.conf schemas/control.schema.json schemas/fcm.lua \
+	    slowctl/metrics/fcm.rules.yml slowctl/metrics/fcm.grafana.json \
 	    $(DESTDIR)$(prefix)/share/fcm-server/
 	install -m 644 schemas/sql/*.sql $(DESTDIR)$(prefix)/share/fcm-server/sql/
-	install -m 644 README.md COPYING SOURCES.md LICENSES/* daemon/convert/LAYOUT.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
+	install -m 644 README.md COPYING SOURCES.md LICENSES/* daemon/convert/LAYOUT.md slowctl/metrics/METRICS.md schemas/control.md schemas/example.conf schemas/consumer_example.py \
 	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 daemon/convert/fcm-convert.1 \

@@ -16,6 +16,7 @@
 #include "slowctl/page/files.h"
 #include "slowctl/page/live.h"
 #include "slowctl/page/past.h"
+#include "slowctl/page/scrape.h"
 
 #define BOARD_MAX   999u
 #define PORT	    5770u /* + board */
@@ -24,9 +25,10 @@
 
 static const char usage_text[] =
 	"usage: fcm-page [--board N | --dir DIR] [--address A] [--port N] [--host NAME]...\n"
-	"                [--key FILE] [--files DIR]\n"
+	"                [--key FILE] [--files DIR] [--dictionary FILE]\n"
+	"       fcm-page --list-metrics [--dictionary FILE]\n"
 	"\n"
-	"A read-only page of one station, by HTTP.\n"
+	"A read-only page of one station, and its metrics, by HTTP.\n"
 	"\n"
 	"  --board N      the station of board N (default 0)\n"
 	"  --dir DIR      the station of a make run: its directory\n"
@@ -35,6 +37,9 @@ static const char usage_text[] =
 	"  --host NAME    the page is also called by this name; may be repeated\n"
 	"  --key FILE     for data that are encrypted: of fcmctl key make NAME monitor\n"
 	"  --files DIR    the page's files (default " FCM_DATADIR "/page)\n"
+	"  --dictionary FILE  describes the parameters for /metrics\n"
+	"                 (default " FCM_DATADIR "/parameters.conf)\n"
+	"  --list-metrics print each metric: name, type, labels, what it is\n"
 	"  --version, --help\n"
 	"\n"
 	"From elsewhere: ssh -L 5770:127.0.0.1:5770 HOST, then http://localhost:5770/\n"
@@ -44,7 +49,8 @@ struct options {
 	struct reader_place place;
 	struct server_config server;
 	unsigned board, hosts;
-	const char *dir, *key, *files;
+	const char *dir, *key, *files, *dictionary;
+	bool list;
 	int port; /* -1: not given */
 };
 
@@ -89,6 +95,12 @@ static bool take(struct options *o, int option, const char *value)
 	case 'k':
 		o->key = value;
 		return true;
+	case 'D':
+		o->dictionary = value;
+		return true;
+	case 'l':
+		o->list = true;
+		return true;
 	default:
 		o->files = value;
 		return true;
@@ -99,11 +111,18 @@ static bool take(struct options *o, int option, const char *value)
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{"board", required_argument, NULL, 'b'},   {"dir", required_argument, NULL, 'd'},
-		{"address", required_argument, NULL, 'a'}, {"port", required_argument, NULL, 'p'},
-		{"host", required_argument, NULL, 'H'},	   {"key", required_argument, NULL, 'k'},
-		{"files", required_argument, NULL, 'f'},   {"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},	   {0},
+		{"board", required_argument, NULL, 'b'},
+		{"dir", required_argument, NULL, 'd'},
+		{"address", required_argument, NULL, 'a'},
+		{"port", required_argument, NULL, 'p'},
+		{"host", required_argument, NULL, 'H'},
+		{"key", required_argument, NULL, 'k'},
+		{"files", required_argument, NULL, 'f'},
+		{"dictionary", required_argument, NULL, 'D'},
+		{"list-metrics", no_argument, NULL, 'l'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int c, index;
 
@@ -156,18 +175,23 @@ static void say_address(const struct options *o, const struct server *server)
 	fflush(stdout);
 }
 
-static int serve(struct options *o, struct event_base *base, struct files *files)
+static int serve(struct options *o, struct event_base *base, struct files *files,
+		 const struct metrics_dictionary *dictionary)
 {
 	struct live *live = live_new(base, &o->place, o->key);
 	struct past *past = past_new(base, &o->place);
+	struct scrape *scrape = scrape_new(base, &o->place, dictionary);
 	struct server *server = NULL;
 	struct sc_error error = {.message = "out of memory"};
 	int code;
 
 	o->server.route[0] = (struct server_route){"/live", live_ask, live};
 	o->server.route[1] = (struct server_route){"/past/", past_ask, past};
-	o->server.route[2] = (struct server_route){"/", files_ask, files};
-	if (live && past && server_open(base, &o->server, &server, &error) == 0) {
+	o->server.route[2] = (struct server_route){"/metrics", scrape_metrics, scrape};
+	o->server.route[3] = (struct server_route){"/healthz", scrape_healthz, scrape};
+	o->server.route[4] = (struct server_route){"/readyz", scrape_readyz, scrape};
+	o->server.route[5] = (struct server_route){"/", files_ask, files};
+	if (live && past && scrape && server_open(base, &o->server, &server, &error) == 0) {
 		say_address(o, server);
 		event_base_dispatch(base);
 		code = 0;
@@ -177,28 +201,19 @@ static int serve(struct options *o, struct event_base *base, struct files *files
 	server_close(server);
 	live_free(live);
 	past_free(past);
+	scrape_free(scrape);
 	return code;
 }
 
-int main(int argc, char **argv)
+/* Until a signal. */
+static int run(struct options *o, const struct metrics_dictionary *dictionary)
 {
-	struct options o = {
-		.server = {.address = "127.0.0.1"},
-		.files = FCM_DATADIR "/page",
-		.port = -1,
-	};
+	struct event_base *base = event_base_new();
 	struct event *stop[2];
-	struct event_base *base;
 	struct files *files = NULL;
 	struct sc_error error = {0};
-	int code = parse(argc, argv, &o);
+	int code;
 
-	if (code != 0) {
-		return code == 1 ? 0 : code;
-	}
-	signal(SIGPIPE, SIG_IGN);
-	log_open(o.board, LOG_INFO);
-	base = event_base_new();
 	if (!base) {
 		fputs("fcm-page: no event loop: out of memory or descriptors\n", stderr);
 		return EXIT_CONFIG;
@@ -207,11 +222,42 @@ int main(int argc, char **argv)
 	stop[1] = evsignal_new(base, SIGINT, on_signal, base);
 	evsignal_add(stop[0], NULL);
 	evsignal_add(stop[1], NULL);
-	code = files_open(o.files, &files, &error) == 0 ? serve(&o, base, files) : fail(&error);
+	code = files_open(o->files, &files, &error) == 0 ? serve(o, base, files, dictionary)
+							 : fail(&error);
 	files_close(files);
 	event_free(stop[0]);
 	event_free(stop[1]);
 	event_base_free(base);
-	log_close();
+	return code;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {
+		.server = {.address = "127.0.0.1"},
+		.files = FCM_DATADIR "/page",
+		.dictionary = FCM_DATADIR "/parameters.conf",
+		.port = -1,
+	};
+	struct metrics_dictionary *dictionary;
+	struct sc_error error = {0};
+	int code = parse(argc, argv, &o);
+
+	if (code != 0) {
+		return code == 1 ? 0 : code;
+	}
+	if (metrics_dictionary_load(o.dictionary, &dictionary, &error) < 0) {
+		snprintf(error.hint, sizeof(error.hint), "--dictionary FILE names it");
+		return fail(&error);
+	}
+	if (o.list) {
+		metrics_list(dictionary, stdout);
+	} else {
+		signal(SIGPIPE, SIG_IGN);
+		log_open(o.board, LOG_INFO);
+		code = run(&o, dictionary);
+		log_close();
+	}
+	metrics_dictionary_free(dictionary);
 	return code;
 }

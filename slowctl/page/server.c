@@ -265,13 +265,12 @@ static void release_text(const void *bytes, size_t length, void *context)
 	free(context);
 }
 
-void server_answer(struct server_client *c, int code, json_t *json)
+/* `text` is taken over; NULL: out of memory. */
+static void answer_with(struct server_client *c, int code, const char *type, char *text)
 {
-	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
 	size_t length = text ? strlen(text) : 0;
 	struct evbuffer *body = evbuffer_new();
 
-	json_decref(json);
 	if (length > SERVER_OUTPUT_BYTES) {
 		free(text);
 		evbuffer_free(body);
@@ -283,10 +282,23 @@ void server_answer(struct server_client *c, int code, json_t *json)
 		free(text);
 		code = HTTP_INTERNAL;
 	}
-	answer(c, code, "application/json", body);
+	answer(c, code, type, body);
 	if (body) {
 		evbuffer_free(body);
 	}
+}
+
+void server_answer(struct server_client *c, int code, json_t *json)
+{
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	json_decref(json);
+	answer_with(c, code, "application/json", text);
+}
+
+void server_answer_text(struct server_client *c, int code, const char *type, const char *text)
+{
+	answer_with(c, code, type, text ? strdup(text) : NULL);
 }
 
 void server_refuse(struct server_client *c, int code, const char *hint, const char *format, ...)

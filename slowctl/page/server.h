@@ -21,7 +21,7 @@
 #define SERVER_REQUEST_S    30
 #define SERVER_ANSWER_S	    60
 #define SERVER_HOSTS_MAX    8u
-#define SERVER_ROUTES_MAX   3u
+#define SERVER_ROUTES_MAX   6u
 
 struct event_base;
 struct server;
@@ -56,6 +56,8 @@ void server_answer(struct server_client *c, int code, json_t *json);
 /* The same with {"error", "hint"}. */
 void server_refuse(struct server_client *c, int code, const char *hint, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same with a copy of `text`; NULL: out of memory. */
+void server_answer_text(struct server_client *c, int code, const char *type, const char *text);
 /* The same with bytes that stay as they are until the server is closed. */
 void server_answer_bytes(struct server_client *c, const char *type, const void *bytes,
 			 size_t length);

@@ -232,6 +232,7 @@ static const struct key keys[] = {
 	{"deadband", &positive_type, AT(deadband), 0},
 	{"on_alarm", &text_type, AT(on_alarm), SIZE(on_alarm)},
 	{"values", &enums_type, 0, 0, true},
+	{"counter", &yes_type, AT(counter), 0, true},
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 _Static_assert(KEYS <= 64, "a bit for each");
@@ -319,6 +320,8 @@ static const char *kind_fault(const struct params *p, const struct param_kind *k
 		{k->optional && k->source != PARAM_POLLED, "optional: of what is polled"},
 		{!sibling_fits(p, k, k->moves), "moves names no kind of the same object"},
 		{limits && !k->on_alarm[0], "has limits, but on_alarm does not say what to do"},
+		{k->counter && (k->type != PARAM_INT || k->access != PARAM_RO),
+		 "a counter is an int that cannot be written"},
 		{!limits && k->latch, "latch belongs to alarm or warn, and it has neither"},
 		{k->limits.hysteresis > 0 && (k->type == PARAM_BOOL || k->type == PARAM_ENUM),
 		 "hysteresis is for numbers: a switch is on or off"},

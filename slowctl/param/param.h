@@ -85,7 +85,8 @@ struct param_kind {
 	double deadband;      /* a change up to this is no new sample before the heartbeat */
 	struct limits limits; /* beyond: warning, alarm */
 	bool latch;	      /* it stays until an operator has acknowledged it */
-	char on_alarm[200];   /* what to do */
+	bool counter; /* it only grows, and begins at 0 again: at a boot, or past its largest */
+	char on_alarm[200]; /* what to do */
 	unsigned enum_count;
 	char enum_names[PARAM_ENUM_MAX][24]; /* of values 0, 1, ... */
 	int line;			     /* in the file */

@@ -14,7 +14,7 @@ run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgp
  libfftw3-dev libhdf5-dev libsndfile1-dev libjs-dygraphs gpsd tzdata python3"
 check="$run g++ libcmocka-dev sqlite3 bindfs strace python3-zmq python3-nacl python3-numpy python3-h5py python3-pandas python3-tables python3-jsonschema python3-matplotlib gnuplot-nox clang-format
  clang-tidy cppcheck abigail-tools mandoc systemd tshark zsh curl locales flac chromium chromium-driver
- python3-selenium"
+ python3-selenium prometheus"
 
 fuzz="$run clang libclang-rt-14-dev"
 bench="$check libavformat-dev libavcodec-dev"
@@ -56,7 +56,7 @@ install() {
 		return 1
 	fi
 	$as_root apt-get -qq update &&
-		# gpsd's package would start a service of its own; a station starts its own gpsd. tshark's asks who
+		# The packages of gpsd and prometheus would start services; tests start their own. tshark's asks who
 		# may capture: nobody else, the default, will do.
 		$as_root env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
 			apt-get -qq install -y --no-install-recommends "$@" >/dev/null

@@ -21,6 +21,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+from page_server import DICTIONARY, WWW  # noqa: E402
 from station import DRIFT_NS, LINKS, Process, Station, StationError, die, free_base_port, is_free  # noqa: E402
 
 # What the manual and the examples name; others, where somebody has them.
@@ -311,9 +312,8 @@ def say_ports(st):
 def start_page(st):
     """The station's page. Its address; None: it has not started, its log says why."""
     port = PAGE_PORT if is_free(PAGE_PORT) else 0
-    www = os.path.join(os.path.dirname(os.path.dirname(HERE)), "slowctl", "page", "www")
-    page = Process("fcm-page", [st.program("fcm-page"), "--dir", st.dir, "--port", str(port), "--files", www],
-                   st.path("page.log"))
+    page = Process("fcm-page", [st.program("fcm-page"), "--dir", st.dir, "--port", str(port), "--files", WWW,
+                                "--dictionary", DICTIONARY], st.path("page.log"))
     st.extras.append(page)
     end = time.monotonic() + 10
     while page.alive() and time.monotonic() < end:

@@ -3,7 +3,6 @@
 """fcm-page: its server under attack, and the page of a real station in Chromium, whose numbers are those of fcmctl.
 
 SHOTS=DIR keeps a picture of each state."""
-import http.client
 import json
 import os
 import re
@@ -18,70 +17,7 @@ from selenium.webdriver.common.by import By
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from faults import scenario  # noqa: E402
-from station import Process  # noqa: E402
-
-WWW = os.path.join(harness.ROOT, "slowctl", "page", "www")
-
-
-class Server:
-    """fcm-page beside a station."""
-
-    def __init__(self, st, *args):
-        self.st = st
-        self.process = Process("fcm-page", [st.program("fcm-page"), "--dir", st.dir, "--port", "0", "--files", WWW, *args],
-                               st.path("page.log"))
-        st.extras.append(self.process)
-        st.wait_for("the page's address", lambda: "http://" in self.process.tail())
-        self.url = re.search(r"http://\S+", self.process.tail())[0]
-        self.port = int(self.url.rsplit(":", 1)[1].rstrip("/"))
-
-    def get(self, path, method="GET", **headers):
-        """(status, headers, body)"""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        c.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
-        r = c.getresponse()
-        answer = r.status, dict(r.getheaders()), r.read()
-        c.close()
-        return answer
-
-    def past(self, path):
-        code, _, body = self.get("/past/" + path)
-        return code, json.loads(body)
-
-    def raw(self, text, timeout=10):
-        """What comes back until the other side closes, or time is over."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout) as s:
-            s.sendall(text)
-            got = b""
-            try:
-                while part := s.recv(65536):
-                    got += part
-            except (TimeoutError, ConnectionError):
-                pass
-            return got
-
-    def events(self, count, timeout=20):
-        """[(event, data)], the next `count` of /live."""
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
-        c.request("GET", "/live")
-        r = c.getresponse()
-        found, event = [], None
-        while len(found) < count:
-            line = r.readline().decode().rstrip("\n")
-            if line.startswith("event: "):
-                event = line[7:]
-            elif line.startswith("data: "):
-                found.append((event, json.loads(line[6:])))
-        c.close()
-        return found
-
-    def status(self):
-        """The next "station" of /live; samples come between them."""
-        return next(d for e, d in self.events(4) if e == "station")
-
-    def end(self):
-        return self.process.end()
-
+from page_server import WWW, Server  # noqa: E402
 
 def station(t, **kwargs):
     st = t.station(load="quiet", **kwargs)

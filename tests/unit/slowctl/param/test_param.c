@@ -453,6 +453,7 @@ static void test_errors(void **state)
 		{OM "hysteresis = 1\n", ":1: [om.x] hysteresis and delay belong"},
 		{OM "delay = 1\n", ":1: [om.x] hysteresis and delay belong"},
 		{OM "latch = yes\n", ":1: [om.x] latch belongs"},
+		{OM "counter = yes\n", ":1: [om.x] a counter is an int"},
 		{OM "optional = maybe\n", ":4: [om.x] optional = maybe: wanted yes or no"},
 		{OM "source = telemetry\noptional = yes\n", "optional: of what is polled"},
 		{OM "latch = maybe\n", ":4: [om.x] latch = maybe: wanted yes or no"},
