@@ -8,7 +8,7 @@
  * since; so the second daemon begins above all that the first can have given. That is why nothing is rounded.
  *
  * What was going on when the backup was made has gone on without it: open commands are UNKNOWN (the word of an hour ago
- * must not be sent now), and the open run has ended.
+ * must not be sent now), and the run and the incidents have ended: what is still wrong gets a new number.
  */
 #include "daemon/store/private.h"
 
@@ -86,6 +86,7 @@ static const char *const left_open[] = {
 	"UPDATE command SET state = 'UNKNOWN', detail = " NOT_KNOWN ", ended = ?2"
 	" WHERE " JOURNAL_OPEN,
 	"UPDATE run SET ended = ?1 WHERE ended IS NULL",
+	"UPDATE incident SET until = ?1 WHERE until IS NULL",
 };
 
 static int run_all(struct store *s, const char *const *steps, size_t count, const int64_t *values)

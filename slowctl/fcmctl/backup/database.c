@@ -205,7 +205,7 @@ static int copy_out(const char *from, const char *to, bool live, json_t *rows,
 		}
 		r = rc == SQLITE_OK || rc == SQLITE_DONE
 			    ? count_rows(source, rows, from, error)
-			    : fail(error, rc, rc == sqlite3_errcode(copy) ? copy : source,
+			    : fail(error, rc, sqlite3_errcode(copy) != SQLITE_OK ? copy : source,
 				   "copied to", to);
 	}
 	sqlite3_close(copy);
