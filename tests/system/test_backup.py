@@ -293,4 +293,102 @@ def spare_pc(t):
     t.check("no time came twice", again == 0 and frames > 0, (again, frames))
 
 
-harness.main([made, spare_pc])
+PARAMETER = "'tower1.floor' || (f.i + 1) || '.om' || (p.i / 4) || '.' || ({names})"
+# What is kept of a year by the default ages; and the ranges of the numbers in it.
+YEAR = (
+    # 28 floors, 8 parameters each: hours, and every 10 minutes of the last 29 days
+    ("INSERT INTO sample_sum SELECT {parameter}, {now} - (29 * 24 + t.i) * 3600000000000, 3600, {now} - (29 * 24 + t.i)"
+     " * 3600000000000 + 3599000000000, 360, 20, 19, 21, NULL FROM f, p, t", {"f": 28, "p": 8, "t": 336 * 24}),
+    ("INSERT INTO sample SELECT {parameter}, {now} - (1 + t.i) * 600000000000, 20 + t.i % 5, NULL FROM f, p, t",
+     {"f": 28, "p": 8, "t": 29 * 144}),
+    # 100 commands a day
+    ("INSERT INTO command SELECT 1 + t.i, 'year-' || t.i, {now} - (36500 - t.i) * 864000000000, 'ann', 0, 1, 'local', '',"
+     " 0, 1, 1 + t.i % 4, 'tower1.floor' || (1 + t.i % 4) || '.om1.threshold', 'set', 10, 11, 'mV', 1 + t.i, 15, 'DONE',"
+     " 'read-back', 1, {now} - (36500 - t.i) * 864000000000 + 100000000 FROM t", {"t": 36500}),
+    ("INSERT INTO transition SELECT 1 + t.i, 2 + s.i, {now} - (36500 - t.i) * 864000000000 + s.i, 'DONE', 1, '' FROM t, s",
+     {"t": 36500, "s": 3}),
+    ("INSERT INTO event SELECT NULL, {now} - (18250 - t.i) * 1728000000000, 'info', 'run', 'run ' || t.i, 'began', ''"
+     " FROM t", {"t": 18250}),
+    ("INSERT INTO incident SELECT 1 + t.i, 'link-dark', 'link' || t.i % 4, 1, 'dark', '', {now} - (3650 - t.i) *"
+     " 8640000000000, {now} - (3650 - t.i) * 8640000000000 + 60000000000, '', 1, 100, 0, 0, 0, NULL, '', '', '', 0 FROM t",
+     {"t": 3650}),
+    # the ledger: hours, and minutes of the last 89 days
+    ("INSERT INTO ledger_link_sum SELECT 1, 1, l.i, t.i * 60, 60, 60, 1, 1 + l.i, 480000, 480000, 0, 0, 0, 0, 0, 0, 0, 0,"
+     " {now} - (89 * 1440 - t.i) * 60000000000, {now} - (89 * 1440 - t.i) * 60000000000 + 59000000000, NULL FROM l, t",
+     {"l": 4, "t": 89 * 1440 - 10}),
+    ("INSERT INTO ledger_stream_sum SELECT 1, 1, l.i, 'pmt', 'trigger', t.i * 60, 60, 60, 480000, 480000, 0, 0, 0, 0, 0,"
+     " {now} - (89 * 1440 - t.i) * 60000000000, {now} - (89 * 1440 - t.i) * 60000000000 + 59000000000, NULL FROM l, t",
+     {"l": 4, "t": 89 * 1440 - 10}),
+    ("INSERT INTO phase_row SELECT l.i, {now} - t.i * 60000000000, 1, 1, 0, 2, 100, 1, 1, 1 FROM l, t",
+     {"l": 4, "t": 100 * 1440}),
+)
+
+
+def add_year(path):
+    names = "CASE p.i % 4 WHEN 0 THEN 'hv' WHEN 1 THEN 'rate' WHEN 2 THEN 'current' ELSE 'temperature' END"
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA synchronous=OFF")
+        now = time.time_ns() - time.time_ns() % (3600 * 10**9) - 3600 * 10**9
+        for table in ("sample", "sample_sum", "command", "transition", "event", "incident", "phase_row"):
+            db.execute(f"DELETE FROM {table}")
+        for sql, counts in YEAR:
+            with_ = "WITH RECURSIVE " + ", ".join(
+                f"{name}(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM {name} WHERE i + 1 < {count})"
+                for name, count in counts.items())
+            db.execute(with_ + " " + sql.format(parameter=PARAMETER.format(names=names), now=now))
+
+
+QUESTIONS = (
+    ("status",), ("history", "floor1.om1.hv", "--since", "1h"), ("history", "floor1.om1.hv", "--since", "30d"),
+    ("command", "list"), ("event", "list"), ("incident", "list"), ("ledger", "show", "--since", "1h"), ("link", "list"),
+    ("phase", "show"), ("run", "show"), ("get", "floor1.om1.*"), ("report",),
+)
+
+
+def best(act, times=3):
+    """The shortest of some: what the machine does beside is not measured."""
+    took = []
+    for _ in range(times):
+        begin = time.monotonic()
+        act()
+        took.append(time.monotonic() - begin)
+    return min(took)
+
+
+def measure(st):
+    """Seconds by question, and of a start until the daemon answers."""
+    took = {" ".join(q): best(lambda q=q: st.ask(*q, codes=(0, 1))) for q in QUESTIONS}
+
+    def start():
+        st.daemon.end()
+        st.start_daemon()
+    took["a start"] = best(start)
+    st.wait_ready()
+    return took
+
+
+@harness.long
+def a_year(t):
+    """a database of a year answers as soon as one of a minute, and a backup of it is made"""
+    st = t.station(load="quiet")
+    st.start(consumers=False)
+    st.wait_ready()
+    small = measure(st)
+    st.daemon.end()
+    add_year(st.database)
+    size = os.path.getsize(st.database)
+    t.check(f"a year are {size >> 20} MiB", size > 100 << 20, size)
+    st.start_daemon()
+    st.wait_ready()
+    year = measure(st)
+    for question, took in year.items():
+        t.check(f"{question}: {took:.3f} s, of a small database {small[question]:.3f} s",
+                took < 10 * max(small[question], small["status"]), (took, small[question]))
+    with Load(st) as load:
+        code, out, err = st.ctl("backup", st.path("backups"), timeout=600)
+    t.check("a backup is made while commands are done", code == 0 and len(load.answers) > 10 and
+            all(a["ok"] for a in load.answers), (code, out, err, load.answers[-1:]))
+    t.equal("no commit of the daemon failed", st.status()["store"]["errors"], 0)
+
+
+harness.main([made, spare_pc, a_year])

@@ -89,10 +89,13 @@ static int check_list(struct restoring *s)
 
 static void directory_of(const char *path, char ret_directory[PATH_MAX])
 {
-	const char *slash = strrchr(path, '/');
-	int length = slash > path ? (int)(slash - path) : 1;
+	char *slash;
 
-	snprintf(ret_directory, PATH_MAX, "%.*s", length, slash != NULL ? path : ".");
+	files_name(ret_directory, "%s", strchr(path, '/') != NULL ? path : "./");
+	slash = strrchr(ret_directory, '/');
+	if (slash != NULL) {
+		slash[slash == ret_directory ? 1 : 0] = '\0';
+	}
 }
 
 /* The lock of the daemon's store, and its socket: while its database fails it holds only that. */
