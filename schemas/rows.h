@@ -74,7 +74,8 @@ enum row_id {
 	 * such a parameter, of every kind; words.KIND (words.link.state): what its values 0, 1, ... mean, with
 	 * blanks between; deadband.KIND: a change up to this is none, in its unit; tai_utc_s: TAI-UTC now, s; relabelled: the last relabelling of time, four numbers:
 	 * when (UTC ns by the system clock), new minus old time in ns, the new time (UTC ns), the new time
-	 * epoch */
+	 * epoch. Not written by this row: copied: this file is a backup, of that time (UTC ns), and after.command, after.run,
+	 * after.incident, after.session: see NUMBERS_AFTER (sql.h); restored: when, UTC ns */
 	ROW_STATION,
 	/* utc_ns: a sign of life. The station's last_alive is that, and settled_until (a number; none of the
 	 * commands up to it is open) goes on. */

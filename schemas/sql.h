@@ -6,6 +6,13 @@
  */
 #pragma once
 
+/* ---- numbers ---- */
+
+/* "command", "run", "incident", "session": numbers up to this one may have been given after the backup that this file
+ * was restored from (daemon/store/copied.c); 0: it is no backup. */
+#define NUMBERS_AFTER(what)                                                                        \
+	"coalesce((SELECT CAST(value AS INTEGER) FROM station WHERE key = 'after." what "'), 0)"
+
 /* ---- the journal ---- */
 
 /* While a daemon has never read the journal, its commands have numbers from here on

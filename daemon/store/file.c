@@ -319,6 +319,13 @@ static int drop_left_over(struct store *s, struct sc_error *error)
 	return r < 0 ? file_fail(s, r, error, "transitions without a command") : 0;
 }
 
+static int number_again(struct store *s, struct sc_error *error)
+{
+	int r = store_after_copy(s);
+
+	return r < 0 ? file_fail(s, r, error, "the numbers after a backup") : 0;
+}
+
 static int read_all(struct store *s, struct sc_error *error)
 {
 	struct store_sessions sessions;
@@ -347,6 +354,7 @@ int store_file_open(struct store *s, int busy_ms, struct sc_error *error)
 	r = r == 0 ? migrate(s, error) : r;
 	r = r == 0 ? prepare(s, error) : r;
 	r = r == 0 ? drop_left_over(s, error) : r;
+	r = r == 0 ? number_again(s, error) : r;
 	r = r == 0 ? read_all(s, error) : r;
 	if (r < 0) {
 		store_file_close(s);

@@ -11,7 +11,8 @@
  * far from the last sign of life of the previous daemon.
  *
  * Freed pages stay in the file and are used again. (SQLite's auto_vacuum would return them to the file system, but it
- * needs a map of all pages and moves a page for each one freed. To shrink a file: VACUUM, with the daemon stopped.)
+ * needs a map of all pages and moves a page for each one freed. Nothing here runs VACUUM, which would hold up all rows for
+ * as long as it copies the file: to shrink one, run it with the daemon stopped.)
  */
 #include "daemon/store/private.h"
 

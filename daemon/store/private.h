@@ -184,6 +184,8 @@ int store_file_open(struct store *s, int busy_ms, struct sc_error *error);
 void store_file_close(struct store *s);
 /* True: the open file has been moved, deleted or replaced; writes to it would be lost. */
 bool store_file_replaced(const struct store *s);
+/* copied.c: if the file is a backup, let its numbers skip all that may have been given since. 0 or negative errno. */
+int store_after_copy(struct store *s);
 /* read.c: the sessions in the file; the last sign of life of the previous daemon; all that a restarted daemon needs. */
 int store_read_sessions(struct store *s, struct store_sessions *ret_sessions);
 int store_read_alive(struct store *s);

@@ -127,8 +127,10 @@ static int read_commands(struct store *s, const char *sql, int64_t limit, struct
 static int read_journal(struct store *s, struct store_past *p)
 {
 	int64_t last = 0;
-	int r = store_find(s->db, "SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS, 0,
-			   &last, 1);
+	int r = store_find(s->db,
+			   "SELECT max(coalesce((SELECT max(id) FROM command"
+			   " WHERE id < " JOURNAL_OWN_IDS "), 0), " NUMBERS_AFTER("command") ")",
+			   0, &last, 1);
 
 	p->last_command = (uint64_t)last;
 	r = r >= 0 ? read_sequences(s, p) : r;
@@ -200,6 +202,8 @@ static int read_run(struct store *s, struct store_run *run)
 	struct store_query r =
 		store_query(s->db, "SELECT number, ended, note, who, begun, ended_slice FROM run"
 				   " ORDER BY number DESC LIMIT 1");
+	int64_t after = 0;
+	int error;
 
 	if (store_query_next(&r)) {
 		run->last_number = (uint32_t)sqlite3_column_int64(r.q, 0);
@@ -209,7 +213,11 @@ static int read_run(struct store *s, struct store_run *run)
 		run->begun_ns = sqlite3_column_int64(r.q, 4);
 		run->ending = run->open && sqlite3_column_type(r.q, 5) != SQLITE_NULL;
 	}
-	return store_query_end(&r);
+	error = store_query_end(&r);
+	error = error == 0 ? store_find(s->db, "SELECT " NUMBERS_AFTER("run"), 0, &after, 1)
+			   : error;
+	run->last_number = after > run->last_number ? (uint32_t)after : run->last_number;
+	return error < 0 ? error : 0;
 }
 
 /* A setting of the station as it was put last; "" when there is none. */
@@ -264,7 +272,8 @@ static int read_events(struct store *s, struct store_past *p)
 	if (r == 0) {
 		r = store_find(s->db,
 			       "SELECT code = 'daemon-start' FROM event WHERE code IN"
-			       " ('daemon-start', 'daemon-stop') ORDER BY id DESC LIMIT 1",
+			       " ('daemon-start', 'daemon-stop', 'database-restored') ORDER BY id "
+			       "DESC LIMIT 1",
 			       0, &crashed, 1);
 		p->crashed = crashed;
 	}
@@ -359,7 +368,10 @@ static int read_incidents(struct store *s, struct store_past *p)
 	int r = read_list(&q, (void **)&p->incidents, &p->incident_count, sizeof(*p->incidents),
 			  incident_of);
 
-	r = r == 0 ? store_find(s->db, "SELECT coalesce(max(number), 0) FROM incident", 0, &last, 1)
+	r = r == 0 ? store_find(s->db,
+				"SELECT max(coalesce((SELECT max(number) FROM incident), "
+				"0), " NUMBERS_AFTER("incident") ")",
+				0, &last, 1)
 		   : r;
 	p->last_incident = (uint32_t)last;
 	return r < 0 ? r : 0;
@@ -408,6 +420,8 @@ int store_read_sessions(struct store *s, struct store_sessions *ret_sessions)
 {
 	struct store_query r = store_query(s->db, "SELECT session, link, dma_epoch FROM dma"
 						  " ORDER BY session, link, dma_epoch");
+	int64_t after = 0;
+	int error;
 
 	*ret_sessions = (struct store_sessions){.newest = 1};
 	while (store_query_next(&r)) {
@@ -421,5 +435,11 @@ int store_read_sessions(struct store *s, struct store_sessions *ret_sessions)
 			};
 		}
 	}
-	return store_query_end(&r);
+	error = store_query_end(&r);
+	error = error == 0 ? store_find(s->db, "SELECT " NUMBERS_AFTER("session"), 0, &after, 1)
+			   : error;
+	if (after > ret_sessions->newest) {
+		ret_sessions->newest = (uint32_t)after;
+	}
+	return error < 0 ? error : 0;
 }

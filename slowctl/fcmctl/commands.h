@@ -14,7 +14,7 @@ extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_p
 	ctl_past_commands[], ctl_history_commands[], ctl_complete_commands[], ctl_serial_commands[],
 	ctl_batch_commands[], ctl_plan_commands[], ctl_snapshot_commands[], ctl_safe_commands[],
 	ctl_job_commands[], ctl_incident_commands[], ctl_log_commands[], ctl_report_commands[],
-	ctl_drill_commands[], ctl_notify_commands[];
+	ctl_drill_commands[], ctl_notify_commands[], ctl_backup_commands[];
 
 /* get --at: the parameters of the words typed, as they were then. An exit code. */
 int ctl_get_at(struct ctl *ctl, const struct ctl_args *args);

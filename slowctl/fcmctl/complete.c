@@ -363,6 +363,7 @@ static const struct {
 	{NULL, "FLOOR", {NULL, "link.list", "links", "floor{expected.floor}"}},
 	{NULL, "PATH", {.otherwise = offer_recordings}},
 	{NULL, "FILE", {.otherwise = offer_files}},
+	{NULL, "DIR", {.otherwise = offer_files}},
 	{NULL, "VALUE", {.otherwise = offer_values}},
 };
 

@@ -10,7 +10,7 @@
 set -eu
 
 run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgps-dev libisal-dev
- libjansson-dev libsystemd-dev libinih-dev libbsd-dev libxxhash-dev libncurses-dev libsmartcols-dev
+ libjansson-dev libsystemd-dev libinih-dev libbsd-dev libmd-dev libxxhash-dev libncurses-dev libsmartcols-dev
  libfftw3-dev libhdf5-dev libsndfile1-dev libjs-dygraphs gpsd tzdata python3"
 check="$run g++ libcmocka-dev sqlite3 bindfs strace python3-zmq python3-nacl python3-numpy python3-h5py python3-pandas python3-tables python3-jsonschema python3-matplotlib gnuplot-nox clang-format
  clang-tidy cppcheck abigail-tools mandoc systemd tshark zsh curl locales flac chromium chromium-driver

@@ -33,7 +33,9 @@ SPAN = r"\d+(?:\.\d+)? (?:ns|us|ms|s|min|h|d)(?: \d+ (?:s|min|h))?"
 MASKS = (
     (r"fcmctl-\d+-[0-9a-f]{16}", "CLIENT"),
     (r"\d{8}T\d{6}-[0-9a-f]{8}", "JOB"),
-    (r"\d{8}T\d{6}Z", "STAMP"),
+    (r"\d{8}T\d{6}Z[a-z]?", "STAMP"),  # a letter: the second backup of a second
+    (r"(?<=before-restore-)\d+", "N"),
+    (r"(?m)((?:^last numbers:|far above) .* incident )\d+", r"\1N"),
     # Hits, and a histogram's lines: however many, and whatever they count.
     (r"(?m)( om\d) charge +\d+ samples +\d+.*$", r"\1 charge N samples N ..."),
     (r"(?m)^ *(?:below )?[\d.]+(?: and above)?  \d+  \d+\.\d\d *(?:  [\u2588-\u258f]+)?\n", ""),

@@ -86,6 +86,12 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_INCIDENT] = {"incident", 0, "N", "the number of an incident", CTL_NUMBER, 1, 1e9},
 	[CTL_SUMMARY] = {"summary", 0, NULL, "the shift in a sentence: a report begins with it"},
 	[CTL_HTML] = {"html", 0, NULL, "as one HTML file, with pictures"},
+	[CTL_KEEP] = {"keep", 0, "N", "of this board only the N newest backups stay in DIR",
+		      CTL_NUMBER, 1, 100000},
+	[CTL_WITH_KEYS] = {"with-keys", 0, NULL,
+			   "secret keys, too: keep the backup as safe as them"},
+	[CTL_REPLACE] = {"replace", 0, NULL,
+			 "also a database that is newer, or of another station"},
 	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 

@@ -91,6 +91,9 @@ enum ctl_option {
 	CTL_INCIDENT,
 	CTL_SUMMARY,
 	CTL_HTML,
+	CTL_KEEP,
+	CTL_WITH_KEYS,
+	CTL_REPLACE,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))
