@@ -29,56 +29,47 @@
 #define INCIDENTS_PER_S "32"
 #define SESSIONS_PER_S	"10"
 /* A floor's 32 bits must last for years, so these skip less. The engine asks the FCM for the largest number that it
- * remembers, and goes on behind that (slowctl/engine/sequence.c). */
+ * remembers, and goes on after that (slowctl/engine/sequence.c). */
 #define SEQUENCES "min(65536 + 1000 * ?3, 16777216)"
 
 #define COPIED "SELECT CAST(value AS INTEGER) FROM station WHERE key = 'copied'"
-#define LAST(column, of, what)                                                                     \
-	"max(coalesce((SELECT max(" column ") FROM " of "), 0), " NUMBERS_AFTER(what) ")"
-#define SKIPPED(column, of, what, rate)                                                            \
-	"('after." what "', " LAST(column, of, what) " + " rate " + " rate " * ?3)"
+#define SKIP(column, of, what, rate)                                                               \
+	"INSERT OR REPLACE INTO station(key, value) VALUES('after." what "',"                      \
+	" max(coalesce((SELECT max(" column ") FROM " of                                           \
+	"), 0), " NUMBERS_AFTER(what) ")"                                                          \
+				      " + " rate " + " rate " * ?3)"
+
+#define AFTER_COMMAND  NUMBERS_AFTER("command")
+#define AFTER_RUN      NUMBERS_AFTER("run")
+#define AFTER_INCIDENT NUMBERS_AFTER("incident")
 
 #define NOT_KNOWN                                                                                  \
 	"'the database was restored from a backup in which this was open: its outcome is unknown'"
 
 /* ?1: when the backup was made, ?2: now, ?3: seconds between. */
 static const char *const numbers[] = {
-	"INSERT OR REPLACE INTO station(key, value) VALUES"
-	" " SKIPPED(
-		"id", "command WHERE id < " JOURNAL_OWN_IDS, "command",
-		COMMANDS_PER_S) ","
-				" " SKIPPED(
-					"number", "run", "run",
-					RUNS_PER_S) ","
-						    " " SKIPPED(
-							    "number", "incident", "incident",
-							    INCIDENTS_PER_S) ","
-									     " " SKIPPED(
-										     "session",
-										     "dma",
-										     "session",
-										     SESSIONS_PER_S),
+	SKIP("id", "command WHERE id < " JOURNAL_OWN_IDS, "command", COMMANDS_PER_S),
+	SKIP("number", "run", "run", RUNS_PER_S),
+	SKIP("number", "incident", "incident", INCIDENTS_PER_S),
+	SKIP("session", "dma", "session", SESSIONS_PER_S),
 	"INSERT INTO sequence(tower, floor, reserved_until)"
 	" SELECT tower, floor, max(sequence) FROM command WHERE sequence IS NOT NULL"
 	" GROUP BY tower, floor ON CONFLICT DO UPDATE"
 	" SET reserved_until = max(reserved_until, excluded.reserved_until)",
 	"UPDATE sequence SET reserved_until = min(reserved_until + " SEQUENCES ", 4294967295)",
-	/* Readers may ask for events behind one that they have. */
+	/* Readers may ask for events after one that they have. */
 	"INSERT INTO event(id, time, severity, code, object, text, action) VALUES("
 	" coalesce((SELECT max(id) FROM event), 0) + 1000 + 1000 * ?3,"
 	" ?2, 'info', 'database-restored', 'database',"
-	" format('restored from a backup of %s UTC: what happened after that is not in it. No "
-	"number"
-	" is given twice: commands go on behind %d, runs behind %d, incidents behind %d',"
-	" strftime('%Y-%m-%d %H:%M:%S', ?1 / 1000000000, 'unixepoch'), " NUMBERS_AFTER(
-		"command") ","
-			   " " NUMBERS_AFTER("run") ", " NUMBERS_AFTER(
-				   "incident") "),"
-					       " 'Compare set values with what you want (fcmctl "
-					       "diff), and start a run.')",
+	" format('restored from a backup of %s UTC: what happened after that is not in it. No"
+	" number is given twice: commands go on after %d, runs after %d, incidents after %d',"
+	" strftime('%Y-%m-%d %H:%M:%S', ?1 / 1000000000, 'unixepoch'),"
+	" " AFTER_COMMAND ", " AFTER_RUN ", " AFTER_INCIDENT "),"
+	" 'Compare set values with what you want (fcmctl diff), and start a run.')",
 	"INSERT OR REPLACE INTO station(key, value) VALUES('restored', ?2)",
 	"DELETE FROM station WHERE key = 'copied'",
 };
+
 static const char *const left_open[] = {
 	"INSERT INTO transition(command, number, time, state, frame, detail)"
 	" SELECT id, coalesce((SELECT max(number) FROM transition WHERE command = id), 1) + 1, ?2,"
