@@ -385,6 +385,8 @@ static const struct offer option_values[CTL_OPTIONS] = {
 	[CTL_SOCKET] = {.otherwise = offer_files},
 	[CTL_DATABASE] = {.otherwise = offer_files},
 	[CTL_PCAP] = {.otherwise = offer_files},
+	[CTL_BUNDLE] = {.otherwise = offer_files},
+	[CTL_ROOT] = {.otherwise = offer_files},
 };
 
 static void offer_one_of(struct typed *t, const struct offer *offered)

@@ -86,6 +86,10 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 	[CTL_INCIDENT] = {"incident", 0, "N", "the number of an incident", CTL_NUMBER, 1, 1e9},
 	[CTL_SUMMARY] = {"summary", 0, NULL, "the shift in a sentence: a report begins with it"},
 	[CTL_HTML] = {"html", 0, NULL, "as one HTML file, with pictures"},
+	[CTL_DEEP] = {"deep", 0, NULL, "the whole database, however long that takes"},
+	[CTL_BUNDLE] = {"bundle", 0, "FILE", "write what a supporter needs to FILE, a tar archive"},
+	[CTL_ROOT] = {"root", 0, "DIR",
+		      "the machine's files are below DIR: /sys, /proc, /dev, /etc"},
 	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 

@@ -91,6 +91,9 @@ enum ctl_option {
 	CTL_INCIDENT,
 	CTL_SUMMARY,
 	CTL_HTML,
+	CTL_DEEP,
+	CTL_BUNDLE,
+	CTL_ROOT,
 	CTL_OPTIONS, /* how many */
 };
 #define CTL_BIT(option) (1ull << (option))
