@@ -56,7 +56,7 @@ pkgl  = $(if $(1),$(shell pkg-config --libs $(1)))
 # Lowest first. What a room uses stands before it.
 rooms := schemas tdm tdm/blocks driver driver/options driver/lib driver/perf $(addprefix driver/emu/,common floor play world board host qemu) driver/emu \
          $(addprefix slowctl/,param access engine safe alarm query) daemon/consumer \
-         $(addprefix slowctl/fcmctl/,show core record backup jobs watch) slowctl/fcmctl \
+         $(addprefix slowctl/fcmctl/,show core record backup jobs watch doctor) slowctl/fcmctl \
          $(addprefix daemon/,core phase time data net feed control capture record store config disk publish incidents alarms station ops convert/output convert/hdf5 convert) slowctl/reader slowctl/metrics slowctl/page slowctl/notify
 
 archives   :=

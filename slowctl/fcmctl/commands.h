@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Declares the tables of fcmctl's commands and `ctl_commands`, the list of them, which main.c gives to core/. A table
- * is in the file of its noun, here or in jobs/, record/ and watch/. Then `get --at` (past.c) and the
+ * is in the file of its noun, here or in doctor/, jobs/, record/ and watch/. Then `get --at` (past.c) and the
  * hidden command of shell completion (complete.c). */
 #pragma once
 
@@ -14,7 +14,7 @@ extern const struct ctl_command ctl_status_commands[], ctl_top_commands[], ctl_p
 	ctl_past_commands[], ctl_history_commands[], ctl_complete_commands[], ctl_serial_commands[],
 	ctl_batch_commands[], ctl_plan_commands[], ctl_snapshot_commands[], ctl_safe_commands[],
 	ctl_job_commands[], ctl_incident_commands[], ctl_log_commands[], ctl_report_commands[],
-	ctl_drill_commands[], ctl_notify_commands[], ctl_backup_commands[];
+	ctl_drill_commands[], ctl_notify_commands[], ctl_backup_commands[], ctl_doctor_commands[];
 
 /* get --at: the parameters of the words typed, as they were then. An exit code. */
 int ctl_get_at(struct ctl *ctl, const struct ctl_args *args);

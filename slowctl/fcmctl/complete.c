@@ -386,6 +386,8 @@ static const struct offer option_values[CTL_OPTIONS] = {
 	[CTL_SOCKET] = {.otherwise = offer_files},
 	[CTL_DATABASE] = {.otherwise = offer_files},
 	[CTL_PCAP] = {.otherwise = offer_files},
+	[CTL_BUNDLE] = {.otherwise = offer_files},
+	[CTL_ROOT] = {.otherwise = offer_files},
 };
 
 static void offer_one_of(struct typed *t, const struct offer *offered)
@@ -416,7 +418,7 @@ static void offer_argument(struct typed *t)
 
 static void offer_options(const struct typed *t)
 {
-	uint64_t options = t->command != NULL ? t->command->options : 0;
+	ctl_options options = t->command != NULL ? t->command->options : 0;
 
 	for (int i = 0; i < CTL_OPTIONS; i++) {
 		char option[64];

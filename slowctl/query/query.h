@@ -13,6 +13,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "slowctl/param/error.h"
@@ -140,3 +141,8 @@ int query_dark(struct query *q, const struct query_filter *f, json_t **ret_json)
  * opened; program_schema: the newest that this program supports; last_write: time of the newest row
  * anywhere, null: none. */
 int query_station(struct query *q, json_t **ret_json);
+/* Whether the file is whole, by SQLite's quick_check, or with `whole` by its integrity_check, which reads all of it and
+ * takes minutes where it is large: an array of what is wrong (at most 5 texts), a new reference in any case. -EINTR:
+ * query_interrupt(), which may be called in a signal handler, has ended it early. */
+int query_check(struct query *q, bool whole, json_t **ret_faults);
+void query_interrupt(struct query *q);

@@ -92,6 +92,10 @@ static const struct ctl_option_row option_table[CTL_OPTIONS] = {
 			   "secret keys, too: keep the backup as safe as them"},
 	[CTL_REPLACE] = {"replace", 0, NULL,
 			 "also a database that is newer, or of another station"},
+	[CTL_DEEP] = {"deep", 0, NULL, "the whole database, however long that takes"},
+	[CTL_BUNDLE] = {"bundle", 0, "FILE", "write what a supporter needs to FILE, a tar archive"},
+	[CTL_ROOT] = {"root", 0, "DIR",
+		      "the machine's files are below DIR: /sys, /proc, /dev, /etc"},
 	[CTL_AT_AGAIN] = {"at", 0, "TIME", "a second time; default now", CTL_TIME},
 };
 

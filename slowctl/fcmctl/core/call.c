@@ -399,7 +399,7 @@ int ctl_link_number(struct ctl *ctl, const char *text, int *ret_link)
 	return CTL_DONE;
 }
 
-void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what)
+void ctl_put_given(const struct ctl_args *args, ctl_options options, json_t *what)
 {
 	for (int i = 0; i < CTL_OPTIONS; i++) {
 		const struct ctl_option_row *row = ctl_option_row((enum ctl_option)i);

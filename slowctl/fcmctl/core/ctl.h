@@ -94,9 +94,14 @@ enum ctl_option {
 	CTL_KEEP,
 	CTL_WITH_KEYS,
 	CTL_REPLACE,
+	CTL_DEEP,
+	CTL_BUNDLE,
+	CTL_ROOT,
 	CTL_OPTIONS, /* how many */
 };
-#define CTL_BIT(option) (1ull << (option))
+/* A set of them: more than 64. */
+typedef unsigned __int128 ctl_options;
+#define CTL_BIT(option) ((ctl_options)1 << (option))
 
 struct ctl;
 struct ctl_args;
@@ -108,7 +113,7 @@ struct ctl_command {
 	const char *arguments; /* of the usage, and so checked: "LINK", "NAME [FILE]", "ALARM..." */
 	const char *summary;   /* one line */
 	const char *help;      /* what it does, what it prints, examples */
-	uint64_t options;      /* CTL_BIT() of those it takes beside fcmctl's own */
+	ctl_options options;   /* CTL_BIT() of those it takes beside fcmctl's own */
 	int (*run)(struct ctl *ctl, const struct ctl_args *args);
 	/*
 	 * Without run(), or by ctl_run_row(): what it asks of the daemon. The answer to `op` is rendered, of a list the
@@ -193,7 +198,7 @@ bool ctl_speaks_utf8(void);
 double ctl_monotonic(void);
 
 /* Of `options` (CTL_BIT()) those that were given, into the request: flags, texts and numbers under their names. */
-void ctl_put_given(const struct ctl_args *args, uint64_t options, json_t *what);
+void ctl_put_given(const struct ctl_args *args, ctl_options options, json_t *what);
 /* The same of --reason, --yes, --force and --dry-run. */
 void ctl_put_options(const struct ctl_args *args, json_t *what);
 /* Shows the answer to a dry run. False: it is another answer. */

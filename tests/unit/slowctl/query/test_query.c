@@ -610,6 +610,43 @@ static void test_command_again(void **state)
 	query_close(q);
 }
 
+static size_t faults_of(const struct store_rig *r, bool whole)
+{
+	struct query *q = query_rig_open(r);
+	json_t *faults = NULL;
+	int error = query_check(q, whole, &faults);
+	size_t count = json_array_size(faults) + (error == -EUCLEAN);
+
+	assert_true(error == 0 || error == -EUCLEAN);
+	json_decref(faults);
+	query_close(q);
+	return count;
+}
+
+/* A page of zeros is found by the quick check and by the whole one; beside a writer no snapshot is held. */
+static void test_check(void **state)
+{
+	struct store_rig *r = *state;
+	int64_t page, root;
+	FILE *f;
+
+	assert_int_equal(faults_of(r, false), 0);
+	assert_int_equal(faults_of(r, true), 0);
+	assert_true(nobody_reads(r));
+	page = store_rig_number(r, "PRAGMA page_size");
+	root = store_rig_number(r, "SELECT rootpage FROM sqlite_schema WHERE name = 'event'");
+	store_rig_close(r);
+	f = fopen(r->path, "r+");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, (long)((root - 1) * page), SEEK_SET), 0);
+	for (int64_t n = 0; n < page; n++) {
+		assert_int_equal(fputc(0, f), 0);
+	}
+	assert_int_equal(fclose(f), 0);
+	assert_true(faults_of(r, false) > 0);
+	assert_true(faults_of(r, true) > 0);
+}
+
 static void test_station(void **state)
 {
 	const struct query_filter all = {0};
@@ -863,6 +900,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test_setup_teardown(test_command_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_check, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_schema_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),

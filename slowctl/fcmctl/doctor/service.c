@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon around its process: unit, configuration, ports, the kernel's log, consumers. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "driver/nanet3.h"
+#include "slowctl/fcmctl/doctor/bounded.h"
+#include "slowctl/fcmctl/doctor/doctor.h"
+#include "slowctl/fcmctl/doctor/parse.h"
+#include "slowctl/fcmctl/show/value.h"
+
+/* ------------------------------------------------------------------ daemon, unit */
+
+/* The daemon's program with this station's configuration, as it is typed. */
+static void daemon_command(const struct doctor *d, const char *what, char *fix, size_t size)
+{
+	*fix = '\0';
+	ctl_append_word(fix, size, "", d->program);
+	value_append(fix, size, "%s --board %u --config ", what, d->ctl->station.board);
+	ctl_append_word(fix, size, "", d->config);
+}
+
+static void check_daemon(const struct doctor *d, json_t *lines)
+{
+	const struct ctl_station *station = &d->ctl->station;
+	const char *version = value_string(d->info, "version", "?");
+	char fix[2 * PATH_MAX + 64];
+
+	if (d->info != NULL) {
+		bool same = strcmp(version, FCM_VERSION) == 0;
+
+		doctor_say(lines, same ? DOCTOR_PASS : DOCTOR_WARN, NULL,
+			   "fcm-server %s runs, pid %lld%s", version,
+			   value_integer(d->info, "pid", 0),
+			   same ? ""
+				: ": fcmctl " FCM_VERSION
+				  " is installed, taken over at its next start");
+	} else if (ctl_is_away(d->daemon_error) && station->installed) {
+		snprintf(fix, sizeof(fix), "sudo systemctl start fcm-server@%u", station->board);
+		doctor_say(lines, DOCTOR_WARN, fix, "fcm-server is not running");
+	} else if (ctl_is_away(d->daemon_error)) {
+		daemon_command(d, "", fix, sizeof(fix));
+		doctor_say(lines, DOCTOR_WARN, access(d->config, F_OK) == 0 ? fix : "make run",
+			   "fcm-server is not running");
+	} else if (d->daemon_error == -EACCES) {
+		doctor_say_rights(d, lines, station->socket);
+	} else {
+		snprintf(fix, sizeof(fix), "journalctl -u fcm-server@%u -n 50 --no-pager",
+			 station->board);
+		doctor_say(lines, DOCTOR_FAIL, station->installed ? fix : "fcmctl status",
+			   "fcm-server takes connections and does not answer: %s",
+			   strerror(-d->daemon_error));
+	}
+}
+
+/* A property of a unit, as systemd says it. False: it says nothing. */
+static bool unit_property(const char *unit, const char *property, char *text, size_t size)
+{
+	char option[64];
+	const char *const argv[] = {"systemctl", "show", "--value", option, unit, NULL};
+	struct program_text out = {.text = text, .size = size};
+
+	snprintf(option, sizeof(option), "--property=%s", property);
+	if (bounded_program(argv, 0.8, &out, NULL) != 0) {
+		return false;
+	}
+	text[strcspn(text, "\n")] = '\0';
+	return *text != '\0';
+}
+
+/* Says that a unit has failed; "not checked" where systemd does not say. */
+static void say_failed(const char *name, unsigned board, enum doctor_state state, const char *what,
+		       json_t *lines)
+{
+	char unit[64], is[32], fix[128];
+
+	snprintf(unit, sizeof(unit), "%s@%u.service", name, board);
+	snprintf(fix, sizeof(fix), "journalctl -u %s -n 50 --no-pager", unit);
+	if (!unit_property(unit, "ActiveState", is, sizeof(is))) {
+		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: systemd says nothing of %s",
+			   unit);
+	} else if (strcmp(is, "failed") == 0) {
+		doctor_say(lines, state, fix, "%s", what);
+	}
+}
+
+static void check_unit(const struct doctor *d, json_t *lines)
+{
+	unsigned n = d->ctl->station.board;
+	char path[PATH_MAX], fix[128];
+	struct stat st;
+
+	if (!d->ctl->station.installed) {
+		doctor_say(lines, DOCTOR_NONE, NULL, "not run by systemd");
+		return;
+	}
+	doctor_path(d, path, "/etc/systemd/system/multi-user.target.wants/fcm-server@%u.service",
+		    n);
+	if (lstat(path, &st) == 0) {
+		doctor_say(lines, DOCTOR_PASS, NULL, "started at boot");
+	} else {
+		snprintf(fix, sizeof(fix), "sudo systemctl enable fcm-server@%u", n);
+		doctor_say(lines, DOCTOR_WARN, fix, "fcm-server@%u is not started at boot", n);
+	}
+	if (*d->root == '\0') {
+		say_failed("fcm-server", n, DOCTOR_FAIL,
+			   "the daemon has failed, and is not tried again", lines);
+		say_failed("nanet3-selftest", n, DOCTOR_WARN, "the board has failed its self-test",
+			   lines);
+	}
+}
+
+/* ------------------------------------------------------------------ configuration */
+
+static void check_config(const struct doctor *d, json_t *lines)
+{
+	char fix[2 * PATH_MAX];
+	const json_t *mistake;
+	size_t i;
+
+	if (*d->config_why != '\0') {
+		if (strcmp(d->config_why, "rights") == 0) {
+			doctor_say_rights(d, lines, d->config);
+		} else {
+			doctor_say(lines, DOCTOR_WARN, NULL, "not checked: %s", d->config_why);
+		}
+		return;
+	}
+	daemon_command(d, " --check-config", fix, sizeof(fix));
+	json_array_foreach (d->mistakes, i, mistake) {
+		if (i <
+		    (d->values != NULL ? 5u : 1u)) { /* without a file it is the one that says so */
+			doctor_say(lines, DOCTOR_FAIL, fix, "%.300s", json_string_value(mistake));
+		}
+	}
+	if (json_array_size(d->mistakes) == 0) {
+		doctor_say(lines, DOCTOR_PASS, NULL, "%s is valid", d->config);
+	}
+}
+
+/* ------------------------------------------------------------------ ports */
+
+struct ports {
+	const struct doctor *d;
+	json_t *lines;
+	char *tcp, *tcp6; /* of /proc/net; NULL: unreadable */
+	uid_t user;
+	char user_name[64];
+};
+
+#define NET_BYTES (2u << 20)
+
+static char *read_net(const struct doctor *d, const char *file)
+{
+	char path[PATH_MAX];
+	char *text = ctl_memory(NULL, malloc(NET_BYTES));
+
+	if (doctor_read(doctor_path(d, path, "/proc/net/%s", file), text, NET_BYTES) <= 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static bool find_listener(const char *text, const struct endpoint *at, struct listener *ret)
+{
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (parse_listener(line, ret) && parse_same_place(&ret->at, at)) {
+			return true;
+		}
+		if (*line == '\0') {
+			break;
+		}
+	}
+	return false;
+}
+
+/* Whether the daemon holds the socket; -EACCES: its descriptors are not for us to see. */
+static int daemon_holds(const struct doctor *d, unsigned long inode)
+{
+	long long pid = json_integer_value(json_object_get(d->info, "pid"));
+	char path[PATH_MAX], link[64], wanted[64];
+	const struct dirent *entry;
+	int r = 0;
+	DIR *fds = opendir(doctor_path(d, path, "/proc/%lld/fd", pid));
+
+	if (fds == NULL) {
+		return -errno;
+	}
+	snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+	while (r == 0 && (entry = readdir(fds)) != NULL) {
+		ssize_t n = readlinkat(dirfd(fds), entry->d_name, link, sizeof(link) - 1);
+
+		link[n > 0 ? n : 0] = '\0';
+		r = strcmp(link, wanted) == 0;
+	}
+	closedir(fds);
+	return r;
+}
+
+static void say_port(struct ports *p, const char *what, const struct endpoint *at)
+{
+	const struct doctor *d = p->d;
+	struct listener found;
+	bool taken = find_listener(p->tcp, at, &found) || find_listener(p->tcp6, at, &found);
+	char look[64];
+	int held;
+
+	snprintf(look, sizeof(look), "sudo ss -ltnp 'sport = :%u'", at->port);
+	if (d->info == NULL && !taken) {
+		doctor_say(p->lines, DOCTOR_PASS, NULL, "%s: port %u is free", what, at->port);
+	} else if (d->info == NULL && d->ctl->station.installed && found.user == p->user) {
+		doctor_say(p->lines, DOCTOR_WARN, look,
+			   "%s: user %s listens on port %u: systemd may keep it for the daemon",
+			   what, p->user_name, at->port);
+	} else if (d->info == NULL) {
+		doctor_say(p->lines, DOCTOR_FAIL, look,
+			   "%s: port %u is taken by another program (uid %u)", what, at->port,
+			   (unsigned)found.user);
+	} else if (!taken) {
+		doctor_say(p->lines, DOCTOR_FAIL, look, "%s: nothing listens on port %u", what,
+			   at->port);
+	} else {
+		held = daemon_holds(d, found.inode);
+		if (held > 0) {
+			doctor_say(p->lines, DOCTOR_PASS, NULL, "%s: the daemon listens on port %u",
+				   what, at->port);
+		} else if (held < 0 && found.user == p->user) {
+			doctor_say(p->lines, DOCTOR_PASS, NULL,
+				   "%s: the daemon's user listens on port %u", what, at->port);
+		} else {
+			doctor_say(p->lines, DOCTOR_FAIL, look,
+				   "%s: another program (uid %u) listens on port %u", what,
+				   (unsigned)found.user, at->port);
+		}
+	}
+}
+
+static void say_endpoint(struct ports *p, const char *what, const char *key)
+{
+	const char *text = doctor_value(p->d, key);
+	struct endpoint at;
+
+	if (parse_endpoint(text, &at)) {
+		say_port(p, what, &at);
+	} else if (strncmp(text, "tcp://", 6) == 0) {
+		doctor_say(p->lines, DOCTOR_WARN, NULL, "not checked: %s: no port in %s", what,
+			   text);
+	}
+}
+
+static void say_feed(struct ports *p)
+{
+	unsigned base = (unsigned)strtoul(doctor_value(p->d, "feed.base_port"), NULL, 10);
+	char key[32], what[32];
+	struct endpoint at;
+
+	for (unsigned link = 0; link < NANET3_LINKS && doctor_yes(p->d, "feed.enabled"); link++) {
+		snprintf(key, sizeof(key), "link %u.floor", link);
+		if (strcmp(doctor_value(p->d, key), "0") != 0) {
+			parse_address(doctor_value(p->d, "feed.address"), &at);
+			at.port = base + NANET3_LINKS * p->d->ctl->station.board + link;
+			snprintf(what, sizeof(what), "feed of link %u", link);
+			say_port(p, what, &at);
+		}
+	}
+}
+
+static void check_ports(const struct doctor *d, json_t *lines)
+{
+	struct ports p = {.d = d, .lines = lines};
+
+	if (!doctor_needs_values(d, lines)) {
+		return;
+	}
+	if (d->info == NULL && !ctl_is_away(d->daemon_error)) {
+		doctor_say(lines, DOCTOR_WARN, NULL,
+			   "not checked: it is unknown which process is the daemon");
+		return;
+	}
+	p.tcp = read_net(d, "tcp");
+	p.tcp6 = read_net(d, "tcp6");
+	p.user = doctor_user(d, p.user_name, sizeof(p.user_name));
+	if (p.tcp == NULL) {
+		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: no /proc/net/tcp");
+	} else {
+		say_endpoint(&p, "reserved", "data.reserved_endpoint");
+		say_endpoint(&p, "monitors", "data.monitor_endpoint");
+		say_endpoint(&p, "control", "network.endpoint");
+		say_feed(&p);
+	}
+	free(p.tcp);
+	free(p.tcp6);
+}
+
+/* ------------------------------------------------------------------ kernel */
+
+struct kernel_found {
+	unsigned records, warnings, broken;
+	char last[240];
+};
+
+static void take_kernel(char *text, struct kernel_found *found)
+{
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line != NULL;
+	     line = strtok_r(NULL, "\n", &save)) {
+		enum kernel_word word;
+		unsigned level;
+		char *said;
+
+		if (!parse_kmsg(line, &level, &said)) {
+			continue; /* fields of the record before it */
+		}
+		word = parse_kernel(level, said);
+		found->records++;
+		found->warnings += word == KERNEL_WARNING;
+		found->broken += word == KERNEL_BROKEN;
+		if (word != KERNEL_NOTHING) {
+			snprintf(found->last, sizeof(found->last), "%s", said);
+		}
+	}
+}
+
+#define RECORDS_MAX 200000u
+
+static void check_kernel(const struct doctor *d, json_t *lines)
+{
+	static const char look[] = "sudo journalctl -k -p warning -n 50 --no-pager";
+	struct kernel_found found = {.records = 0};
+	char path[PATH_MAX], buf[8192];
+	int fd = open(doctor_path(d, path, "/dev/kmsg"), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 && (errno == EACCES || errno == EPERM)) {
+		doctor_say_rights(d, lines, "the kernel's log");
+		return;
+	}
+	for (unsigned n = 0; fd >= 0 && n < RECORDS_MAX; n++) {
+		ssize_t got = read(fd, buf, sizeof(buf) - 1); /* one record */
+
+		if (got < 0 && (errno == EPIPE || errno == EINTR)) {
+			continue; /* overwritten meanwhile */
+		}
+		if (got <= 0) {
+			break;
+		}
+		buf[got] = '\0';
+		take_kernel(buf, &found);
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	if (found.records == 0) {
+		doctor_say(lines, DOCTOR_WARN, look, "not checked: nothing can be read from %s",
+			   path);
+	} else if (found.broken > 0) {
+		doctor_say(lines, DOCTOR_FAIL, look,
+			   "the machine has to be switched off and on; the last message: %s",
+			   found.last);
+	} else if (found.warnings > 0) {
+		doctor_say(lines, DOCTOR_WARN, look, "%u messages since its start; the last: %s",
+			   found.warnings, found.last);
+	} else {
+		doctor_say(lines, DOCTOR_PASS, NULL, "%u messages, none of board, bus or disk",
+			   found.records);
+	}
+}
+
+/* ------------------------------------------------------------------ consumers */
+
+static void check_consumers(const struct doctor *d, json_t *lines)
+{
+	const json_t *groups = value_at(d->status, "groups"), *group;
+	size_t i;
+
+	if (d->status == NULL) {
+		doctor_say(lines, ctl_is_away(d->daemon_error) ? DOCTOR_NONE : DOCTOR_WARN, NULL,
+			   ctl_is_away(d->daemon_error)
+				   ? "fcm-server is not running"
+				   : "not checked: fcm-server does not answer");
+		return;
+	}
+	json_array_foreach (groups, i, group) {
+		long long members = value_integer(group, "members", 0);
+
+		if (members > 0) {
+			doctor_say(lines, DOCTOR_PASS, NULL, "group %.40s has %lld member%s",
+				   value_string(group, "group", "?"), members,
+				   members == 1 ? "" : "s");
+		} else {
+			doctor_say(lines, DOCTOR_WARN, "fcmctl consumer list",
+				   "group %.40s has no member: its data are dropped",
+				   value_string(group, "group", "?"));
+		}
+	}
+	if (json_array_size(groups) == 0) {
+		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: the daemon names no group");
+	}
+}
+
+const struct doctor_check doctor_service_checks[] = {
+	{"daemon", check_daemon, "fcmctl status", DOCTOR_WARN},
+	{"unit", check_unit, "systemctl is-system-running", DOCTOR_WARN},
+	{"configuration", check_config, "fcmctl doctor", DOCTOR_WARN},
+	{"ports", check_ports, "ss -ltn", DOCTOR_WARN},
+	{"kernel log", check_kernel, "sudo dmesg -T -l warn,err", DOCTOR_WARN},
+	{"consumers", check_consumers, "fcmctl consumer list", DOCTOR_WARN},
+	{0},
+};

@@ -1,0 +1,451 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""fcmctl doctor: a fault is planted for each check, the right line turns, and its fix can be typed. Whatever hangs, it
+ends. Board, driver and bus are files below --root; the rest is a real station on the emulator."""
+import concurrent.futures
+import copy
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import tarfile
+import threading
+import time
+
+import harness
+import station
+import test_safe_disk
+
+VERSION = re.search(r"^VERSION *:= *(\S+)", open(os.path.join(harness.ROOT, "Makefile")).read(), re.M)[1]
+PASSWORD = "hunter2-of-the-shift"
+KERNEL = "6.1.0-99-amd64"
+ADDRESS = "0000:01:00.0"
+
+
+def doctor(st, *args):
+    """Its exit code, and its lines by check: [(state, text, fix)]."""
+    code, out, err = st.ctl("--json", "doctor", *args)
+    if code not in (0, 1):
+        raise station.StationError(f"doctor: exit {code}: {err}")
+    found = {}
+    for line in json.loads(out)["checks"]:
+        found.setdefault(line["check"], []).append((line["state"], line["text"], line["fix"] or ""))
+    return code, found
+
+
+def typed(st, fix):
+    """The fix as a shell takes it, without its sudo. Exit code."""
+    env = dict(os.environ, PATH=st.bin + ":" + os.environ["PATH"])
+    return subprocess.run(["sh", "-c", fix.replace("sudo ", "")], capture_output=True, text=True, check=False, env=env,
+                          cwd=st.dir, timeout=60, stdin=subprocess.DEVNULL).returncode
+
+
+def turns(t, what, found, check, state, text, fix):
+    """One line of the check is as wanted."""
+    lines = found.get(check, [])
+    t.check(f"{what}: {check} is {state}, and says what to type",
+            any(s == state and re.search(text, said) and re.search(fix, do) for s, said, do in lines), lines)
+
+
+def states(found, *checks):
+    return {c: {s for s, _, _ in found[c]} for c in checks}
+
+
+# --- a station on the emulator ---
+
+def ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as s:
+            s.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def with_keys(t):
+    """A station whose data need keys; its monitors connect by IPv6 where there is IPv6."""
+    st = t.station(load="quiet", config=[])
+    key, allow = st.path("network-0.key"), st.path("network-0.allow")
+    subprocess.run([st.program("fcmctl"), "key", "server", key], check=True, capture_output=True)
+    with open(allow, "w") as f:
+        f.write("")
+    os.chmod(allow, 0o600)
+    st.monitor = f"tcp://[::1]:{station.free_port()}" if ipv6() else None
+    st.config = ["[data]", "curve = yes", "[network]", f"key_file = {key}", f"allow_list = {allow}",
+                 "[feed]", "enabled = yes", f"base_port = {station.free_base_port()}",
+                 "[daemon]", f"name = password {PASSWORD}"]
+    return st, key
+
+
+def running(t):
+    """a station that is well but for its consumers; then keys, configuration, gpsd, daemon, port, database, emulator"""
+    st, key = with_keys(t)
+    st.start(consumers=False)
+    st.wait_ready()
+    code, found = doctor(st)
+    t.equal("no line is a fail", (code, [x for lines in found.values() for x in lines if x[0] == "fail"]), (0, []))
+    t.equal("what works passes", states(found, "daemon", "configuration", "ports", "device", "gpsd", "receiver", "pps",
+                                        "clock", "disk", "database", "keys"),
+            {c: {"pass"} for c in ("daemon", "configuration", "ports", "device", "gpsd", "receiver", "pps", "clock",
+                                   "disk",
+                                   "database", "keys")})
+    t.equal("each port has its line", sorted(x[1].split(":")[0] for x in found["ports"]),
+            [*(f"feed of link {n}" for n in range(4)), "monitors", "reserved"])
+    t.equal("there is no board", {x for c in ("driver", "module", "dkms", "secure boot", "iommu", "pcie",
+                                              "interrupts", "access")
+                                  for x in found[c]}, {("n/a", "emulator: no board", "")})
+    turns(t, "no consumer", found, "consumers", "warn", "trigger has no member",
+          rf"fcmctl --dir {st.dir} .*consumer list$")
+    t.equal("its fix can be typed", typed(st, found["consumers"][0][2]), 0)
+    bundled(t, st, key)
+    planted_files(t, st, key)
+    planted_processes(t, st)
+    stopped(t, st)
+
+
+def bundled(t, st, key):
+    """Nothing secret leaves."""
+    with open(st.path("daemon.log"), "a") as f:
+        f.write(f"secret {open(key).read().split()[-1]} of a key\ntoken={PASSWORD}\n")
+    name = st.path("a bundle.tar")
+    code, out, err = st.ctl("doctor", "--bundle", name)
+    t.check("a bundle is written", code == 0 and "a bundle.tar is written" in out, (code, err))
+    t.equal("for its owner only", stat.S_IMODE(os.stat(name).st_mode), 0o600)
+    with tarfile.open(name) as tar:
+        texts = {os.path.basename(m.name): tar.extractfile(m).read().decode() for m in tar.getmembers()}
+    t.check("it has what a supporter needs", {"report.json", "configuration.txt", "daemon.json", "events.json",
+                                              "journal.txt",
+                                              "machine.txt", "kernel.txt"} <= set(texts) and
+            "data.curve = yes" in texts["configuration.txt"] and "ready" in texts["journal.txt"] and
+            json.loads(texts["daemon.json"])["info"]["version"] == VERSION, texts)
+    words = [w for w in re.findall(r"\S+", open(key).read()) if len(w) == 40]
+    t.check("the key file has keys", len(words) == 2, words)
+    t.equal("no key, no password", [(n, w) for n, x in texts.items() for w in [*words, PASSWORD] if w in x], [])
+    code, _, err = st.ctl("doctor", "--bundle", name)
+    t.check("it is never written over", code == 1 and "never written over" in err, (code, err))
+    code, _, err = st.ctl("doctor", "--bundle", "/no/such/place/x.tar")
+    t.check("nor elsewhere", code == 1 and "No such file" in err, (code, err))
+
+
+def planted_files(t, st, key):
+    os.chmod(key, 0o644)
+    code, found = doctor(st)
+    turns(t, "a key that all can read", found, "keys", "fail", "others than its owner", rf"^sudo chmod \S+ {key}$")
+    t.equal("exit 1", code, 1)
+    t.equal("its fix is right", (typed(st, next(x[2] for x in found["keys"] if x[0] == "fail")),
+                                 states(doctor(st)[1], "keys")),
+            (0, {"keys": {"pass"}}))
+    t.equal("and takes nothing from the daemon", stat.S_IMODE(os.stat(key).st_mode) & 0o600, 0o600)
+    shutil.copy(st.path("board.conf"), st.path("board.kept"))
+    with open(st.path("board.conf"), "a") as f:
+        f.write("[data]\nblock_frames = \x1b[31m7\n")
+    _, found = doctor(st)
+    turns(t, "a mistake", found, "configuration", "fail", r"board.conf:\d+: ",
+          rf"fcm-server --check-config --board 0 --config {st.dir}/board.conf$")
+    t.equal("its fix names it", typed(st, found["configuration"][0][2]), 78)
+    t.check("no control reaches the terminal", "\x1b" not in st.ctl("doctor")[1])
+    os.unlink(st.path("board.conf"))
+    os.mkfifo(st.path("board.conf"))
+    _, found = doctor(st)
+    turns(t, "a configuration that does not end", found, "configuration", "warn", "not checked: .*did not end", "")
+    turns(t, "then", found, "ports", "warn", "not checked: the configuration is unknown", "")
+    os.unlink(st.path("board.conf"))
+    os.rename(st.path("board.kept"), st.path("board.conf"))
+
+
+def planted_processes(t, st):
+    st.gpsd.signal(signal.SIGSTOP)
+    _, found = doctor(st)
+    turns(t, "gpsd hangs", found, "gpsd", "fail", "says nothing: gpsd did not answer in",
+          rf"^gpspipe -w -n 5 127.0.0.1:{st.gpsd_port}$")
+    st.gpsd.signal(signal.SIGCONT)
+    st.daemon.signal(signal.SIGSTOP)
+    code, found = doctor(st)
+    st.daemon.signal(signal.SIGCONT)
+    turns(t, "the daemon hangs", found, "daemon", "fail", "does not answer", rf"fcmctl --dir {st.dir} .*status$")
+    t.equal("exit 1", code, 1)
+    t.equal("what needs it is not checked", states(found, "ports", "clock", "consumers"),
+            {"ports": {"warn"}, "clock": {"warn"}, "consumers": {"warn"}})
+    t.equal("the rest is", states(found, "configuration", "gpsd", "disk", "keys"),
+            {c: {"pass"} for c in ("configuration", "gpsd", "disk", "keys")})
+
+
+def stopped(t, st):
+    t.equal("the daemon ends", st.daemon.end(30), 0)
+    _, found = doctor(st, "--deep")
+    turns(t, "stopped", found, "daemon", "warn", "not running", rf"fcm-server --board 0 --config {st.dir}/board.conf$")
+    t.equal("its ports are free; of gpsd itself", states(found, "ports", "receiver", "database"),
+            {c: {"pass"} for c in ("ports", "receiver", "database")})
+    t.equal("without it", states(found, "clock", "consumers", "pps"),
+            {c: {"n/a"} for c in ("clock", "consumers", "pps")})
+    turns(t, "the whole file", found, "database", "pass", "no damage in the whole file", "")
+    host, port = st.monitor[6:].rsplit(":", 1)
+    with socket.create_server((host.strip("[]"), int(port)), family=socket.AF_INET6 if "[" in host else socket.AF_INET):
+        _, found = doctor(st)
+        turns(t, "a port is taken", found, "ports", "fail", f"monitors: port {port} is taken",
+              f"^sudo ss -ltnp 'sport = :{port}'$")
+    t.equal("only that one", sorted(s for s, _, _ in found["ports"]), ["fail"] + ["pass"] * 5)
+    damage(st.database)
+    _, found = doctor(st)
+    turns(t, "a page of zeros", found, "database", "fail", "damaged|malformed",
+          rf"^sqlite3 -readonly {st.database} \.dump > recovered.sql$")
+    with open(st.database, "rb") as f:
+        before = f.read()
+    t.equal("its fix can be typed", typed(st, found["database"][0][2]), 0)
+    with open(st.database, "rb") as f, open(st.path("recovered.sql")) as sql:
+        t.check("it reads what can be read, and leaves the file as it is", f.read() == before and
+                "command" in sql.read())
+    st.gpsd.end(3)
+    st.emu.end()
+    fake = Gpsd(st.gpsd_port)
+    _, found = doctor(st)
+    turns(t, "what is not gpsd", found, "gpsd", "fail", "is not gpsd", "^gpspipe ")
+    fake.close()
+    _, found = doctor(st)
+    turns(t, "no gpsd", found, "gpsd", "fail", "Connection refused", "^gpspipe ")
+    turns(t, "no emulator", found, "device", "fail", "emulator: none at", "^make run$")
+    t.equal("usage", st.ctl("doctor", "all")[0], 2)
+
+
+def damage(path):
+    """The first page of a table is zeros."""
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = db.execute("PRAGMA page_size").fetchone()[0]
+        page = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'event'").fetchone()[0]
+    with open(path, "r+b") as f:
+        f.seek((page - 1) * size)
+        f.write(bytes(size))
+
+
+class Gpsd:
+    """A server in gpsd's place that sends terminal sequences."""
+
+    def __init__(self, port):
+        self.server = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        try:
+            while True:
+                s, _ = self.server.accept()
+                with s:
+                    s.sendall(b"\x1b[2J" * 10000 + b"\n")
+        except OSError:
+            pass
+
+    def close(self):
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+
+
+# --- a board that is files ---
+
+class Machine:
+    """The files of a machine with a board, all well, and a station of it."""
+
+    def __init__(self, t):
+        self.st = t.station("machine")
+        self.root = os.path.join(t.base, "root")
+        self.board = f"sys/devices/pci0000:00/0000:00:01.0/{ADDRESS}"
+        self.uid, self.gid = (4243, 4242) if os.geteuid() == 0 else (os.geteuid(), os.getegid())
+        os.chown(self.st.dir, self.uid, -1)  # the daemon's user is who has the database
+        for path, text in {
+                "sys/class/nanet3/nanet3-0/state": "ready", f"{self.board}/vendor": "0x1172",
+                f"{self.board}/device": "0xe003",
+                f"{self.board}/current_link_speed": "5.0 GT/s PCIe", f"{self.board}/current_link_width": "8",
+                "sys/devices/pci0000:00/0000:00:01.0/current_link_speed": "8.0 GT/s PCIe",
+                "sys/devices/pci0000:00/0000:00:01.0/current_link_width": "16",
+                "sys/bus/pci/drivers/nanet3/x": "", "sys/bus/pci/drivers/vfio-pci/x": "",
+                "sys/module/nanet3/version": f"{VERSION}.4", "proc/sys/kernel/osrelease": KERNEL,
+                f"var/lib/dkms/nanet3/{VERSION}.4/{KERNEL}/x86_64/log": "", f"lib/modules/{KERNEL}/modules.order": "",
+                "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c": "\6\0\0\0\1",
+                "sys/class/pps/pps0/name": "nanet3-0", "sys/class/pps/pps0/assert": "1.0#1",
+                "sys/class/ptp/ptp0/clock_name": "igb", "dev/nanet3-0": "", "proc/net/tcp": "  sl  local_address",
+                "dev/kmsg": f"6,1,1,-;nanet3 {ADDRESS}: ready\n",
+                "etc/passwd": f"root:x:0:0::/:\nfcm:x:{self.uid}:998::/:\n",
+                "etc/group": f"root:x:0:\nnanet3:x:{self.gid}:fcm\n"}.items():
+            self.write(path, text)
+        for n in range(5):
+            self.write(f"{self.board}/msi_irqs/{60 + n}", "msix")
+            self.write(f"proc/irq/{60 + n}/effective_affinity_list", str(n))
+        self.link("sys/class/nanet3/nanet3-0/device", self.board)
+        self.link(f"sys/bus/pci/devices/{ADDRESS}", self.board)
+        self.link(f"{self.board}/driver", "sys/bus/pci/drivers/nanet3")
+        os.chown(self.path("dev/nanet3-0"), -1, self.gid)
+        os.chmod(self.path("dev/nanet3-0"), 0o660)
+        with open(self.st.path("board.conf"), "w") as f:
+            f.write(f"[board]\ndevice = /dev/nanet3-0\n[control]\nsocket = {self.st.dir}/control.sock\n[store]\n"
+                    f"database = {self.st.database}\n[slowctl]\ndictionary = {harness.ROOT}/schemas/parameters.conf\n"
+                    f"[clock]\ngpsd_port = {station.free_port()}\n[link 0]\nfloor = 1\n")
+
+    def path(self, path):
+        return os.path.join(self.root, path)
+
+    def write(self, path, text):
+        os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
+        with open(self.path(path), "w") as f:
+            f.write(text)
+
+    def link(self, path, to):
+        os.makedirs(os.path.dirname(self.path(path)), exist_ok=True)
+        if os.path.lexists(self.path(path)):
+            os.unlink(self.path(path))
+        os.symlink(os.path.relpath(self.path(to), os.path.dirname(self.path(path))), self.path(path))
+
+    def another(self, n):
+        """The same machine, to break something of it."""
+        copied = copy.copy(self)
+        copied.root = f"{self.root}.{n}"
+        shutil.copytree(self.root, copied.root, symlinks=True)
+        os.chown(copied.path("dev/nanet3-0"), -1, self.gid)
+        return copied
+
+    def doctor(self):
+        return doctor(self.st, "--root", self.root)[1]
+
+
+PULSES = "pps"
+BOARD = ("device", "driver", "module", "dkms", "secure boot", "iommu", "pcie", "interrupts", "access", "kernel log")
+# What is planted, the check that turns, to what, its text, its fix.
+FAULTS = (
+    ("the board is gone", lambda m: m.write("sys/class/nanet3/nanet3-0/state", "gone"), "device", "fail", "is gone",
+     r"^sudo sh -c 'echo 1 > /sys/class/nanet3/nanet3-0/device/reset'$"),
+    ("no node", lambda m: os.unlink(m.path("dev/nanet3-0")), "device", "fail",
+     f"no /dev/nanet3-0; a board is on the bus at {ADDRESS}",
+     "^sudo modprobe nanet3$"),
+    ("another driver", lambda m: m.link(f"{m.board}/driver", "sys/bus/pci/drivers/vfio-pci"), "driver", "fail",
+     "belongs to driver vfio-pci",
+     f"^lspci -k -s {ADDRESS}$"),
+    ("no driver", lambda m: os.unlink(m.path(f"{m.board}/driver")), "driver", "fail", "no driver has the board",
+     "^sudo modprobe nanet3$"),
+    ("an old module", lambda m: m.write("sys/module/nanet3/version", "0.1.0.3"), "module", "fail",
+     r"needs requests of version 4",
+     rf"^sudo dkms install nanet3/{VERSION}.4$"),
+    ("a module of another release", lambda m: m.write("sys/module/nanet3/version", "0.1.9.4"), "module", "warn",
+     "another release",
+     rf"^sudo dkms install nanet3/{VERSION}.4$"),
+    ("no module", lambda m: os.unlink(m.path("sys/module/nanet3/version")), "module", "fail", "not loaded",
+     "^sudo modprobe nanet3$"),
+    ("signed modules only", lambda m: os.unlink(m.path("sys/module/nanet3/version")), "secure boot", "fail",
+     "may not be enrolled",
+     r"^sudo mokutil --import /var/lib/dkms/mok.pub$"),
+    ("not built for this kernel", lambda m: m.write("proc/sys/kernel/osrelease", "6.1.0-98-amd64"), "dkms", "fail",
+     "for the running kernel",
+     rf"^sudo dkms install nanet3/{VERSION}.4 -k 6.1.0-98-amd64$"),
+    ("nor for the next", lambda m: m.write("lib/modules/6.12.0-1-amd64/modules.order", ""), "dkms", "warn",
+     "may be started next",
+     rf"^sudo dkms install nanet3/{VERSION}.4 -k 6.12.0-1-amd64$"),
+    ("IOMMU unknown", lambda m: os.mkdir(m.path(f"{m.board}/iommu_group")), "iommu", "warn", "not checked", ""),
+    ("a narrow slot", lambda m: m.write(f"{m.board}/current_link_width", "4"), "pcie", "warn", "16000 Mb/s",
+     f"^sudo lspci -vv -s {ADDRESS}$"),
+    ("a slow bridge", lambda m: (m.write("sys/devices/pci0000:00/0000:00:01.0/current_link_speed", "2.5 GT/s PCIe"),
+                                 m.write("sys/devices/pci0000:00/0000:00:01.0/current_link_width", "1")),
+     "pcie", "fail", r"2000 Mb/s .* at 0000:00:01.0", f"^sudo lspci -vv -s {ADDRESS}$"),
+    ("too few vectors", lambda m: os.unlink(m.path(f"{m.board}/msi_irqs/64")), "interrupts", "warn",
+     "4 MSI-X vectors of 5", "^sudo journalctl -k"),
+    ("a node for all", lambda m: os.chmod(m.path("dev/nanet3-0"), 0o666), "access", "fail", "every user may claim",
+     "^sudo chmod o-rwx /dev/nanet3-0$"),
+    ("a node for nobody", lambda m: os.chmod(m.path("dev/nanet3-0"), 0o600), "access", "fail",
+     "60-nanet3.rules was not applied",
+     "^sudo udevadm trigger --name-match=nanet3-0$"),
+    ("of another group", lambda m: m.write("etc/group", f"root:x:0:\nvideo:x:{m.gid}:fcm\n"), "access", "fail",
+     "is of group video",
+     "^sudo udevadm trigger --name-match=nanet3-0$"),
+    ("a user without the group", lambda m: m.write("etc/group", f"root:x:0:\nnanet3:x:{m.gid}:fcmx\n"), "access",
+     "fail",
+     "user fcm is not in group nanet3", "^sudo usermod -aG nanet3 fcm$"),
+    ("silence of the receiver", lambda m: None, PULSES, "fail", "no pulse at /dev/pps0", "clock show$"),
+    ("a warning of the driver",
+     lambda m: m.write("dev/kmsg", "6,1,1,-;x\n3,2,2,-;nanet3 0000: no board answers \x1b[31m\xff" + "y" * 3000 + "\n"),
+     "kernel log", "warn", "no board answers", "^sudo journalctl -k "),
+    ("lost memory", lambda m: m.write("dev/kmsg", "3,2,2,-;nanet3: link 2: DMA does not stop, its memory is lost\n"),
+     "kernel log", "fail",
+     "switched off and on", "^sudo journalctl -k "),
+    ("no log", lambda m: os.unlink(m.path("dev/kmsg")), "kernel log", "warn", "not checked", "^sudo journalctl -k "),
+    ("no board", lambda m: (os.unlink(m.path("dev/nanet3-0")), m.write(f"{m.board}/vendor", "0x8086")), "device",
+     "fail",
+     "no board .1172:e003. on the PCI bus", r"^sudo sh -c 'echo 1 > /sys/bus/pci/rescan'$"),
+)
+
+
+def board(t):
+    """a machine with a board: all of it well, then one fault after another"""
+    m = Machine(t)
+    beats = threading.Event()
+
+    def pulse():
+        n = 1
+        while not beats.wait(0.2):
+            n += 1
+            m.write("sys/class/pps/pps0/assert", f"{n}.0#{n}")
+    thread = threading.Thread(target=pulse)
+    thread.start()
+    found = m.doctor()
+    beats.set()
+    thread.join()
+    t.equal("all is well", {c: found[c] for c in (*BOARD, PULSES) if {s for s, _, _ in found[c]} - {"pass", "n/a"}}, {})
+    t.check("a PTP clock is named", any("/dev/ptp0 (igb)" in x for _, x, _ in found["pps"]), found["pps"])
+    t.check("the machine's own clock is not taken for it", found["system clock"][0][1].startswith("not checked"),
+            found["system clock"])
+    machines = [m.another(n) for n in range(len(FAULTS))]
+    for fault, machine in zip(FAULTS, machines):
+        fault[1](machine)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # each waits a second for a pulse
+        for (what, _, *wanted), lines in zip(FAULTS, pool.map(Machine.doctor, machines)):
+            turns(t, what, lines, *wanted)
+
+
+def installed(t):
+    """files of an installed station: not started at boot, notices that every user can read, a foreign directory"""
+    m = Machine(t)
+    where = ("--socket", "/run/fcm-server/0/control.sock", "--root", m.root)
+    m.write("etc/fcm-server/notify-0.conf", "[receiver shift]\n")
+    os.chmod(m.path("etc/fcm-server/notify-0.conf"), 0o644)
+    shutil.copy(m.st.path("board.conf"), m.path("etc/fcm-server/board-0.conf"))
+    _, found = doctor(m.st, *where)
+    turns(t, "not enabled", found, "unit", "warn", "not started at boot", "^sudo systemctl enable fcm-server@0$")
+    turns(t, "notices", found, "keys", "warn", "may name secrets",
+          "^sudo chgrp fcm-notify {0} && sudo chmod 640 {0}$".format(m.path("etc/fcm-server/notify-0.conf")))
+    turns(t, "stopped", found, "daemon", "warn", "not running", "^sudo systemctl start fcm-server@0$")
+    turns(t, "its configuration", found, "configuration", "pass", f"{m.root}/etc/fcm-server/board-0.conf is valid", "")
+    m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
+    m.write("etc/passwd", f"fcm:x:{m.uid + 1}:998::/:\n")
+    _, found = doctor(m.st, *where)
+    turns(t, "enabled", found, "unit", "pass", "started at boot", "")
+    turns(t, "another user's directory", found, "disk", "fail", "cannot write there", rf"^sudo chown fcm {m.st.dir}$")
+
+
+def frozen(t):
+    """the disk of the database hangs, or the one that the bundle shall go to: it ends, and says so"""
+    st = t.station(load="quiet")
+    st.database = st.path("disk/station.db")
+    with test_safe_disk.disk_that_hangs(st) as disk:
+        if disk is None:
+            print("  no file system of ours may be mounted here: left out")
+            t.check("nothing to check", True)
+            return
+        st.start_emulator()
+        st.write_config()
+        st.start_daemon()
+        st.status()  # it has started
+        disk.send_signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        code, found = doctor(st)
+        t.check("it ends while the disk hangs", True, time.monotonic() - begun)
+        t.equal("exit 1", code, 1)
+        turns(t, "the disk hangs", found, "database", "fail", "did not answer in", "^iostat ")
+        turns(t, "the disk hangs", found, "sync", "fail", "did not answer in", "^iostat ")
+        t.equal("the rest is checked", states(found, "daemon", "configuration", "device"),
+                {c: {"pass"} for c in ("daemon", "configuration", "device")})
+        code, _, err = st.ctl("doctor", "--bundle", st.path("disk/x.tar"))
+        t.check("nor does a bundle hold it", code == 1 and "timed out" in err, (code, err))
+
+
+if __name__ == "__main__":
+    harness.main([running, board, installed, frozen])
