@@ -332,6 +332,10 @@ install-module: ## the kernel module's sources, where DKMS looks for them
 	@$(MAKE) --no-print-directory -C driver/kernel install \
 	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
 
+# Where the training station (fcm-server-emulator(1)) has its parts.
+emulator     = $(prefix)/share/fcm-server-emulator
+emulator_bin = $(prefix)/lib/fcm-server-emulator
+
 install: all install-lib install-fcmdata install-module ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/fcm-server/page \
@@ -339,6 +343,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 	    $(DESTDIR)$(prefix)/lib/systemd/catalog $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server \
+	    $(DESTDIR)$(emulator)/scenarios $(DESTDIR)$(emulator_bin) \
 	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
 	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
@@ -352,6 +357,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 daemon/convert/fcm-convert.1 \
+	    training/fcm-server-emulator.1 \
 	    $(DESTDIR)$(prefix)/share/man/man1/
 	$(B)/bin/fcmctl completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fcmctl
 	$(B)/bin/fcmctl completion zsh > $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_fcmctl
@@ -368,6 +374,12 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.catalog $(DESTDIR)$(prefix)/lib/systemd/catalog/
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
+	install -m 755 training/fcm_server_emulator.py $(DESTDIR)$(emulator)/
+	install -m 644 tests/system/station.py tests/system/run.py $(DESTDIR)$(emulator)/
+	install -m 644 tests/data/scenarios/*.scn $(DESTDIR)$(emulator)/scenarios/
+	ln -sf ../share/fcm-server-emulator/fcm_server_emulator.py $(DESTDIR)$(prefix)/bin/fcm-server-emulator
+	install -m 755 $(B)/bin/fcm-consumer $(DESTDIR)$(emulator_bin)/
+	ln -sf $(addprefix ../../bin/,fcmctl fcm-page nanet3-emu) ../../sbin/fcm-server $(DESTDIR)$(emulator_bin)/
 
 .PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
 
