@@ -343,7 +343,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 	    $(DESTDIR)$(prefix)/lib/systemd/catalog $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server \
-	    $(DESTDIR)$(emulator)/scenarios $(DESTDIR)$(emulator_bin) \
+	    $(DESTDIR)$(prefix)/share/doc/fcm-server/systemd $(DESTDIR)$(emulator)/scenarios $(DESTDIR)$(emulator_bin) \
 	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
 	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
@@ -366,11 +366,14 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    slowctl/notify/fcm-notify.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/fcm-server@.service > $(DESTDIR)$(unitdir)/fcm-server@.service
-	for unit in fcm-page@ fcm-notify@; do sed 's|/usr/bin/|$(prefix)/bin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
+	for unit in fcm-page@ fcm-notify@ fcm-emulator@; do sed 's|/usr/bin/|$(prefix)/bin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/$$unit.service > $(DESTDIR)$(unitdir)/$$unit.service; done
 	sed 's|/usr/bin/|$(prefix)/bin/|' \
 	    systemd/nanet3-selftest@.service > $(DESTDIR)$(unitdir)/nanet3-selftest@.service
+	install -m 644 systemd/fcm-server.target $(DESTDIR)$(unitdir)/
+	install -m 644 systemd/examples/*.conf $(DESTDIR)$(prefix)/share/doc/fcm-server/systemd/
 	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
+	install -m 644 systemd/nanet3.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/nanet3.conf
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.catalog $(DESTDIR)$(prefix)/lib/systemd/catalog/
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
