@@ -44,7 +44,7 @@ harden          = $(if $(SANITIZE),,$(HARDEN_CFLAGS))
 optimised       = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
 fortify         = $(if $(optimised),$(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(HARDEN_FORTIFY)))
 link_flags      = $(CFLAGS) $(SANITIZE) $(HARDEN_LDFLAGS) $(LDFLAGS) -pthread
-program_flags   = $(HARDEN_PIE:-fPIE=-pie) $(link_flags)
+program_flags   = $(HARDEN_PIE) $(HARDEN_PIE:-fPIE=-pie) $(link_flags)
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -384,6 +384,18 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 755 $(B)/bin/fcm-consumer $(DESTDIR)$(emulator_bin)/
 	ln -sf $(addprefix ../../bin/,fcmctl fcm-page nanet3-emu) ../../sbin/fcm-server $(DESTDIR)$(emulator_bin)/
 
-.PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+# A tarball of the sources, the same from the same sources, by a time that is the changelog's of debian/.
+dist: ## build/dist/fcm-server-VERSION.tar.xz: the sources, from git or from an unpacked tarball
+	@debian/dist.sh $(abspath $(B))/dist
+
+deb: ## the Debian packages, below build/deb: debian/README.md; DEB_BUILD_OPTIONS=nocheck for no unit tests
+	@tests/setup/setup.sh deb
+	@debian/deb.sh $(abspath $(B))/deb
+
+check-deb: ## lintian, hardening and a second build of the packages; installed, tested, upgraded, removed, purged in a Debian root; needs root, mmdebstrap
+	@tests/setup/setup.sh check-deb
+	@debian/check.sh $(abspath $(B))/deb
+
+.PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
 
 -include $(sort $(all_objs:.o=.d))

@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 INSTALLED = os.path.exists(os.path.join(HERE, "station.py"))
 ROOT = os.path.dirname(HERE)
 SCENARIOS = os.path.join(HERE, "scenarios") if INSTALLED else os.path.join(ROOT, "tests", "data", "scenarios")
-BIN = os.path.join(os.path.dirname(ROOT), "lib", "fcm-server-emulator") if INSTALLED else os.path.join(ROOT, "build", "bin")
+BIN = os.path.join(*((os.path.dirname(ROOT), "lib", "fcm-server-emulator") if INSTALLED else (ROOT, "build", "bin")))
 FCMCTL = "fcmctl" if INSTALLED else os.path.relpath(os.path.join(BIN, "fcmctl"))
 sys.path.insert(0, HERE if INSTALLED else os.path.join(ROOT, "tests", "system"))
 import run  # noqa: E402
@@ -49,7 +49,8 @@ def options(argv):
                         ("run", "run the station in the foreground, until SIGTERM or Ctrl-C")):
         c = command(name, about)
         c.add_argument("--scenario", metavar="NAME|FILE", help="inject the faults of this scenario; default: none")
-        c.add_argument("--load", default="quiet", choices=["quiet", "design", "full"], help="hits of the sea; default: quiet")
+        c.add_argument("--load", default="quiet", choices=["quiet", "design", "full"], 
+                       help="hits of the sea; default: quiet")
         c.add_argument("--beacons", type=float, metavar="HZ", help="the sea has LED and acoustic beacons")
         c.add_argument("--seed", type=int, default=1, help="of all that is random; default: 1")
         where(c)
@@ -88,6 +89,13 @@ def runs(directory):
     except FileNotFoundError:
         pass
     return None
+
+
+def which(args):
+    """The options by which another command finds the same station."""
+    if args.dir != os.path.join(base_directory(), str(args.board)):
+        return f" --dir {args.dir}"
+    return f" --board {args.board}" if args.board else ""
 
 
 def ctl(args):
@@ -149,8 +157,8 @@ def start(args):
         return fail(f"station {args.board} runs already; see it with: {ctl(args)} status")
     os.makedirs(os.path.dirname(args.dir), exist_ok=True)
     log = args.dir + ".log"
-    argv = [sys.executable, os.path.abspath(__file__), "--bin", args.bin, "run", "--board", str(args.board), "--dir", args.dir,
-            "--load", args.load, "--seed", str(args.seed)]
+    argv = [sys.executable, os.path.abspath(__file__), "--bin", args.bin, "run", "--board", str(args.board),
+            "--dir", args.dir, "--load", args.load, "--seed", str(args.seed)]
     for name in ("scenario", "beacons"):
         if (value := getattr(args, name)) is not None:
             argv += [f"--{name}", str(value)]
@@ -165,7 +173,7 @@ def start(args):
         if ended is not None:
             return fail(f"the station has ended with {ended}:\n{text.strip()}")
         time.sleep(0.1)
-    print(text.replace("Ctrl-C ends it.", f"fcm-server-emulator stop{f' --board {args.board}' * bool(args.board)} ends it."), end="")
+    print(text.replace("Ctrl-C ends it.", f"fcm-server-emulator stop{which(args)} ends it."), end="")
     return 0
 
 

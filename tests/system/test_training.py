@@ -28,7 +28,8 @@ def a_station(t):
     code, out, err = emulator(t, "start", *at)
     t.equal("start: exit 0", (code, err), (0, ""))
     try:
-        t.check("it says how to see it, and how to end it", f"--dir {where} status" in out and "emulator stop ends it" in out, out)
+        t.check("it says how to see it, and how to end it",
+            f"--dir {where} status" in out and f"emulator stop --dir {where} ends it" in out, out)
         t.check("it has a page", re.search(r"browser: http://127.0.0.1:\d+/\n", out), out)
         st.wait_for("all well", lambda: st.word() == "WELL", 60)
         t.equal("status: exit 0", emulator(t, "status", *at)[0], 0)
@@ -60,7 +61,8 @@ def what_is_wrong(t):
     """a scenario that is not there; one that is: its fault comes; the list"""
     at = ["--dir", os.path.join(t.base, "training")]
     code, _, err = emulator(t, "start", "--scenario", "nonsense", *at)
-    t.check("an unknown scenario: exit 1, and where the list is", code == 1 and "no scenario nonsense" in err, (code, err))
+    t.check("an unknown scenario: exit 1, and where the list is",
+            code == 1 and "no scenario nonsense" in err, (code, err))
     code, out, _ = emulator(t, "scenarios")
     t.check("the scenarios are listed", code == 0 and re.search(r"(?m)^shift +\S", out), out)
     code, _, err = emulator(t, "status", *at)
@@ -68,8 +70,8 @@ def what_is_wrong(t):
     st = t.station("training")
     t.equal("start with one: exit 0", emulator(t, "start", "--scenario", "unplugged", *at)[0], 0)
     try:
-        st.wait_for("the fibre is out", lambda: any(o["code"] == "link-dark" and o["object"] == "link0" for o in
-                                                    st.seen(cleared=True)), 60)
+        st.wait_for("the fibre is out", lambda: "link0" in [o["object"] for o in st.seen(cleared=True)
+                                                            if o["code"] == "link-dark"], 60)
     finally:
         t.equal("stop: exit 0", emulator(t, "stop", *at)[0], 0)
 
