@@ -131,6 +131,7 @@ units() {
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
 	install -D /bin/mkdir "$tree/bin/mkdir"
+	install -D -m 644 -t "$tree/etc/systemd/system/fcm-server@0.service.d" systemd/examples/*.conf
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
 		nanet3-selftest@0.service fcm-page@0.service fcm-notify@0.service fcm-emulator@0.service \
 		fcm-server.target || rc=1
