@@ -3,7 +3,8 @@
 # check.sh DIR: the packages in DIR, which are built first if the tree has changed since: lintian, hardening, a second
 # build elsewhere that makes the same files, and in a fresh Debian 12 root their life: a version before installed,
 # upgraded while a station runs, autopkgtests, removed, purged. Needs root, mmdebstrap and a Debian mirror. Ends with
-# "N passed, N failed"; DIR/tested-packages.txt has the versions of all packages that were there.
+# "N passed, N failed"; QUICK=1 leaves out the two other builds. DIR/tested-packages.txt has the versions of all packages
+# that were there.
 set -u
 out=$(realpath -m "${1:?usage: check.sh DIR}")
 cd "$(dirname "$0")/.." || exit 1
@@ -95,24 +96,40 @@ inside() {
 
 # What was mounted is unmounted before anything is removed.
 leave() {
-	local m
+	local m r
 	[ ! -e "$root/usr/bin/fcm-server-emulator" ] || inside fcm-server-emulator stop --all >/dev/null 2>&1
-	for m in debs dev/shm dev/pts dev proc sys; do
-		! mountpoint -q "$root/$m" || umount "$root/$m" || die "$root/$m stays mounted: umount it"
+	for r in "$root" "$out-check/build-root"; do
+		for m in debs dev/shm dev/pts dev proc sys; do
+			! mountpoint -q "$r/$m" || umount "$r/$m" || die "$r/$m stays mounted: umount it"
+		done
 	done
 }
 
-fresh_root() {
+new_root() { # directory, packages
 	leave
-	rm -rf --one-file-system "$root"
-	mmdebstrap --quiet --mode=root --variant=minbase --include=systemd,udev,apt-utils,dpkg-dev,ca-certificates \
-		bookworm "$root" "deb $mirror/debian bookworm main" "deb $mirror/debian bookworm-updates main" \
-		"deb $mirror/debian-security bookworm-security main" || return 1
-	mkdir -p "$root/debs"
-	mount -t proc proc "$root/proc" && mount -t sysfs -o ro sys "$root/sys" && mount --bind /dev "$root/dev" &&
-		mount --bind /dev/pts "$root/dev/pts" && mount --bind /dev/shm "$root/dev/shm" &&
-		mount --bind "${out%/*}" "$root/debs" &&
-		cp /etc/resolv.conf "$root/etc/resolv.conf" && inside apt-get -q update
+	rm -rf --one-file-system "$1"
+	mmdebstrap --quiet --mode=root --variant=minbase --include="$2" bookworm "$1" "deb $mirror/debian bookworm main" \
+		"deb $mirror/debian bookworm-updates main" "deb $mirror/debian-security bookworm-security main" || return 1
+	mount -t proc proc "$1/proc" && mount -t sysfs -o ro sys "$1/sys" && mount --bind /dev "$1/dev" &&
+		mount --bind /dev/pts "$1/dev/pts" && mount --bind /dev/shm "$1/dev/shm" &&
+		cp /etc/resolv.conf "$1/etc/resolv.conf" && chroot "$1" apt-get -q update
+}
+
+# The tarball with nothing but what debian/control asks for, unit tests too, as a user without rights.
+clean_build() {
+	local build=$out-check/build-root
+	new_root "$build" build-essential,ca-certificates || return 1
+	mkdir "$build/src" && tar -C "$build/src" -xf "$out/$name.tar.xz" &&
+		DEBIAN_FRONTEND=noninteractive chroot "$build" apt-get -q build-dep -y --no-install-recommends "/src/$name" &&
+		chroot "$build" useradd builder && chroot "$build" chown -R builder /src &&
+		chroot "$build" runuser -u builder -- env -i PATH=/usr/bin:/bin LC_ALL=C.UTF-8 HOME=/nonexistent \
+			sh -c "cd '/src/$name' && dpkg-buildpackage -us -uc -b -j${JOBS:-2}" &&
+		ls "$build"/src/*.deb && leave
+}
+
+fresh_root() {
+	new_root "$root" systemd,udev,apt-utils,dpkg-dev,ca-certificates && mkdir -p "$root/debs" &&
+		mount --bind "${out%/*}" "$root/debs"
 }
 
 # The packages of a directory below that of $out, without their debugging symbols.
@@ -227,7 +244,8 @@ purged() {
 	inside dpkg --purge $(installed_names) || return 1
 	# apt and dpkg keep a log of what they did; the kernel's index of modules may name the module that was.
 	left=$(cd "$root" && find . -xdev \
-		\( -path ./debs -o -path ./var/log -o -path ./proc -o -path ./sys -o -path ./tmp \) -prune -o \( -iname '*fcm-*' -o -iname '*fcmctl*' -o -iname '*fcmdata*' -o -iname '*fcm_*' -o -iname '*nanet3*' \) -print)
+		\( -path ./debs -o -path ./var/log -o -path ./proc -o -path ./sys -o -path ./tmp \) -prune -o \
+		\( -iname '*fcm-*' -o -iname '*fcmctl*' -o -iname '*fcmdata*' -o -iname '*fcm_*' -o -iname '*nanet3*' \) -print)
 	[ -z "$left" ] || { echo "left: $left"; return 1; }
 }
 
@@ -247,6 +265,7 @@ main() {
 	check "blhc: compiled with all of Debian's hardening" compiled_hardened
 	check "hardening-check: programs and libraries" files_hardened
 	[ -n "${QUICK:-}" ] || check "a second build in another directory makes the same files" same_again
+	[ -n "${QUICK:-}" ] || check "built in a fresh Debian 12 root by its build dependencies, unit tests pass" clean_build
 	check "a version before: $before" version_before
 	check "a fresh Debian 12 root" fresh_root
 	check "install $before" install_all "$out-check/before"
