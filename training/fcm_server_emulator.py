@@ -79,7 +79,7 @@ def fail(message):
 
 
 def runs(directory):
-    """The process of the station in `directory`; None: it does not run."""
+    """The process of the station in `directory`; 0: it is about to say; None: it does not run."""
     try:
         with open(directory + ".lock", encoding="ascii") as f:
             try:
@@ -254,16 +254,19 @@ def run_foreground(args):
 
 
 def stop_one(directory):
-    pid = runs(directory)
-    if pid is None:
-        return False
-    os.kill(pid, signal.SIGTERM)
-    end = time.monotonic() + STOP_S
-    while runs(directory) is not None:
+    """False: it does not run."""
+    asked, end = None, time.monotonic() + STOP_S
+    while (pid := runs(directory)) is not None:
+        if pid and pid != asked:
+            # Who may write the lock names a process of his own, or none: this may be root.
+            if os.stat(f"/proc/{pid}").st_uid != os.stat(directory + ".lock").st_uid:
+                raise StationError(f"{directory}.lock names process {pid}, which is of another user")
+            os.kill(pid, signal.SIGTERM)
+            asked = pid
         if time.monotonic() > end:
             raise StationError(f"the station in {directory} (process {pid}) has not ended within {STOP_S} s")
         time.sleep(0.1)
-    return True
+    return asked is not None
 
 
 def stop(args):
