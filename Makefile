@@ -44,7 +44,7 @@ harden          = $(if $(SANITIZE),,$(HARDEN_CFLAGS))
 optimised       = $(filter-out -O0,$(filter -O%,$(CFLAGS)))
 fortify         = $(if $(optimised),$(if $(SANITIZE)$(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,$(HARDEN_FORTIFY)))
 link_flags      = $(CFLAGS) $(SANITIZE) $(HARDEN_LDFLAGS) $(LDFLAGS) -pthread
-program_flags   = $(HARDEN_PIE:-fPIE=-pie) $(link_flags)
+program_flags   = $(HARDEN_PIE) $(HARDEN_PIE:-fPIE=-pie) $(link_flags)
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -332,6 +332,10 @@ install-module: ## the kernel module's sources, where DKMS looks for them
 	@$(MAKE) --no-print-directory -C driver/kernel install \
 	    DESTDIR=$(if $(DESTDIR),$(abspath $(DESTDIR)))
 
+# Where the training station (fcm-server-emulator(1)) has its parts.
+emulator     = $(prefix)/share/fcm-server-emulator
+emulator_bin = $(prefix)/lib/fcm-server-emulator
+
 install: all install-lib install-fcmdata install-module ## install below $(DESTDIR)$(prefix)
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/sbin $(DESTDIR)$(prefix)/share/fcm-server/sql \
 	    $(DESTDIR)$(prefix)/share/fcm-server/page \
@@ -339,6 +343,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    $(DESTDIR)$(prefix)/share/man/man5 $(DESTDIR)$(prefix)/share/man/man8 \
 	    $(DESTDIR)$(unitdir) $(DESTDIR)$(prefix)/lib/sysusers.d $(DESTDIR)$(prefix)/lib/tmpfiles.d \
 	    $(DESTDIR)$(prefix)/lib/systemd/catalog $(DESTDIR)$(prefix)/lib/udev/rules.d $(DESTDIR)$(sysconfdir)/fcm-server \
+	    $(DESTDIR)$(prefix)/share/doc/fcm-server/systemd $(DESTDIR)$(emulator)/scenarios $(DESTDIR)$(emulator_bin) \
 	    $(DESTDIR)$(prefix)/share/bash-completion/completions \
 	    $(DESTDIR)$(prefix)/share/zsh/vendor-completions
 	install -m 755 $(B)/bin/fcm-server $(DESTDIR)$(prefix)/sbin/
@@ -353,6 +358,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    schemas/datamanager_example.py \
 	    $(DESTDIR)$(prefix)/share/doc/fcm-server/
 	install -m 644 slowctl/fcmctl.1 driver/emu/nanet3-emu.1 driver/perf/nanet3-perf.1 daemon/convert/fcm-convert.1 \
+	    training/fcm-server-emulator.1 \
 	    $(DESTDIR)$(prefix)/share/man/man1/
 	$(B)/bin/fcmctl completion bash > $(DESTDIR)$(prefix)/share/bash-completion/completions/fcmctl
 	$(B)/bin/fcmctl completion zsh > $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_fcmctl
@@ -361,15 +367,36 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	    slowctl/notify/fcm-notify.8 $(DESTDIR)$(prefix)/share/man/man8/
 	sed 's|/usr/sbin/|$(prefix)/sbin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/fcm-server@.service > $(DESTDIR)$(unitdir)/fcm-server@.service
-	for unit in fcm-page@ fcm-notify@; do sed 's|/usr/bin/|$(prefix)/bin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
+	for unit in fcm-page@ fcm-notify@ fcm-emulator@; do sed 's|/usr/bin/|$(prefix)/bin/|; s|/etc/fcm-server|$(sysconfdir)/fcm-server|' \
 	    systemd/$$unit.service > $(DESTDIR)$(unitdir)/$$unit.service; done
 	sed 's|/usr/bin/|$(prefix)/bin/|' \
 	    systemd/nanet3-selftest@.service > $(DESTDIR)$(unitdir)/nanet3-selftest@.service
+	install -m 644 systemd/fcm-server.target $(DESTDIR)$(unitdir)/
+	install -m 644 systemd/examples/*.conf $(DESTDIR)$(prefix)/share/doc/fcm-server/systemd/
 	install -m 644 systemd/fcm-server.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/fcm-server.conf
+	install -m 644 systemd/nanet3.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/nanet3.conf
 	install -m 644 systemd/fcm-server.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/fcm-server.conf
 	install -m 644 systemd/fcm-server.catalog $(DESTDIR)$(prefix)/lib/systemd/catalog/
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
+	install -m 755 training/fcm_server_emulator.py $(DESTDIR)$(emulator)/
+	install -m 644 tests/system/station.py tests/system/run.py $(DESTDIR)$(emulator)/
+	install -m 644 tests/data/scenarios/*.scn $(DESTDIR)$(emulator)/scenarios/
+	ln -sf ../share/fcm-server-emulator/fcm_server_emulator.py $(DESTDIR)$(prefix)/bin/fcm-server-emulator
+	install -m 755 $(B)/bin/fcm-consumer $(DESTDIR)$(emulator_bin)/
+	ln -sf $(addprefix ../../bin/,fcmctl fcm-page nanet3-emu) ../../sbin/fcm-server $(DESTDIR)$(emulator_bin)/
 
-.PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build
+# A tarball of the sources, the same from the same sources, by a time that is the changelog's of debian/.
+dist: ## build/dist/fcm-server-VERSION.tar.xz: the sources, from git or from an unpacked tarball
+	@debian/dist.sh $(abspath $(B))/dist
+
+deb: ## the Debian packages, below build/deb: debian/README.md; DEB_BUILD_OPTIONS=nocheck for no unit tests
+	@tests/setup/setup.sh deb
+	@debian/deb.sh $(abspath $(B))/deb
+
+check-deb: ## lintian, hardening and a second build of the packages; installed, tested, upgraded, removed, purged in a Debian root; needs root, mmdebstrap
+	@tests/setup/setup.sh check-deb
+	@debian/check.sh $(abspath $(B))/deb
+
+.PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
 
 -include $(sort $(all_objs:.o=.d))

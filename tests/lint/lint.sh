@@ -58,14 +58,25 @@ manuals() {
 	mandoc -Tlint -W warning $pages
 }
 
-# The Makefile's version is that of the newest entry and of the Python module; DKMS and pkg-config take it from there.
+# The Makefile's version is that of the newest entries and of the Python module; DKMS and pkg-config take it from there.
 versions() {
 	local version rc=0
 	version=$(sed -n 's/^VERSION *:= *//p' Makefile)
 	[ "$(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -1)" = "$version" ] ||
 		{ echo "the newest entry of CHANGELOG.md is not of $version"; rc=1; }
+	[ "$(sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)" = "$version" ] ||
+		{ echo "the newest entry of debian/changelog is not of $version"; rc=1; }
 	grep -q "^__version__ = \"$version\"" daemon/consumer/fcmdata/__init__.py ||
 		{ echo "the Python package fcmdata is not of $version"; rc=1; }
+	return $rc
+}
+
+# What `make` needs is what the packages' build needs: the libraries of setup.sh are in debian/control.
+build_depends() {
+	local p rc=0
+	for p in $(sed -n '/^run="/,/"$/p' tests/setup/setup.sh | tr ' "=' '\n' | grep -- '-dev$' | grep -v '^libc6-dev$'); do
+		grep -q "^ $p,$" debian/control || { echo "debian/control has no $p"; rc=1; }
+	done
 	return $rc
 }
 
@@ -120,12 +131,15 @@ units() {
 	cp -rn /lib/systemd/system/. "$tree/usr/lib/systemd/system/"
 	install -D /bin/kill "$tree/bin/kill"
 	install -D /bin/mkdir "$tree/bin/mkdir"
+	install -D -m 644 -t "$tree/etc/systemd/system/fcm-server@0.service.d" systemd/examples/*.conf
 	systemd-analyze verify --man=no --recursive-errors=yes --root="$tree" fcm-server@0.service \
-		nanet3-selftest@0.service fcm-page@0.service fcm-notify@0.service || rc=1
+		nanet3-selftest@0.service fcm-page@0.service fcm-notify@0.service fcm-emulator@0.service \
+		fcm-server.target || rc=1
 	exposed fcm-page@0.service 15 || rc=1
 	exposed fcm-server@0.service 19 || rc=1
+	exposed fcm-emulator@0.service 16 || rc=1
 	exposed nanet3-selftest@0.service 7 || rc=1
-	for page in $(sed -n 's/^Documentation=//p' systemd/*.service | tr ' ' '\n' |
+	for page in $(sed -n 's/^Documentation=//p' systemd/*.service systemd/*.target | tr ' ' '\n' |
 		sed -n 's/^man:\(.*\)(\(.\))$/man\2\/\1.\2/p'); do
 		[ -f "$tree/usr/share/man/$page" ] || { echo "no manual page $page"; rc=1; }
 	done
@@ -148,6 +162,7 @@ check "runbook" tests/lint/runbook.py "${B:-build}"
 check "python modules" modules
 check "executable" executable
 check "versions" versions
+check "build dependencies" build_depends
 check "interfaces of libraries" interfaces
 check "clang-format" format
 check "manual pages" manuals

@@ -5,6 +5,8 @@
 #   setup.sh check   that, and what the tests and lint need
 #   setup.sh fuzz    what building and running needs, and clang with libFuzzer
 #   setup.sh bench   as check, and the peer that make bench compares with where it is installed: libavformat
+#   setup.sh deb     what building the Debian packages needs
+#   setup.sh check-deb   that, and what testing them needs
 #   setup.sh vm      what the tests of the kernel module need: a guest's kernel is downloaded, not installed
 #   setup.sh vm-debug   that, and what building the instrumented kernels needs
 set -eu
@@ -20,15 +22,19 @@ fuzz="$run clang libclang-rt-14-dev"
 bench="$check libavformat-dev libavcodec-dev"
 vm="$run libcmocka-dev python3-numpy qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
+deb="$run dpkg-dev fakeroot debhelper dh-python dh-dkms libcmocka-dev mandoc sqlite3"
+check_deb="$deb lintian blhc devscripts autopkgtest mmdebstrap"
 
 case "${1:-}" in
 run) want=$run ;;
 check) want=$check ;;
 fuzz) want=$fuzz ;;
 bench) want=$bench ;;
+deb) want=$deb ;;
+check-deb) want=$check_deb ;;
 vm) want=$vm ;;
 vm-debug) want=$debug ;;
-*) echo "usage: setup.sh run|check|fuzz|bench|vm|vm-debug" >&2; exit 2 ;;
+*) echo "usage: setup.sh run|check|fuzz|bench|deb|check-deb|vm|vm-debug" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null 2>&1; then

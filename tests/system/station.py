@@ -211,7 +211,8 @@ class Station:
     def write_config(self):
         self.reserved = self.reserved or f"tcp://127.0.0.1:{free_port()}"
         self.monitor = self.monitor or f"tcp://127.0.0.1:{free_port()}"
-        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        dictionary = os.path.join(root, "schemas", "parameters.conf")  # installed, the daemon has its own
         lines = ["[board]", f"device = unix:{self.path('board.sock')}",
                  "[data]", f"reserved_endpoint = {self.reserved}", f"monitor_endpoint = {self.monitor}",
                  "[clock]", "gpsd_host = 127.0.0.1", f"gpsd_port = {self.gpsd_port or 2947}",
@@ -220,7 +221,7 @@ class Station:
                  "system_tolerance_ms = 0",  # on a busy host the emulator's time falls behind the host's
                  "[control]", f"socket = {self.path('control.sock')}",
                  "[store]", f"database = {self.database}", f"emergency = {self.path('emergency.journal')}",
-                 "[slowctl]", f"dictionary = {os.path.join(here, 'schemas', 'parameters.conf')}"]
+                 *(["[slowctl]", f"dictionary = {dictionary}"] if os.path.exists(dictionary) else [])]
         for link, delay in enumerate(self.cable_delays()):
             lines += [f"[link {link}]", "tower = 1", f"floor = {link + 1}", f"cable_delay_ns = {delay}"]
         lines += self.config

@@ -64,6 +64,8 @@ INLINE = {
     "systemctl enable --now fcm-page@0": INSTALLED,
     "journalctl -u fcm-server@0": INSTALLED,
     "pkg-config fcmdata": INSTALLED,
+    "sudo modprobe nanet3": INSTALLED,
+    "make deb": "minutes: make check-deb",
     "systemctl status nanet3-selftest@0": INSTALLED,
 }
 COMMAND = re.compile(r"(?:make|sudo|fcmctl|fcm-server|nanet3-\w+|sqlite3|tshark|nc|python3|export|systemctl|journalctl|"
@@ -234,6 +236,7 @@ def site_dictionary(r, block):
 BLOCKS = {
     ("README.md", "FCM-Server"): ["a drawing"],
     ("README.md", "Try it"): [targets, shell],
+    ("README.md", "Install"): ["as root: make check-deb, in a Debian root of its own"],
     ("README.md", "Operate an instance"): ["as root, where the board is: tests/vm/plans/step_systemd.sh in a guest"],
     ("schemas/README.md", "The data message"): [python, python],
     ("schemas/README.md", "In Wireshark"): [capture],

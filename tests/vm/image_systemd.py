@@ -64,7 +64,7 @@ class Root(image.Initramfs):
         with tempfile.TemporaryDirectory(dir=cache) as tmp:
             self._install(build, tmp)
             self._modules(tmp, release, module)
-            self.tree(tmp, re.compile(r"(?!src/|include/|share/man/|bin/nanet3-emu|.*\.a$)"))
+            self.tree(tmp, re.compile(r"(?!src/|include/|share/man/|bin/nanet3-emu|(bin|lib|share)/fcm-server-emulator|.*\.a$)"))
         self.file(image.LEAP_SECONDS, image.LEAP_SECONDS)
         for name in ("dygraph.min.js", "dygraph.min.css"):
             self.file(f"{DYGRAPHS}/{name}", f"{DYGRAPHS}/{name}")
