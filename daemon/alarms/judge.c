@@ -160,9 +160,23 @@ static void collect(struct judge *j)
 	incidents_tick(j->incidents, j->v->now_ns);
 }
 
+static void note_own(struct judge *j)
+{
+	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		struct judge_own *own = &j->own[link];
+		uint64_t now_ns = j->v->link[link].own_ns;
+
+		if (now_ns > own->last_ns + RELOCK_NS) {
+			own->first_ns = now_ns;
+		}
+		own->last_ns = now_ns;
+	}
+}
+
 void judge_tick(struct judge *j, const struct judge_view *view)
 {
 	j->v = view;
+	note_own(j);
 	events_lost(j);
 	events_dropped(j);
 	events_members(j);

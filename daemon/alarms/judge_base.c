@@ -69,11 +69,12 @@ static void add_dark(const struct judge *j, const struct reason_kind *kind, stru
 	}
 }
 
-const char *judge_own_command(const struct judge_link *l, uint64_t since_ns)
+const char *judge_own_command(const struct judge *j, unsigned link, uint64_t since_ns)
 {
-	bool near = l->own_ns <= since_ns + OWN_NS && since_ns <= l->own_ns + OWN_NS;
+	const struct judge_own *own = &j->own[link];
+	bool near = own->first_ns <= since_ns + OWN_NS && since_ns <= own->last_ns + OWN_NS;
 
-	return l->own_ns && near ? l->own : NULL;
+	return own->last_ns && near ? j->v->link[link].own : NULL;
 }
 
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm)
@@ -84,7 +85,7 @@ void judge_explain(struct judge *j, struct observation o, const struct alarm *al
 		add_dark(j, kind, &o);
 	}
 	if (o.object.link >= 0) {
-		o.own = judge_own_command(&j->v->link[o.object.link], o.since_ns);
+		o.own = judge_own_command(j, (unsigned)o.object.link, o.since_ns);
 	}
 	if (alarm) {
 		o.red = alarm->level == LEVEL_ALARM;

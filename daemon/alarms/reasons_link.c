@@ -13,6 +13,9 @@ static void dark_reason(struct judge *j, unsigned link)
 {
 	bool light = j->v->link[link].signal;
 
+	if (light && judge_own_command(j, link, j->v->now_ns)) {
+		return; /* it looks for its lock, as it was asked to */
+	}
 	reasons_add(j, true, "link-dark", object_link(link),
 		    light ? "fcmctl link reset LINK; if it stays: fcmctl link show LINK, is there "
 			    "enough received power?"

@@ -15,7 +15,6 @@
 #define LOSS_RED     0.001	    /* of a minute's frames: more is red, less a warning */
 #define FIRST_PPS_NS 10000000000ull /* of a board that is back: it comes within so long */
 #define SAME_TIME_NS 2000000000ull  /* losses on all links so close have one cause */
-#define RELOCK_NS    5000000000ull  /* a command of ours interrupts a link no longer */
 
 /* A link loses by enum tdm_loss, a group by enum outcome. */
 static unsigned names_of(enum reason_of of)
@@ -203,12 +202,11 @@ static void name_text(const struct loss_episodes *b, enum reason_of of, unsigned
 /* Our command that lost these frames, and no more than such a command costs; NULL: none. */
 static const char *own_command(const struct judge *j, unsigned link, unsigned name)
 {
-	const struct judge_link *l = &j->v->link[link];
 	const struct loss_episodes *b = &j->lost[link];
 
 	return (name == TDM_LOSS_LINK_DOWN || name == TDM_LOSS_ALIGNMENT) &&
-			       b->grew_ns[name] < l->own_ns + RELOCK_NS
-		       ? judge_own_command(l, b->run_ns[name])
+			       b->grew_ns[name] < j->own[link].last_ns + RELOCK_NS
+		       ? judge_own_command(j, link, b->run_ns[name])
 		       : NULL;
 }
 
@@ -236,6 +234,7 @@ static void explain_names(struct judge *j, const struct observation *o,
 
 	for (unsigned n = 1; n < names_of(o->object.of); n++) {
 		struct observation one = *o;
+		const char *own = NULL;
 
 		if (!loss_episodes_run(b, n, j->v->now_ns)) {
 			continue;
@@ -247,12 +246,16 @@ static void explain_names(struct judge *j, const struct observation *o,
 		one.action = action;
 		name_text(b, o->object.of, n, text, sizeof(text));
 		if (o->object.of == OF_LINK) {
+			own = own_command(j, (unsigned)o->object.link, n);
 			one.much.frames = b->run[n];
-			one.expected = own_command(j, (unsigned)o->object.link, n) != NULL;
-			one.red = one.red && !one.expected;
-			one.advice = loss_advice(j, (unsigned)o->object.link, n);
+			one.advice = own ? "" : loss_advice(j, (unsigned)o->object.link, n);
 		} else {
 			one.much.dropped = b->run[n];
+		}
+		if (own) {
+			one.expected = true;
+			one.red = false;
+			text_add(text, sizeof(text), " (%s)", own);
 		}
 		observation_advice(&one, action, sizeof(action));
 		judge_explain(j, one, alarm);

@@ -566,7 +566,7 @@ static unsigned recent(const struct incidents *s, const struct incident_part *p,
 	unsigned n = 0;
 
 	for (const struct incident *i = s->incident; i < s->incident + INCIDENTS_MAX; i++) {
-		n += i->used && i->over_ns && !i->of_start &&
+		n += i->used && i->over_ns && !i->of_start && !i->cause->expected &&
 		     now_ns - i->over_ns < INCIDENT_FLAP_NS && same(i->cause, p);
 	}
 	return n;
@@ -578,7 +578,8 @@ static bool goes_on(const struct incidents *s, struct incident_part *p, uint64_t
 	if (is_quiet(p)) {
 		return now_ns - p->ended_ns < INCIDENT_QUIET_NS;
 	}
-	if (p->held || p->of->cause != p || (!p->times && recent(s, p, now_ns) < INCIDENT_FLAPS)) {
+	if (p->held || p->expected || p->of->cause != p ||
+	    (!p->times && recent(s, p, now_ns) < INCIDENT_FLAPS)) {
 		return false;
 	}
 	p->times = p->times ? p->times : 1;
@@ -696,7 +697,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	if (!i->number && !take_up(s, i)) {
 		i->number = ++s->numbers;
 	}
-	i->over_ns = active ? 0 : last_over(s, i);
+	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : last_over(s, i);
 	i->state = state_of(acknowledged && *i->acknowledged.who, active, counts);
 	i->of_start = !i->begun_ns && i->since_ns < s->start_until_ns &&
 		      (active ? now_ns : i->over_ns) - i->since_ns < INCIDENT_START_NS;

@@ -262,6 +262,7 @@ def a_step_through_resets(t):
     t.check("one incident", [i["state"] for i in jumps] == ["active"], jumps)
     t.equal("that no command of ours began", jumps[0]["own"], None)
     st.wait_for("its end, at home", lambda: "link1/phase-jump" not in found(st), 90)
+    st.wait_for("the event of it", lambda: len(events(st, "phase-jump")) > 1, 10)
     t.equal("told once", [e["severity"] for e in events(st, "phase-jump")], ["red", "info"])
 
 
@@ -277,12 +278,19 @@ def our_own_commands(t):
         t.equal(f"the {verb} ends well", st.ctl("link", verb, str(link))[0], 0)
         st.wait_for("its losses, counted", lambda of=f"link{link}/link-loss": w.told("began", of), 10)
         t.equal(f"the station is well just after the {verb}", st.word(), "WELL")
+    words = set()
+    for _ in range(12):  # in some of them the daemon sees the moment without a lock
+        st.ctl("link", "reset", "3")
+        words.add(st.word())
+        time.sleep(1.5)  # for the phase
+    t.equal("nor is a row of them a trouble", (words, events(st, "link-dark")), ({"WELL"}, []))
     time.sleep(5)
     t.equal("nothing was ever active", [n for n in w.news[1:] if "incident" in n and
                                            n["incident"]["state"] != "cleared"], [])
     mine = {cause(i): i for i in st.ask("incident", "list")["list"] if i["own"]}
     t.equal("each is named", {n: i["own"].split(" by ")[0] for n, i in mine.items()},
-            {"link2/link-loss": "reset", "link1/link-loss": "align"})
+            {"link2/link-loss": "reset", "link1/link-loss": "align", "link3/link-loss": "reset"})
+    t.check("in its text, too", all("(reset by " in i["text"] or "(align by " in i["text"] for i in mine.values()), mine)
     t.check("each has its cost", all(i["cost"]["frames"] > 0 for i in mine.values()), mine)
     t.equal("no event is a warning", {e["severity"] for e in events(st, "link-loss") if "reset by" in e["text"] or
                                       "align by" in e["text"]}, {"info"})

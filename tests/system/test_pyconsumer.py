@@ -3,11 +3,14 @@
 """Monitor and Member of the Python package fcmdata: their rules against a ROUTER of the test's, their data against the
 truth."""
 import ctypes
+import faulthandler
+import gc
 import json
 import os
 import random
 import sys
 import time
+import weakref
 
 import numpy as np
 import zmq
@@ -230,7 +233,13 @@ def words(t):
         except fcmdata.Refused as e:
             refused.append(str(e))
     t.equal("refused, and it stays so", refused, ["no-such-group: groups: a b"] * 2)
-    data.close()
+    faulthandler.dump_traceback_later(20, exit=True)  # it may hang
+    forgotten = weakref.ref(data)
+    data.itself = data  # as the traceback of an exception may hold it
+    del data, ask
+    gc.collect()
+    faulthandler.cancel_dump_traceback_later()
+    t.equal("one that nothing has closed can be collected", forgotten(), None)
     for bad in ({"name": ""}, {"name": "a b"}, {"group": "x" * 32}, {"credit": 0}, {"endpoint": "nonsense"}):
         try:
             fcmdata.Member(**{"endpoint": endpoint, "name": "a", "group": "b", **bad})

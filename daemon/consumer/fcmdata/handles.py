@@ -14,6 +14,7 @@ import json
 import os
 import time
 import warnings
+import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -66,6 +67,14 @@ def _keys(server_key: str | None, key_file: str | os.PathLike[str] | None) -> tu
     return server_key.encode(), secrets[0].encode()
 
 
+def _let_go(socket: Any, events: Any, context: Any) -> None:
+    """term() waits for sockets that are open, so they go first, also of a handle that nothing has closed."""
+    socket.disable_monitor()
+    events.close(0)
+    socket.close()
+    context.term()
+
+
 class Handle(Source[Block]):
     """What a member and a monitor share: the connection, checked blocks, statistics.
 
@@ -102,6 +111,7 @@ class Handle(Source[Block]):
         self._events = self.socket.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL |
             zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH)
+        self._let_go = weakref.finalize(self, _let_go, self.socket, self._events, self._context)
 
     def _connect(self) -> None:
         try:
@@ -125,10 +135,7 @@ class Handle(Source[Block]):
         if self.socket.closed:
             return
         self._bye()
-        self.socket.disable_monitor()
-        self._events.close(0)
-        self.socket.close()
-        self._context.term()
+        self._let_go()
 
     def receive(self, timeout: float | None = None) -> Block | None:
         """The next block, or None when `timeout` (s; None: for ever; 0: not at all) is over. A block's payload is in

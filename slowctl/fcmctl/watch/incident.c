@@ -160,6 +160,9 @@ void ctl_incident_type(const struct ctl *ctl, json_t *incidents)
 			add_typed(ctl, part);
 		}
 	}
+	json_object_set_new(
+		incidents, "more",
+		json_string(ctl_typed(ctl, "fcmctl incident list", typed, sizeof(typed))));
 }
 
 /* --- list --- */

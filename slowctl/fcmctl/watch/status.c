@@ -255,8 +255,10 @@ static struct share share_lines(size_t active, size_t count, size_t lines)
 }
 
 /* In so many lines: active ones, worst first, then cleared ones; the last line counts those without room. */
-static void render_incidents(struct writer *w, const json_t *list, size_t lines)
+static void render_incidents(struct writer *w, const json_t *incidents, size_t lines)
 {
+	const json_t *list = value_at(incidents, "list");
+	const char *more = value_string(incidents, "more", "fcmctl incident list");
 	size_t count = json_array_size(list), active = 0;
 	struct share share;
 
@@ -271,8 +273,10 @@ static void render_incidents(struct writer *w, const json_t *list, size_t lines)
 		ctl_incident_lines(w, json_array_get(list, i), i < share.advised);
 	}
 	if (share.shown < count && lines > 0) {
-		writer_line(w, WRITER_BOLD, "     %zu more: %s", count - share.shown,
-			    "fcmctl incident list");
+		if (strlen(more) > writer_room(w) - sizeof("     999 more: ")) {
+			more = "fcmctl incident list";
+		}
+		writer_line(w, WRITER_BOLD, "     %zu more: %s", count - share.shown, more);
 	}
 }
 
@@ -288,7 +292,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	render_word(w, incidents);
 	render_head(w, s);
 	body = 2 + writer_count_lines(w, s, render_body);
-	render_incidents(w, value_at(incidents, "list"), lines > body ? lines - body : 0);
+	render_incidents(w, incidents, lines > body ? lines - body : 0);
 	render_body(w, s);
 	writer_set_width(w, wide);
 }

@@ -244,7 +244,9 @@ static void what_our_command_costs_is_expected(void **state)
 	i = rig_only(&rig, INCIDENT_CLEARED);
 	assert_string_equal(i->own, "reset by ann");
 	assert_int_equal(i->cost.frames, 82);
-	assert_true(!i->red && i->over_ns == rig.v.now_ns);
+	assert_true(!i->red && i->over_ns > 0 && i->over_ns < rig.v.now_ns);
+	assert_string_equal(i->cause->text, "79 frames lost in 1.0 s: link-down (reset by ann)");
+	assert_string_equal(i->cause->action, "");
 	assert_int_equal(rig.boxes, 0);
 	assert_string_equal(rig.said, "info link-loss: more frames were lost, until now: "
 				      "79 link-down, 3 alignment: reset by ann");
@@ -292,6 +294,8 @@ static void few_are_a_warning(void **state)
 /* Neither other losses nor those that go on. */
 static void no_other_loss_is_expected(void **state)
 {
+	unsigned boxes;
+
 	ours(2);
 	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 82);
 	rig_lose(&rig, 2, TDM_LOSS_CRC, 5);
@@ -307,11 +311,49 @@ static void no_other_loss_is_expected(void **state)
 	}
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "reset by ann");
 	rig_run(&rig, 70);
-	/* A link that does not come back. */
+	/* A link that does not come back: at once without light, with light when it has had the time for a lock. */
 	ours(2);
 	rig_cut(&rig, 2);
 	rig_run(&rig, 0.1);
 	assert_string_equal(word(), "RED");
+	rig_mend(&rig, 2);
+	rig_run(&rig, 70);
+	ours(2);
+	rig_cut(&rig, 2);
+	rig.v.link[2].signal = true;
+	boxes = rig.boxes;
+	rig_run(&rig, 1.9);
+	assert_string_equal(word(), "WELL");
+	assert_int_equal(rig.boxes, boxes);
+	rig_run(&rig, 0.3);
+	assert_string_equal(word(), "RED");
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->cause->text, "light, but no lock");
+}
+
+/* One soon after the other: all are expected. */
+static void a_row_of_our_commands_is_expected(void **state)
+{
+	for (unsigned n = 0; n < 8; n++) {
+		ours(2);
+		rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 79);
+		rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 3);
+		rig_run(&rig, 0.1);
+		assert_string_equal(word(), "WELL");
+		rig_run(&rig, 2.4);
+	}
+	assert_int_equal(rig_only(&rig, INCIDENT_CLEARED)->cost.frames, 8 * 82);
+	for (unsigned n = 0; n < 6; n++) { /* nor do they come and go */
+		rig_run(&rig, 7);
+		assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), n + 1);
+		ours(2);
+		rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 79);
+	}
+	rig_run(&rig, 6);
+	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 79);
+	rig_run(&rig, 0.1);
+	assert_string_equal(word(), "RED");
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "");
+	assert_null(strstr(rig_only(&rig, INCIDENT_ACTIVE)->cause->text, "comes and goes"));
 }
 
 /* The state is unknown until the new lock is judged; then the phase is where it was before the reset. */
@@ -545,6 +587,7 @@ int main(void)
 		CASE(a_command_of_ours_is_named),
 		CASE(what_our_command_costs_is_expected),
 		CASE(no_other_loss_is_expected),
+		CASE(a_row_of_our_commands_is_expected),
 		CASE(few_are_a_warning),
 		CASE(a_step_is_one_incident_through_resets),
 		CASE(the_board_is_gone_and_back),
