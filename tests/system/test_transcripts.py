@@ -133,7 +133,7 @@ def shape(line):
     except ValueError:
         return line
     done = {"error", "command", "parameter", "dry_run", "jobs", "job", "safe", "a", "observations", "rows", "begun", "path"}
-    measured = {"reference", "before", "cost"}  # histories
+    measured = {"reference", "before", "cost", "made"}  # histories
     if not isinstance(found, dict) or (done & set(found) and not measured & set(found) and len(line) < FIGURES):
         return line
     return json.dumps({k: v if k == "v" else "..." for k, v in found.items()})

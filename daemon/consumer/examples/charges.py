@@ -5,7 +5,7 @@
     charges.py build/run/recordings/NAME charges.png
 """
 import numpy as np
-from common import arguments
+from common import Missing, arguments
 from fcmdata import blocks_of
 from matplotlib import pyplot as plt
 
@@ -26,14 +26,16 @@ def widths(block, hits):
 
 args = arguments(__doc__)
 charge, width, n = np.zeros(len(CHARGES) - 1, int), np.zeros(len(WIDTHS) - 1, int), 0
+missing = Missing()
 for block in blocks_of(args.where, streams="pmt", seconds=args.seconds):
     hits = block.hits()
     charge += np.histogram(hits["charge"], CHARGES)[0]
     width += np.histogram(widths(block, hits), WIDTHS)[0]
     n += len(hits)
+    missing.add(block)
 print(f"{n} hits, {n - charge.sum()} with a charge above {CHARGES[-1]}; the mode of the charge is "
       f"{CHARGES[charge.argmax()]} to {CHARGES[charge.argmax() + 1]} counts, of the time over threshold "
-      f"{width.argmax() * SAMPLE_NS} ns")
+      f"{width.argmax() * SAMPLE_NS} ns; {missing}")
 
 _, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 left.stairs(charge, CHARGES, fill=True)

@@ -11,7 +11,7 @@ the time of the module with the higher number - that of the lower one.
 import csv
 
 import numpy as np
-from common import arguments
+from common import Missing, arguments
 from fcmdata import blocks_of, in_time_order
 from matplotlib import pyplot as plt
 
@@ -34,10 +34,12 @@ def pairs(hits, window_ns):
 args = arguments(__doc__, ("csv", "/dev/null", "the list: floor, TAI ns of the earlier hit, modules, b - a in ns"),
                  ("window", 100, "ns"))
 edges, counts = np.arange(-args.window, args.window + TICK_NS + 1, TICK_NS) - TICK_NS / 2, {}
+missing = Missing()
 with open(args.csv, "w", newline="") as out:
     table = csv.writer(out)
     table.writerow(["floor", "tai_ns", "module_a", "module_b", "difference_ns"])
     for block in blocks_of(args.where, streams="pmt", seconds=args.seconds):
+        missing.add(block)
         if not block.has_time:
             continue
         a, b = pairs(in_time_order(block.hits()), args.window)
@@ -49,6 +51,7 @@ with open(args.csv, "w", newline="") as out:
 for floor, n in sorted(counts.items()):
     print(f"floor {floor}: {n.sum()} coincidences within {args.window} ns")
     plt.stairs(n, edges, label=f"floor {floor}")
+print(missing)
 plt.gca().set(xlabel="time difference (ns)", ylabel=f"pairs of hits per {TICK_NS} ns")
 plt.legend()
 plt.savefig(args.png, bbox_inches="tight")

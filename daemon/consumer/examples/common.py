@@ -10,6 +10,21 @@ import warnings
 import fcmdata
 
 
+class Missing:
+    """Adds up the frames that blocks lack, without the edges: what is cut off where a recording begins and ends."""
+
+    def __init__(self):
+        self.frames = self.missing = 0
+
+    def add(self, block):
+        rows = block.missing()
+        self.frames += block.frames + block.gap_frames
+        self.missing += int(rows["frames"][~rows["edge"]].sum())
+
+    def __str__(self):
+        return f"{self.missing} of {self.frames} frames are missing" if self.missing else "no frame is missing"
+
+
 def arguments(doc, *more, seconds=10.0, whole=True, where="a monitor endpoint, or a recording"):
     """where, png, seconds (None: not this one; of a recording all where `whole`), and options of (name, default, what
     it is). From then on an OSError, a refusal, and a ValueError of the package end with one line; a warning is one."""

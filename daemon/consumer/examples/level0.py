@@ -46,9 +46,9 @@ for hits, begin, end in pieces(args, holes):
               for f in flashes[(flashes >= begin) & (flashes < end)]}
 times, at = np.array([t for t, _ in found], np.int64), np.array([*known], np.int64)
 hit = np.searchsorted(times, at + LIGHT_NS) - np.searchsorted(times, at - WINDOW_NS)  # how often each flash
-for f in at[hit == 0]:
-    lacks = [text for begin, end, text in holes if begin <= f < end]
-    print(f"missed: {datetime64_of(f)}: {lacks[0] if lacks else f'{known[f]} modules saw it'}")
+whys = [next((why for a, b, why in holes if a <= f < b), f"{known[f]} modules saw it") for f in at[hit == 0]]
+for why in sorted(set(whys)):
+    print(f"missed: {whys.count(why)}: {why}")
 if len(flashes) and span and not known:
     a, b, c, d = datetime64_of([flashes.min(), flashes.max(), span[0], span[-1]]).astype("datetime64[s]")
     raise SystemExit(f"level0.py: {args.flashes} covers {a} to {b}, the data {c} to {d}: nothing to compare")
