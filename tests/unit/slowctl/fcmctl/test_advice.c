@@ -207,7 +207,7 @@ static void test_net(void **state)
 					  "fcmctl link reset; then wait",
 					  "fcmctl link show: do bytes come?",
 					  "fcmctl phase accept.",
-					  "fcmctl doctor",
+					  "fcmctl nurse",
 					  "fcmctl get its power and trip"};
 
 	for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]); n++) {
