@@ -148,3 +148,8 @@ bool loss_episodes_going_on(const struct loss_episodes *b, uint64_t now_ns)
 {
 	return !b->grown_ns || now_ns - b->grown_ns < LOSS_EPISODES_QUIET_NS;
 }
+
+uint64_t loss_episodes_begin(const struct loss_episodes *b)
+{
+	return b->starts ? b->starts_ns[(b->starts - 1) % LOSS_EPISODES_A_MINUTE] : 0;
+}

@@ -64,5 +64,7 @@ enum loss_episodes_news loss_episodes_step(struct loss_episodes *b,
 					   struct loss_episodes_report *ret_report);
 /* The last loss is younger than LOSS_EPISODES_QUIET_NS. Also true before the first loss was seen by loss_episodes_step(). */
 bool loss_episodes_going_on(const struct loss_episodes *b, uint64_t now_ns);
+/* When the latest episode began; 0: there was none. */
+uint64_t loss_episodes_begin(const struct loss_episodes *b);
 /* Frames are still lost by this name: run[] of them since run_ns[]. */
 bool loss_episodes_run(const struct loss_episodes *b, unsigned name, uint64_t now_ns);

@@ -11,12 +11,16 @@
 
 static void dark_reason(struct judge *j, unsigned link)
 {
+	struct alarm_object object = object_link(link);
 	bool light = j->v->link[link].signal;
+	char name[ALARM_OBJECT_BYTES];
 
-	if (light && judge_own_command(j, link, j->v->now_ns)) {
+	object_name(&object, name, sizeof(name));
+	if (light && judge_own_command(j, link, j->v->now_ns) &&
+	    !judge_has_reported(j, "link-dark", name)) {
 		return; /* it looks for its lock, as it was asked to */
 	}
-	reasons_add(j, true, "link-dark", object_link(link),
+	reasons_add(j, true, "link-dark", object,
 		    light ? "fcmctl link reset LINK; if it stays: fcmctl link show LINK, is there "
 			    "enough received power?"
 			  : "is the floor powered? Check fibre and SFP; it locks by itself when "

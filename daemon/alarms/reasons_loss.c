@@ -210,12 +210,15 @@ static const char *own_command(const struct judge *j, unsigned link, unsigned na
 		       : NULL;
 }
 
-/* The same for all of these; NULL: at least one has another cause. */
+/* The same for all of these, of the last minute or episode; NULL: at least one has another cause. */
 static const char *own_command_of(const struct judge *j, unsigned link,
 				  const uint64_t lost[TDM_LOSSES])
 {
 	const char *own = NULL;
 
+	if (!judge_own_command(j, link, loss_episodes_begin(&j->lost[link]))) {
+		return NULL;
+	}
 	for (unsigned n = TDM_GOOD + 1; n < TDM_LOSSES; n++) {
 		if (lost[n] && !(own = own_command(j, link, n))) {
 			return NULL;

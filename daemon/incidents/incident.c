@@ -165,7 +165,7 @@ static bool in_time(const struct incident_part *cause, const struct incident_par
 static bool together(const struct incident_part *a, const struct incident_part *b)
 {
 	return a->kind == b->kind && !(a->of->of_start && a->over_ns) &&
-	       !((a->expected || b->expected) && strcmp(a->object, b->object) != 0) &&
+	       a->expected == b->expected && !(a->expected && strcmp(a->object, b->object) != 0) &&
 	       a->since_ns <= b->since_ns + INCIDENT_NEAR_NS &&
 	       b->since_ns <= a->since_ns + INCIDENT_NEAR_NS;
 }
@@ -373,9 +373,10 @@ static void grow(uint64_t *sum, uint64_t *before, uint64_t now)
 
 static void count(struct incidents *s, struct incident_part *p, const struct observed *much)
 {
-	uint64_t hits = p->cost.hits;
+	uint64_t hits = p->cost.hits, frames = p->cost.frames;
 
 	grow(&p->cost.frames, &p->much.frames, much->frames);
+	p->grew_ns = p->cost.frames > frames ? p->seen_ns : p->grew_ns;
 	grow(&p->cost.dropped, &p->much.dropped, much->dropped);
 	grow(&p->cost.hits, &p->much.hits, much->hits);
 	if (p->is.link >= 0) {
@@ -662,7 +663,7 @@ static uint64_t last_over(const struct incidents *s, const struct incident *i)
 	uint64_t last = 0;
 
 	while ((p = incidents_part(s, i, p))) {
-		uint64_t over_ns = p->over_ns ? p->over_ns : p->seen_ns;
+		uint64_t over_ns = p->expected ? p->grew_ns : p->over_ns;
 
 		last = over_ns > last ? over_ns : last;
 	}
@@ -673,7 +674,7 @@ static uint64_t last_over(const struct incidents *s, const struct incident *i)
 static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 {
 	const struct incident_part *p = NULL;
-	bool active = false, counts = false, red = false, acknowledged = true;
+	bool active = false, open = false, counts = false, red = false, acknowledged = true;
 
 	pass_on(s, i);
 	i->before.dark_ns = i->cost.dark_ns;
@@ -683,6 +684,7 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	while ((p = incidents_part(s, i, p))) {
 		i->parts++;
 		active |= is_wrong(p);
+		open |= !p->over_ns;
 		counts |= is_wrong(p) && !is_covered(p);
 		acknowledged &= p->over_ns || p->acknowledged ||
 				(p->kind != i->cause->kind && !i->cause->over_ns);
@@ -697,12 +699,11 @@ static bool settle(struct incidents *s, struct incident *i, uint64_t now_ns)
 	if (!i->number && !take_up(s, i)) {
 		i->number = ++s->numbers;
 	}
-	i->over_ns = active ? 0 : i->over_ns ? i->over_ns : last_over(s, i);
+	i->over_ns = active ? 0 : open || !i->over_ns ? last_over(s, i) : i->over_ns;
 	i->state = state_of(acknowledged && *i->acknowledged.who, active, counts);
 	i->of_start = !i->begun_ns && i->since_ns < s->start_until_ns &&
 		      (active ? now_ns : i->over_ns) - i->since_ns < INCIDENT_START_NS;
-	return i->over_ns &&
-	       now_ns - i->over_ns >= (i->of_start ? INCIDENT_BRIEF_NS : INCIDENT_KEPT_NS);
+	return !open && now_ns - i->over_ns >= (i->of_start ? INCIDENT_BRIEF_NS : INCIDENT_KEPT_NS);
 }
 
 /* 0: red, 1: a warning, 2: acknowledged, 3: paused, 4: cleared. */

@@ -86,6 +86,7 @@ struct incident_part {
 	struct observed much; /* since since_ns, when it last became true */
 	bool paused, acknowledged, placed, expected;
 	uint64_t since_ns, seen_ns, dark_from_ns;
+	uint64_t grew_ns;  /* when its cost in frames did */
 	uint64_t ended_ns; /* of one that is held, or comes and goes; 0: it is true */
 	unsigned times;	   /* that it has come; 0: it does not come and go */
 };

@@ -223,7 +223,9 @@ static bool is_about(const struct receiver *r, const struct notify_incident *i)
 static bool begins(const struct receiver *r, const struct notify_incident *i, double started,
 		   double now)
 {
-	if (i->own || i->paused || !(i->red || r->warnings) || !is_about(r, i) ||
+	bool ours = i->own && !(i->active && i->red); /* red is more than a command of ours costs */
+
+	if (ours || i->paused || !(i->red || r->warnings) || !is_about(r, i) ||
 	    (is_quiet(r, now) && !i->red)) {
 		return false;
 	}

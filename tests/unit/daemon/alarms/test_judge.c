@@ -244,7 +244,7 @@ static void what_our_command_costs_is_expected(void **state)
 	i = rig_only(&rig, INCIDENT_CLEARED);
 	assert_string_equal(i->own, "reset by ann");
 	assert_int_equal(i->cost.frames, 82);
-	assert_true(!i->red && i->over_ns > 0 && i->over_ns < rig.v.now_ns);
+	assert_true(!i->red && i->over_ns > 0 && i->over_ns <= rig.v.now_ns);
 	assert_string_equal(i->cause->text, "79 frames lost in 1.0 s: link-down (reset by ann)");
 	assert_string_equal(i->cause->action, "");
 	assert_int_equal(rig.boxes, 0);
@@ -264,6 +264,59 @@ static void what_our_command_costs_is_expected(void **state)
 	assert_string_equal(rig_parts(&rig, rig_only(&rig, INCIDENT_ACTIVE)),
 			    "link-loss link3 link-down");
 	assert_string_equal(rig.said, "red link-loss: frames are being lost: 7 link-down");
+}
+
+/* For hours: one incident, and each frame is charged once. */
+static void a_long_row_is_one_incident(void **state)
+{
+	for (unsigned n = 0; n < 300; n++) {
+		ours(2);
+		rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 79);
+		rig_run(&rig, 2.5);
+	}
+	i = rig_only(&rig, INCIDENT_CLEARED);
+	assert_int_equal(i->cost.frames, 300 * 79);
+	assert_int_equal(i->number, 1);
+	assert_true(rig.v.now_ns - i->over_ns < 3 * RIG_S);
+	rig_run(&rig, 590);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 1);
+	rig_run(&rig, 15);
+	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 0);
+}
+
+/* A command that did not help ends nothing, and explains nothing of before. */
+static void a_command_in_vain_changes_nothing(void **state)
+{
+	unsigned boxes, number;
+
+	rig_cut(&rig, 2);
+	rig.v.link[2].signal = true;
+	rig_run(&rig, 60);
+	number = rig_only(&rig, INCIDENT_ACTIVE)->number;
+	boxes = rig.boxes;
+	for (unsigned n = 0; n < 3; n++) {
+		ours(2);
+		rig_run(&rig, 10);
+		i = rig_only(&rig, INCIDENT_ACTIVE);
+		assert_int_equal(i->number, number);
+		assert_string_equal(i->own, "");
+		assert_string_equal(word(), "RED");
+	}
+	assert_int_equal(rig.boxes, boxes);
+	assert_null(strstr(rig.said, "reset by ann"));
+}
+
+/* Each has its own cause. */
+static void another_loss_of_the_same_moment_is_apart(void **state)
+{
+	ours(2);
+	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 79);
+	rig_lose(&rig, 2, TDM_LOSS_CRC, 5);
+	rig_run(&rig, 0.2);
+	assert_string_equal(rig_parts(&rig, rig_only(&rig, INCIDENT_CLEARED)),
+			    "link-loss link2 link-down");
+	assert_string_equal(rig_parts(&rig, rig_only(&rig, INCIDENT_ACTIVE)),
+			    "link-loss link2 crc");
 }
 
 /* A few among many are a warning, more than one in a thousand are red; so is each that a group did not get. */
@@ -588,6 +641,9 @@ int main(void)
 		CASE(what_our_command_costs_is_expected),
 		CASE(no_other_loss_is_expected),
 		CASE(a_row_of_our_commands_is_expected),
+		CASE(a_long_row_is_one_incident),
+		CASE(a_command_in_vain_changes_nothing),
+		CASE(another_loss_of_the_same_moment_is_apart),
 		CASE(few_are_a_warning),
 		CASE(a_step_is_one_incident_through_resets),
 		CASE(the_board_is_gone_and_back),

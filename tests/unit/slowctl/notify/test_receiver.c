@@ -123,8 +123,13 @@ static void test_level_and_object(void **state)
 	expect(&links, NULL, &i, NOON, NOTICE_NONE);
 	i = incident(true);
 	expect(&red, NULL, &i, NOON, NOTICE_BEGAN);
-	i.own = true;
+	i.own = true; /* red is more than our command costs */
+	expect(&red, NULL, &i, NOON, NOTICE_BEGAN);
+	i.active = false;
 	expect(&red, NULL, &i, NOON, NOTICE_NONE);
+	i = incident(false);
+	i.own = true;
+	expect(&all, NULL, &i, NOON, NOTICE_NONE);
 	i = incident(true);
 	i.paused = true;
 	expect(&red, NULL, &i, NOON, NOTICE_PASSED);
