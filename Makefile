@@ -385,6 +385,10 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 755 $(B)/bin/fcm-consumer $(DESTDIR)$(emulator_bin)/
 	ln -sf $(addprefix ../../bin/,fcmctl fcm-page nanet3-emu) ../../sbin/fcm-server $(DESTDIR)$(emulator_bin)/
 
+books: ## the manual pages and the Markdown files as HTML books, below build/books: books/README.md
+	@tests/setup/setup.sh books
+	@$(PYTHON) -B books/books.py $(B)/books
+
 # A tarball of the sources, the same from the same sources, by a time that is the changelog's of debian/.
 dist: ## build/dist/fcm-server-VERSION.tar.xz: the sources, from git or from an unpacked tarball
 	@debian/dist.sh $(abspath $(B))/dist
@@ -397,6 +401,6 @@ check-deb: ## lintian, hardening and a second build of the packages; installed, 
 	@tests/setup/setup.sh check-deb
 	@debian/check.sh $(abspath $(B))/deb
 
-.PHONY: all rooms help clean setup run drill check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
+.PHONY: all rooms help clean setup run drill books check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
 
 -include $(sort $(all_objs:.o=.d))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Format, rooms, names of modules, modes, manual pages, units, hardening, cppcheck, clang-tidy.
+# Format, rooms, links, names of modules, modes, manual pages, units, hardening, cppcheck, clang-tidy.
 # Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -159,6 +159,7 @@ check "rooms" tests/lint/rooms.py "${B:-build}"
 check "licences" tests/lint/licences.py
 check "operations" tests/lint/operations.py "${B:-build}"
 check "runbook" tests/lint/runbook.py "${B:-build}"
+check "links" tests/lint/links.py
 check "python modules" modules
 check "executable" executable
 check "versions" versions

@@ -5,6 +5,7 @@
 #   setup.sh check   that, and what the tests and lint need
 #   setup.sh fuzz    what building and running needs, and clang with libFuzzer
 #   setup.sh bench   as check, and the peer that make bench compares with where it is installed: libavformat
+#   setup.sh books   what building the books needs
 #   setup.sh deb     what building the Debian packages needs
 #   setup.sh check-deb   that, and what testing them needs
 #   setup.sh vm      what the tests of the kernel module need: a guest's kernel is downloaded, not installed
@@ -16,12 +17,13 @@ run="gcc make pkg-config libc6-dev libevent-dev libzmq3-dev libsqlite3-dev libgp
  libfftw3-dev libhdf5-dev libsndfile1-dev libjs-dygraphs gpsd tzdata python3"
 check="$run g++ libcmocka-dev sqlite3 bindfs strace python3-zmq python3-nacl python3-numpy python3-h5py python3-pandas python3-tables python3-jsonschema python3-matplotlib gnuplot-nox clang-format
  clang-tidy cppcheck abigail-tools mandoc systemd tshark zsh curl locales flac chromium chromium-driver
- python3-selenium prometheus"
+ python3-selenium prometheus python3-markdown-it"
 
 fuzz="$run clang libclang-rt-14-dev"
 bench="$check libavformat-dev libavcodec-dev"
 vm="$run libcmocka-dev python3-numpy qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
+books="mandoc python3 python3-markdown-it"
 deb="$run dpkg-dev fakeroot debhelper dh-python dh-dkms libcmocka-dev mandoc sqlite3"
 check_deb="$deb lintian blhc devscripts autopkgtest mmdebstrap"
 
@@ -30,11 +32,12 @@ run) want=$run ;;
 check) want=$check ;;
 fuzz) want=$fuzz ;;
 bench) want=$bench ;;
+books) want=$books ;;
 deb) want=$deb ;;
 check-deb) want=$check_deb ;;
 vm) want=$vm ;;
 vm-debug) want=$debug ;;
-*) echo "usage: setup.sh run|check|fuzz|bench|deb|check-deb|vm|vm-debug" >&2; exit 2 ;;
+*) echo "usage: setup.sh run|check|fuzz|bench|books|deb|check-deb|vm|vm-debug" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null 2>&1; then

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the READMEs tell a newcomer to type, typed as it stands there, on a `make run`: all of it works, and the station's
-own consumers lose nothing by it. What is typed is read from the pages. A block or a command that is added to a page fails
-until it is named below, with what it prints, or with the reason why it is not typed."""
+"""What the READMEs tell a newcomer, an administrator and a maintainer to type, typed as it stands there, on a `make run`:
+all of it works, and the station's own consumers lose nothing by it. What is typed is read from the pages. A block or a
+command that is added to a page fails until it is named below, with what it prints, or with the reason why it is not
+typed."""
 import collections
 import os
 import re
@@ -16,17 +17,22 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 import run  # noqa: E402
 
-PAGES = ("README.md", "schemas/README.md")
+PAGES = ("README.md", "schemas/README.md", "books/adding.md", "debian/README.md", "systemd/README.md",
+         "driver/kernel/README.md", "slowctl/fcmctl.1")
 ENDS_S = 120  # of a command, on a busy machine
 ENDLESS = "fcmctl data tail"
 DAEMON = "fcm-server --board 0 --config"  # at the end, see daemon_by_hand()
 
-# What each command of a shell block prints, by the beginning of the command.
+# What each command of a shell block prints, by the beginning of the command, the longest one that fits.
 SHOWS = {
     "fcmctl status": r"(?m)^modules +24/24 on",
+    "fcmctl --json status": r'"strangers": ?\d',
     "fcmctl link list": r"(?s)tower1\.floor1.*tower1\.floor4",
     "fcmctl get '": r"\.om2\.hv ",
     "fcmctl set floor": r" DONE ",
+    "fcmctl get 'floor3.om*.rate'": r"(?s)(\.om[0-5]\.rate .*){6}",
+    "fcmctl get store.queued": r"store\.queued ",
+    "fcmctl get floor1.fcm.silenced_ago": r"\.silenced_ago ",
     "fcmctl get --plan": r"\A\Z",
     "fcmctl plan": r"\b0 to change",
     "fcmctl apply": r"\S",
@@ -34,10 +40,16 @@ SHOWS = {
     "fcmctl set 'floor": r"(?s)( DONE .*){4}",
     "fcmctl record list": r"(?m)^\d{8}T\d{6}Z ",
     "fcmctl history": r"(?m) 1450$",
+    "fcmctl history floor3.om2.rate": r"\S",
     "fcmctl incident list": r"\S",
+    "fcmctl link show": r"(?m)^rejected +\d+$",
+    "fcmctl log": r"  floor1: .*: a remark\n",
+    "fcmctl event list": r": a remark",
     "fcmctl command list": r"\.hv .* 1450 +DONE",
     "fcmctl phase show": r"(?s)Link 0\n.*Link 3\n",
     "fcmctl ledger show": r"(?m)^BALANCED ",
+    "fcmctl ledger show --since 02:00": r"\S",
+    "build/bin/fcm-server --reasons": r'"leap-table-missing"',
     "fcmctl data tail": r"(?s)( pmt run .*){10}",
     "fcmctl data plot": r"(?s)\Acharge: \d+ hits, floors 1, 2, 3, 4, .*\nmedian +\d+\n",
     "fcmctl record start": r"recordings/",
@@ -48,7 +60,7 @@ SHOWS = {
     "head -c": r"\A0+ .. .. aa 55 ",  # on the border of a hit
 }
 # Exit status 1 is a right answer, too: a feed without readers is an incident.
-MAY_BE_1 = ("fcmctl status", "fcmctl incident list")
+MAY_BE_1 = ("fcmctl status", "fcmctl --json status", "fcmctl incident list")
 
 # Commands within the text that are not typed, and why. All others are typed.
 NAMES, INSTALLED, OPEN = "the name of a command", "of an installed system", "with a word that the reader fills in"
@@ -56,6 +68,7 @@ INLINE = {
     "fcmctl safe": NAMES,
     "fcmctl status": NAMES,
     "fcmctl incident ack": NAMES,
+    "fcmctl log": NAMES,
     "nanet3-emu --play": NAMES,
     "fcmctl key make NAME consumer:GROUP": OPEN,
     "fcmctl record dump RECORDING --pcap FILE": OPEN,
@@ -63,6 +76,15 @@ INLINE = {
     "fcmctl --board 0 status": INSTALLED,
     "systemctl enable --now fcm-page@0": INSTALLED,
     "journalctl -u fcm-server@0": INSTALLED,
+    "journalctl -u nanet3-selftest@0": INSTALLED,
+    "journalctl -x": INSTALLED,
+    "nanet3-perf selftest": INSTALLED,
+    "systemctl --failed": INSTALLED,
+    "systemctl edit": INSTALLED,
+    "systemctl enable": INSTALLED,
+    "systemctl enable --now fcm-server@0": INSTALLED,
+    "systemctl reload fcm-server@0": INSTALLED,
+    "systemctl restart fcm-server.target": INSTALLED,
     "pkg-config fcmdata": INSTALLED,
     "sudo modprobe nanet3": INSTALLED,
     "make deb": "minutes: make check-deb",
@@ -79,8 +101,21 @@ def lines_of(page):
         return f.read().splitlines()
 
 
+def displays(page):
+    """What a manual page shows to be typed at a prompt, a block a section."""
+    found, section = {}, ""
+    for line in lines_of(page):
+        section = re.sub(r"^\.S[hs] ", "", line) if re.match(r"\.S[hs] ", line) else section
+        if line.startswith(".Dl $ "):
+            found[section] = found.get(section, "") + line.removeprefix(".Dl $ ") + "\n"
+    return [Block(section, "", text) for section, text in found.items()]
+
+
 def blocks(page):
     """Every fenced and every indented block; without a language it is ""."""
+    if not page.endswith(".md"):
+        yield from displays(page)
+        return
     section, before, inside, language = "", "", None, None
     for line in [*lines_of(page), "", "."]:
         if inside is None and (line.startswith("```") or (line.startswith("    ") and not before)):
@@ -180,18 +215,23 @@ def exit_codes(command):
     return (0, 1) if command.startswith(MAY_BE_1) else (0,)
 
 
+def shown(command):
+    """What it prints; None: it is not named above."""
+    return SHOWS.get(max((s for s in SHOWS if command.startswith(s)), key=len, default=None))
+
+
 def shell(r, block):
     """commands, each of which prints what SHOWS says"""
     for command in commands(block.text):
         if command.startswith("alias "):
             r.aliases.append(command)
             continue
-        shows = [SHOWS[s] for s in SHOWS if command.startswith(s)]
-        code, out, err = r.types(command, until=shows[0] if command.startswith(ENDLESS) else None)
+        shows = shown(command)
+        code, out, err = r.types(command, until=shows if command.startswith(ENDLESS) else None)
         if "repeat it with --yes" in err:  # on a terminal it asks
             code, out, err = r.types(command + " --yes")
-        r.t.check(f"{block.section}: {command}", code in exit_codes(command) and len(shows) == 1 and
-                  re.search(shows[0], out) and not re.search(r"Lua.*rror", err), (shows, code, out[-500:], err[-500:]))
+        r.t.check(f"{block.section}: {command}", code in exit_codes(command) and shows is not None and
+                  re.search(shows, out) and not re.search(r"Lua.*rror", err), (shows, code, out[-500:], err[-500:]))
 
 
 def capture(r, block):
@@ -200,6 +240,21 @@ def capture(r, block):
         shell(r, block)
     else:
         print(f"  left out: {block.section}: this user may not capture on loopback")
+
+
+def examples(r, block):
+    """as shell(), but not the screen, which test_fcmctl.py types on a terminal"""
+    shell(r, block._replace(text=re.sub(r"(?m)^.* top\n", "", block.text)))
+
+
+def writers(r, block):
+    """programs that write into the tree, which a test or lint compares with it: they exist; and targets of make"""
+    for command in commands(block.text):
+        program, *words = command.split()
+        if program != "make":
+            r.t.check(f"{command}: it can be run", os.access(os.path.join(r.tree, program), os.X_OK))
+        elif words[0][0] != "-":
+            make_target(r, command)
 
 
 def targets(r, block):
@@ -238,6 +293,18 @@ BLOCKS = {
     ("README.md", "Try it"): [targets, shell],
     ("README.md", "Install"): ["as root: make check-deb, in a Debian root of its own"],
     ("README.md", "Operate an instance"): ["as root, where the board is: tests/vm/plans/step_systemd.sh in a guest"],
+    ("books/adding.md", "A parameter"): [shell],
+    ("books/adding.md", "A counter"): [shell],
+    ("books/adding.md", "A register"): [shell],
+    ("books/adding.md", "A frame field"): [shell],
+    ("books/adding.md", "An incident"): [shell],
+    ("books/adding.md", "A command"): [shell],
+    ("books/adding.md", "What is generated"): [writers],
+    ("debian/README.md", "debian: the packages"): [targets],
+    ("driver/kernel/README.md", "nanet3.ko: the kernel module"): ["minutes, some as root: make module-check, make check-vm"],
+    ("driver/kernel/README.md", "Upgrade"): ["as root, where the board is"],
+    ("slowctl/fcmctl.1", "The silence timer"): ["README.md has it, too"],
+    ("slowctl/fcmctl.1", "EXAMPLES"): [examples],
     ("schemas/README.md", "The data message"): [python, python],
     ("schemas/README.md", "In Wireshark"): [capture],
     ("schemas/README.md", "The TriDAS feed"): [shell, python],
@@ -252,7 +319,7 @@ def every_block_is_taken(t):
     t.equal("blocks by page and section", dict(found), {where: len(taken) for where, taken in BLOCKS.items()})
     text = [inline(page) for page in PAGES]
     t.equal("named as not typed, but on no page", [c for c in INLINE if not any(c in x for x in text)], [])
-    lines = [c for page in PAGES for b, take in taken(page) if take in (shell, capture) for c in commands(b.text)]
+    lines = [c for page in PAGES for b, take in taken(page) if take in (shell, capture, examples) for c in commands(b.text)]
     t.equal("named with what it prints, but on no page", [s for s in SHOWS if not any(c.startswith(s) for c in lines)], [])
 
 
@@ -289,7 +356,7 @@ def daemon_by_hand(r):
 
 
 def first_contact(t):
-    """every block and command of both pages, from the top"""
+    """every block and command of the pages, from the top"""
     r = Reader(t)
     for page in PAGES:
         r.env.update(c.removeprefix("export ").split("=") for c in inline(page) if c.startswith("export "))
