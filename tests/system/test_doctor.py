@@ -421,6 +421,67 @@ def installed(t):
     turns(t, "another user's directory", found, "disk", "fail", "cannot write there", rf"^sudo chown fcm {m.st.dir}$")
 
 
+SYSTEMCTL = """#!/usr/bin/python3
+# In the place of systemctl: `show` of units, as systemd 252 prints it.
+import json, os, sys
+units = [x for x in sys.argv[2:] if not x.startswith("--")]
+wanted = next(x for x in sys.argv if x.startswith("--property="))[11:].split(",")
+with open(os.environ["UNITS"]) as f:
+    known = json.load(f)
+well = {"LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": "disabled"}
+print("\\n\\n".join("\\n".join(f"{k}={v}" for k, v in {"NRestarts": "0", "Id": u, **well, **known.get(u, {})}.items() if k in wanted)
+                  for u in units))
+"""
+RUNS = {"ActiveState": "active", "SubState": "running", "UnitFileState": "enabled"}
+AGAIN = {"ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled", "NRestarts": "37"}
+# What systemd says, the line that turns, its text, its fix.
+UNITS = (
+    ("all run", {"fcm-server@0.service": RUNS, "fcm-page@0.service": RUNS, "fcm-notify@0.service": RUNS}, None, "", ""),
+    ("it ends again and again", {"fcm-server@0.service": AGAIN}, "fail", "fcm-server@0.service ends at once.* 37 restarts",
+     "^journalctl -u fcm-server@0.service "),
+    ("it was restarted", {"fcm-server@0.service": {**RUNS, "NRestarts": "1"}}, "warn", "has restarted fcm-server@0.service 1 time$",
+     "^journalctl -u fcm-server@0.service "),
+    ("it is masked", {"fcm-server@0.service": {"LoadState": "masked", "UnitFileState": "masked"}}, "fail", "is masked",
+     "^sudo systemctl unmask fcm-server@0.service$"),
+    ("it has failed", {"fcm-server@0.service": {"ActiveState": "failed", "SubState": "failed"}}, "fail",
+     "the daemon has failed", "^journalctl -u fcm-server@0.service "),
+    ("the self-test has failed", {"nanet3-selftest@0.service": {"ActiveState": "failed"}}, "warn",
+     "failed its self-test", "^journalctl -u nanet3-selftest@0.service "),
+    ("no page, although it is enabled", {"fcm-page@0.service": {"UnitFileState": "enabled"}}, "warn",
+     "fcm-page@0.service is not running", "^sudo systemctl start fcm-page@0.service$"),
+    ("the page has failed", {"fcm-page@0.service": {"ActiveState": "failed", "UnitFileState": "enabled"}}, "fail",
+     "fcm-page@0.service has failed", "^journalctl -u fcm-page@0.service "),
+    ("no notices", {"fcm-notify@0.service": {"UnitFileState": "enabled"}}, "warn", "fcm-notify@0.service is not running",
+     "^sudo systemctl start fcm-notify@0.service$"),
+)
+
+
+def units(t):
+    """what systemd says of daemon, self-test, page and notifier"""
+    st = t.station("units")
+    st.write_config()
+    programs, said = st.path("programs"), st.path("units.json")
+    os.mkdir(programs)
+    with open(os.path.join(programs, "systemctl"), "w") as f:
+        f.write(SYSTEMCTL)
+    os.chmod(os.path.join(programs, "systemctl"), 0o755)
+    path = os.environ["PATH"]
+    os.environ.update(PATH=f"{programs}:{path}", UNITS=said)
+    try:
+        for what, known, state, text, fix in UNITS:
+            with open(said, "w") as f:
+                json.dump(known, f)
+            _, found = doctor(st, "--socket", "/run/fcm-server/0/control.sock")
+            found["unit"] = [x for x in found["unit"] if "started at boot" not in x[1]]
+            if state is None:
+                t.equal(f"{what}: nothing to say", found["unit"], [])
+            else:
+                turns(t, what, found, "unit", state, text, fix)
+    finally:
+        os.environ["PATH"] = path
+        del os.environ["UNITS"]
+
+
 def frozen(t):
     """the disk of the database hangs, or the one that the bundle shall go to: it ends, and says so"""
     st = t.station(load="quiet")
@@ -448,4 +509,4 @@ def frozen(t):
 
 
 if __name__ == "__main__":
-    harness.main([running, board, installed, frozen])
+    harness.main([running, board, installed, units, frozen])
