@@ -402,7 +402,7 @@ def board(t):
 
 
 def installed(t):
-    """files of an installed station: not started at boot, notices that every user can read, a foreign directory"""
+    """files of an installed station: not started at boot, notices that every user can read, foreign files, none"""
     m = Machine(t)
     where = ("--socket", "/run/fcm-server/0/control.sock", "--root", m.root)
     m.write("etc/fcm-server/notify-0.conf", "[receiver shift]\n")
@@ -413,12 +413,42 @@ def installed(t):
     turns(t, "notices", found, "keys", "warn", "may name secrets",
           "^sudo chgrp fcm-notify {0} && sudo chmod 640 {0}$".format(m.path("etc/fcm-server/notify-0.conf")))
     turns(t, "stopped", found, "daemon", "warn", "not running", "^sudo systemctl start fcm-server@0$")
+    turns(t, "not started yet", found, "database", "n/a", "no .* yet", "^$")
     turns(t, "its configuration", found, "configuration", "pass", f"{m.root}/etc/fcm-server/board-0.conf is valid", "")
     m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
     m.write("etc/passwd", f"fcm:x:{m.uid + 1}:998::/:\n")
     _, found = doctor(m.st, *where)
     turns(t, "enabled", found, "unit", "pass", "started at boot", "")
+    turns(t, "and no database", found, "database", "warn", "its disk may not be mounted", "^findmnt$")
     turns(t, "another user's directory", found, "disk", "fail", "cannot write there", rf"^sudo chown fcm {m.st.dir}$")
+    foreign_files(t, m, where)
+
+
+def foreign_files(t, m, where):
+    m.write("etc/passwd", f"fcm:x:{m.uid}:998::/:\n")
+    for end in ("", "-wal", "-shm"):
+        with open(m.st.database + end, "w"):
+            pass
+        os.chown(m.st.database + end, m.uid, -1)
+    _, found = doctor(m.st, *where)
+    t.equal("the daemon's own files", states(found, "disk"), {"disk": {"pass"}})
+    os.chmod(m.st.database, 0o444)
+    _, found = doctor(m.st, *where)
+    turns(t, "a file that cannot be written", found, "disk", "fail", "has mode 444",
+          rf"^sudo chmod u\+rw {m.st.database}$")
+    os.chmod(m.st.database, 0o644)
+    for end in ("", "-wal", "-shm") if os.geteuid() == 0 else ():
+        os.chown(m.st.database + end, 0, -1)
+        _, found = doctor(m.st, *where)
+        turns(t, f"station.db{end} of root", found, "disk", "fail", "cannot write there",
+              rf"^sudo chown fcm {m.st.database}{end}$")
+        os.chown(m.st.database + end, m.uid, -1)
+    os.rename(m.st.dir, m.st.dir + ".away")
+    m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
+    _, found = doctor(m.st, *where)
+    t.equal("no directory", states(found, "disk", "sync", "database"),
+            {c: {"warn"} for c in ("disk", "sync", "database")})
+    os.rename(m.st.dir + ".away", m.st.dir)
 
 
 SYSTEMCTL = """#!/usr/bin/python3

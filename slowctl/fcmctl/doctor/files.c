@@ -31,6 +31,18 @@ static void directory_of(const char *path, char *buf, size_t size)
 		 slash == NULL ? "." : path);
 }
 
+/* The daemon makes it at its first start. */
+static void say_absent(const struct doctor *d, const char *what, json_t *lines)
+{
+	if (doctor_enabled(d)) {
+		doctor_say(lines, DOCTOR_WARN, "findmnt",
+			   "no %s, and fcm-server@%u is enabled: its disk may not be mounted", what,
+			   d->ctl->station.board);
+	} else {
+		doctor_say(lines, DOCTOR_NONE, NULL, "no %s yet: the daemon makes it", what);
+	}
+}
+
 /* Below this the database itself is soon without room. */
 #define LEAST_MB 256.0
 
@@ -43,7 +55,7 @@ static void say_space(const struct doctor *d, const char *directory, bool record
 
 	doctor_fix(look, sizeof(look), "df -h", directory);
 	if (statvfs(directory, &fs) < 0 && errno == ENOENT && d->info == NULL) {
-		doctor_say(lines, DOCTOR_NONE, NULL, "no %s yet", directory);
+		say_absent(d, directory, lines);
 		return;
 	}
 	if (statvfs(directory, &fs) < 0) {
@@ -70,29 +82,45 @@ static void say_space(const struct doctor *d, const char *directory, bool record
 	}
 }
 
-/* systemd makes it for the daemon's user; a copy by root may have made it root's. */
-static void say_owner(const struct doctor *d, const char *directory, json_t *lines)
+/* The daemon makes them for its user; a copy by root may have made them root's. */
+static void say_owner(const struct doctor *d, const char *path, json_t *lines)
 {
 	char user[64], command[80], fix[PATH_MAX + 96];
 	uid_t uid = doctor_user(d, user, sizeof(user));
 	struct stat st;
+	mode_t needed;
 
-	if (d->ctl->station.installed && *user != '\0' && stat(directory, &st) == 0 &&
-	    st.st_uid != uid) {
+	if (!d->ctl->station.installed || *user == '\0' || stat(path, &st) < 0) {
+		return;
+	}
+	needed = S_ISDIR(st.st_mode) ? S_IRWXU : S_IRUSR | S_IWUSR;
+	if (st.st_uid != uid) {
 		snprintf(command, sizeof(command), "sudo chown %s", user);
-		doctor_say(lines, DOCTOR_FAIL, doctor_fix(fix, sizeof(fix), command, directory),
-			   "%s is of uid %u: the daemon's user %s cannot write there", directory,
+		doctor_say(lines, DOCTOR_FAIL, doctor_fix(fix, sizeof(fix), command, path),
+			   "%s is of uid %u: the daemon's user %s cannot write there", path,
 			   (unsigned)st.st_uid, user);
+	} else if ((st.st_mode & needed) != needed) {
+		doctor_say(lines, DOCTOR_FAIL,
+			   doctor_fix(fix, sizeof(fix),
+				      S_ISDIR(st.st_mode) ? "sudo chmod u+rwx" : "sudo chmod u+rw",
+				      path),
+			   "%s has mode %03o: the daemon's user %s cannot write there", path,
+			   (unsigned)st.st_mode & 0777, user);
 	}
 }
 
 static void check_space(const struct doctor *d, json_t *lines)
 {
 	const char *records = doctor_value(d, "record.directory");
-	char directory[PATH_MAX];
+	static const char *const files[] = {"", "-wal", "-shm"};
+	char directory[PATH_MAX], file[PATH_MAX];
 
 	directory_of(doctor_database(d), directory, sizeof(directory));
 	say_owner(d, directory, lines);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(file, sizeof(file), "%.4000s%s", doctor_database(d), files[i]);
+		say_owner(d, file, lines);
+	}
 	say_space(d, directory, *records == '\0', lines);
 	if (*records != '\0') {
 		say_space(d, records, true, lines);
@@ -135,7 +163,7 @@ static void check_sync(const struct doctor *d, json_t *lines)
 	if (s == -EACCES || s == -EPERM) {
 		doctor_say_rights(d, lines, "and write the directory of the database");
 	} else if (s == -ENOENT && d->info == NULL) {
-		doctor_say(lines, DOCTOR_NONE, NULL, "no %s yet", directory);
+		say_absent(d, directory, lines);
 	} else if (s == -EOPNOTSUPP || s == -EISDIR) {
 		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: %s has no files without a name",
 			   directory);
@@ -238,10 +266,12 @@ static void check_database(const struct doctor *d, json_t *lines)
 	int r = stat(path, &st) < 0 ? -errno : 0;
 
 	if (r == -ENOENT) {
-		doctor_say(lines, d->info != NULL ? DOCTOR_FAIL : DOCTOR_NONE, NULL,
-			   d->info != NULL ? "%s was removed below the running daemon"
-					   : "no %s yet: the daemon makes it",
-			   path);
+		if (d->info != NULL) {
+			doctor_say(lines, DOCTOR_FAIL, NULL,
+				   "%s was removed below the running daemon", path);
+		} else {
+			say_absent(d, path, lines);
+		}
 		return;
 	}
 	if (r == -EACCES || (r == 0 && access(path, R_OK) < 0 && errno == EACCES)) {

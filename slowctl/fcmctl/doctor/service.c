@@ -187,16 +187,13 @@ static void ask_systemd(const struct doctor *d, json_t *lines)
 static void check_unit(const struct doctor *d, json_t *lines)
 {
 	unsigned n = d->ctl->station.board;
-	char path[PATH_MAX], fix[128];
-	struct stat st;
+	char fix[128];
 
 	if (!d->ctl->station.installed) {
 		doctor_say(lines, DOCTOR_NONE, NULL, "not run by systemd");
 		return;
 	}
-	doctor_path(d, path, "/etc/systemd/system/multi-user.target.wants/fcm-server@%u.service",
-		    n);
-	if (lstat(path, &st) == 0) {
+	if (doctor_enabled(d)) {
 		doctor_say(lines, DOCTOR_PASS, NULL, "started at boot");
 	} else {
 		snprintf(fix, sizeof(fix), "sudo systemctl enable fcm-server@%u", n);
