@@ -152,7 +152,8 @@ def planted_files(t, st, key):
     os.unlink(st.path("board.conf"))
     os.mkfifo(st.path("board.conf"))
     _, found = doctor(st)
-    turns(t, "a configuration that does not end", found, "configuration", "warn", "not checked: .*did not end", "")
+    turns(t, "a configuration that does not end", found, "configuration", "warn", "not checked: .*(did not end|no such file to read)",
+          "")
     turns(t, "then", found, "ports", "warn", "not checked: the configuration is unknown", "")
     os.unlink(st.path("board.conf"))
     os.rename(st.path("board.kept"), st.path("board.conf"))
@@ -451,6 +452,36 @@ def foreign_files(t, m, where):
     os.rename(m.st.dir + ".away", m.st.dir)
 
 
+LISTENS = """import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+while True:
+    s.accept()
+"""
+
+
+def stranger(t):
+    """who listens in the daemon's place cannot make root read a file"""
+    st = t.station("stranger")
+    st.write_config()
+    secret, link = st.path("secret"), st.path("x.conf")
+    with open(secret, "w") as f:
+        f.write("root:$6$opensesame:\n")
+    os.chmod(secret, 0o600)
+    os.symlink(secret, link)
+    fake = station.Process("a stranger", ["/usr/bin/python3", "-c", LISTENS, st.path("control.sock"), "--config", link],
+                           st.path("stranger.log"))
+    st.extras.append(fake)
+    st.wait_for("it listens", lambda: os.path.exists(st.path("control.sock")))
+    if os.geteuid() == 0:
+        code, out, err = st.ctl("--json", "doctor")
+        t.check("its file is not read", code in (0, 1) and "opensesame" not in out + err, (code, out, err))
+        turns(t, "and says so", doctor(st)[1], "configuration", "warn", "another user could have put it there", "")
+    else:
+        t.check("nothing to check: it can make us read only what is ours", True)
+
+
 SYSTEMCTL = """#!/usr/bin/python3
 # In the place of systemctl: `show` of units, as systemd 252 prints it.
 import json, os, sys
@@ -539,4 +570,4 @@ def frozen(t):
 
 
 if __name__ == "__main__":
-    harness.main([running, board, installed, units, frozen])
+    harness.main([running, board, installed, stranger, units, frozen])

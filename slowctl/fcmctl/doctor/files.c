@@ -2,6 +2,7 @@
 /* Disk, database, keys. */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -309,15 +310,16 @@ static const char *place_of(const struct doctor *d, const char *key, char buf[PA
 	return strncmp(path, "/etc/", 5) == 0 ? doctor_path(d, buf, "%s", path) : path;
 }
 
-/* What makes it right, and takes no right from the daemon; "" where there is no such command. */
-static void key_fix(const char *path, const char *user, uid_t uid, int r,
+/* What makes it right, and takes no right from the daemon; "" where there is no such command. `ours`: root may make or
+ * give away a file there. */
+static void key_fix(const char *path, bool ours, const char *user, uid_t uid, int r,
 		    const struct sc_error *error, char *fix, size_t size)
 {
 	static const char directory[] = "chmod go-w ";
 	struct stat st;
 
 	*fix = '\0';
-	if (r == -ENOENT) {
+	if (r == -ENOENT && ours) {
 		doctor_fix(fix, size, "sudo fcmctl key server", path);
 		if (*user != '\0') {
 			value_append(fix, size, " && sudo chown %s ", user);
@@ -329,8 +331,8 @@ static void key_fix(const char *path, const char *user, uid_t uid, int r,
 		/* root's own gives it to the daemon by its group */
 		doctor_fix(fix, size, st.st_uid == uid ? "sudo chmod 600" : "sudo chmod o-rwx,g-wx",
 			   path);
-	} else if (strcmp(error->code, "owner") == 0 && stat(path, &st) == 0 && *user != '\0' &&
-		   strncmp(error->hint, "chown ", 6) == 0) {
+	} else if (ours && strcmp(error->code, "owner") == 0 && stat(path, &st) == 0 &&
+		   *user != '\0' && strncmp(error->hint, "chown ", 6) == 0) {
 		snprintf(fix, size, "sudo chown %s ", user);
 		ctl_append_word(fix, size, "", path);
 	}
@@ -340,6 +342,7 @@ static void check_key_file(const struct doctor *d, json_t *lines)
 {
 	char secret[ACCESS_KEY_TEXT], public[ACCESS_KEY_TEXT], buf[PATH_MAX], user[64];
 	char fix[2 * PATH_MAX];
+	const char *configured = doctor_value(d, "network.key_file");
 	const char *path = place_of(d, "network.key_file", buf);
 	uid_t uid = doctor_user(d, user, sizeof(user));
 	struct sc_error error = {.code = ""};
@@ -352,7 +355,8 @@ static void check_key_file(const struct doctor *d, json_t *lines)
 	} else if (r == -EACCES && strcmp(error.code, "file") == 0) {
 		doctor_say_rights(d, lines, path);
 	} else {
-		key_fix(path, user, uid, r, &error, fix, sizeof(fix));
+		key_fix(path, fnmatch("/etc/fcm-server/*", configured, FNM_PATHNAME) == 0, user,
+			uid, r, &error, fix, sizeof(fix));
 		doctor_say(lines, DOCTOR_FAIL, fix, "%s", error.message);
 	}
 }
