@@ -307,6 +307,21 @@ class Machine:
         os.chown(copied.path("dev/nanet3-0"), -1, self.gid)
         return copied
 
+    def second(self):
+        """Another board, first on the bus, well, with a name of its own."""
+        other = "sys/devices/pci0000:00/0000:00:00.5/0000:00:01.5"
+        for path, text in {"vendor": "0x1172", "device": "0xe003"}.items():
+            self.write(f"{other}/{path}", text)
+        self.write("sys/class/nanet3/nanet3-1/state", "ready")
+        self.link("sys/class/nanet3/nanet3-1/device", other)
+        self.link("sys/bus/pci/devices/0000:00:01.5", other)
+        self.link(f"{other}/driver", "sys/bus/pci/drivers/nanet3")
+
+    def unnamed(self):
+        """The driver does not have it."""
+        shutil.rmtree(self.path("sys/class/nanet3/nanet3-0"))
+        os.unlink(self.path(f"{self.board}/driver"))
+
     def doctor(self):
         return doctor(self.st, "--root", self.root)[1]
 
@@ -342,6 +357,11 @@ FAULTS = (
     ("nor for the next", lambda m: m.write("lib/modules/6.12.0-1-amd64/modules.order", ""), "dkms", "warn",
      "may be started next",
      rf"^sudo dkms install nanet3/{VERSION}.4 -k 6.12.0-1-amd64$"),
+    ("no driver, beside a board that has one", lambda m: (m.second(), m.unnamed()), "driver", "fail",
+     f"no driver has the board at {ADDRESS}", "^sudo modprobe nanet3$"),
+    ("no board, beside another", lambda m: (m.second(), os.unlink(m.path("dev/nanet3-0")), m.unnamed(),
+                                            m.write(f"{m.board}/vendor", "0x8086")), "device", "fail",
+     "no board .1172:e003. on the PCI bus", r"^sudo sh -c 'echo 1 > /sys/bus/pci/rescan'$"),
     ("IOMMU unknown", lambda m: os.mkdir(m.path(f"{m.board}/iommu_group")), "iommu", "warn", "not checked", ""),
     ("a narrow slot", lambda m: m.write(f"{m.board}/current_link_width", "4"), "pcie", "warn", "16000 Mb/s",
      f"^sudo lspci -vv -s {ADDRESS}$"),
