@@ -457,8 +457,8 @@ static void check_kernel(const struct doctor *d, json_t *lines)
 		doctor_say(lines, DOCTOR_WARN, look, "%u messages since its start; the last: %s",
 			   found.warnings, found.last);
 	} else {
-		doctor_say(lines, DOCTOR_PASS, NULL, "%u messages, none of board, bus or disk",
-			   found.records);
+		doctor_say(lines, DOCTOR_PASS, NULL,
+			   "%u messages, none of those known of board, bus or disk", found.records);
 	}
 }
 
