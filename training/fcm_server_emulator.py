@@ -29,6 +29,8 @@ from station import Process, Station, StationError, free_port, is_free  # noqa: 
 
 READY_S = 60   # from the start to all links up and the clock locked, on a slow machine
 STOP_S = 60
+STATIONS = "/etc/fcm-server"  # configurations of real ones
+ASIDE = 10000  # from their ports to ours
 
 
 def base_directory():
@@ -112,8 +114,18 @@ def scenario_file(name):
     raise StationError(f"no scenario {name}: fcm-server-emulator scenarios lists them")
 
 
+def has_stations(directory=STATIONS):
+    """Whether this machine has a real station, or may have one: a stopped one needs its ports, too."""
+    try:
+        return any(re.fullmatch(r"board-\d+\.conf", name) for name in os.listdir(directory))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
 class Training(Station):
-    """The station of a number: its ports are those of the manual where they are free."""
+    """The station of a number: its ports are those of the manual where they are free, and beside a real station others."""
 
     def __init__(self, args):
         super().__init__(args.bin, args.dir, seed=args.seed, load=args.load, truth=False,
@@ -124,7 +136,8 @@ class Training(Station):
         self.reserved, self.monitor = (f"tcp://127.0.0.1:{self.port(p)}" for p in (run.RESERVED_PORT, run.MONITOR_PORT))
 
     def port(self, documented):
-        return documented + self.board if is_free(documented + self.board) else free_port()
+        wanted = documented + self.board + (ASIDE if has_stations(STATIONS) else 0)
+        return wanted if is_free(wanted) else free_port()
 
     def launch_daemon(self, *args, env=None):
         self.daemon = Process("fcm-server", [self.program("fcm-server"), "--board", str(self.board), "--config",

@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "training"))
+import fcm_server_emulator as emu  # noqa: E402
 import harness  # noqa: E402
 
 PROGRAM = os.path.join(harness.ROOT, "training", "fcm_server_emulator.py")
@@ -57,6 +59,25 @@ def daemon_of(pid):
     raise AssertionError(f"{pid} has no fcm-server")
 
 
+def ports(t):
+    """beside a real station, which may be stopped, those of the manual are not taken"""
+    etc = os.path.join(t.base, "etc")
+    os.mkdir(etc)
+    with open(os.path.join(etc, "notify-3.conf"), "w"):
+        pass
+    t.equal("no station", [emu.has_stations(d) for d in (etc, etc + "/none")], [False, False])
+    with open(os.path.join(etc, "board-3.conf"), "w"):
+        pass
+    t.equal("a station", emu.has_stations(etc), True)
+    args = emu.options(["run", "--dir", os.path.join(t.base, "training"), "--board", "7"])
+    kept, emu.STATIONS = emu.STATIONS, etc
+    try:
+        taken = [int(e.rsplit(":", 1)[1]) for e in (emu.Training(args).reserved, emu.Training(args).monitor)]
+    finally:
+        emu.STATIONS = kept
+    t.check("its ports are others", all(p >= 15700 for p in taken), taken)
+
+
 def what_is_wrong(t):
     """a scenario that is not there; one that is: its fault comes; the list"""
     at = ["--dir", os.path.join(t.base, "training")]
@@ -77,4 +98,4 @@ def what_is_wrong(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_station, what_is_wrong])
+    harness.main([a_station, ports, what_is_wrong])
