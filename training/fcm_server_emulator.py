@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -35,9 +36,9 @@ ASIDE = 10000  # from their ports to ours
 
 def base_directory():
     if os.geteuid() == 0:
-        return "/var/lib/fcm-server-emulator"
+        return os.path.realpath("/var/lib/fcm-server-emulator")
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(state, "fcm-server-emulator")
+    return os.path.realpath(os.path.join(state, "fcm-server-emulator"))
 
 
 def options(argv):
@@ -65,7 +66,7 @@ def options(argv):
     if getattr(args, "board", 0) not in range(100):
         p.error("--board: a number from 0 to 99")
     if hasattr(args, "dir"):
-        args.dir = os.path.abspath(args.dir or os.path.join(base_directory(), str(args.board)))
+        args.dir = os.path.realpath(args.dir or os.path.join(base_directory(), str(args.board)))
     return args
 
 
@@ -80,17 +81,44 @@ def fail(message):
     return 1
 
 
-def runs(directory):
-    """The process of the station in `directory`; 0: it is about to say; None: it does not run."""
+def guarded(path, flags):
+    """For open(): another user may have put a link or a pipe there."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StationError(f"{path} is no file")
+    return fd
+
+
+def refuse_foreign(directory):
+    """Root writes only where no other user can put a link. `directory` is without links."""
+    path = directory
+    while os.geteuid() == 0 and path != "/":
+        if os.path.lexists(path):
+            st = os.lstat(path)
+            writers = st.st_mode & (stat.S_IWOTH if st.st_gid == 0 else stat.S_IWOTH | stat.S_IWGRP)
+            sticky = st.st_mode & stat.S_ISVTX and path != directory
+            if st.st_uid != 0 or (writers and not sticky):
+                raise StationError(f"{path} is another user's, or others may write there: start it as that user, "
+                                   f"or in another --dir")
+        path = os.path.dirname(path)
+
+
+def lock_of(directory):
+    """Process and user of the station in `directory`; process 0: it is about to say; None: it does not run."""
     try:
-        with open(directory + ".lock", encoding="ascii") as f:
+        with open(directory + ".lock", encoding="ascii", opener=guarded) as f:
             try:
                 fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return int(f.read() or 0)
+                return int(f.read() or 0), os.fstat(f.fileno()).st_uid
     except FileNotFoundError:
         pass
     return None
+
+
+def runs(directory):
+    return lock_of(directory) is not None
 
 
 def which(args):
@@ -166,8 +194,9 @@ NOTIFY_SOCKET = os.environ.pop("NOTIFY_SOCKET", None)
 
 
 def start(args):
-    if runs(args.dir) is not None:
+    if runs(args.dir):
         return fail(f"station {args.board} runs already; see it with: {ctl(args)} status")
+    refuse_foreign(args.dir)
     os.makedirs(os.path.dirname(args.dir), exist_ok=True)
     log = args.dir + ".log"
     argv = [sys.executable, os.path.abspath(__file__), "--bin", args.bin, "run", "--board", str(args.board),
@@ -176,7 +205,7 @@ def start(args):
         if (value := getattr(args, name)) is not None:
             argv += [f"--{name}", str(value)]
     print("starting the station (all links up and the clock locked) ...", flush=True)
-    with open(log, "wb") as f:
+    with open(log, "wb", opener=guarded) as f:
         station = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=f, start_new_session=True)
     text = ""
     while "Ctrl-C ends it" not in text:
@@ -242,8 +271,9 @@ def run_station(args):
 
 def locked(args):
     """Hold the lock of the station, with our number in it."""
+    refuse_foreign(args.dir)
     os.makedirs(os.path.dirname(args.dir), exist_ok=True)
-    f = open(args.dir + ".lock", "a", encoding="ascii")  # noqa: SIM115
+    f = open(args.dir + ".lock", "a", encoding="ascii", opener=guarded)  # noqa: SIM115
     try:
         fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -262,17 +292,16 @@ def run_foreground(args):
             return run_station(args)
     except KeyboardInterrupt:
         return 0
-    except (StationError, OSError) as e:
-        return fail(e)
 
 
 def stop_one(directory):
     """False: it does not run."""
     asked, end = None, time.monotonic() + STOP_S
-    while (pid := runs(directory)) is not None:
+    while (lock := lock_of(directory)) is not None:
+        pid, user = lock
         if pid and pid != asked:
             # Who may write the lock names a process of his own, or none: this may be root.
-            if os.stat(f"/proc/{pid}").st_uid != os.stat(directory + ".lock").st_uid:
+            if os.stat(f"/proc/{pid}").st_uid != user:
                 raise StationError(f"{directory}.lock names process {pid}, which is of another user")
             os.kill(pid, signal.SIGTERM)
             asked = pid
@@ -288,17 +317,14 @@ def stop(args):
         base = base_directory()
         names = sorted(os.listdir(base)) if os.path.isdir(base) else []
         directories = [os.path.join(base, name[:-5]) for name in names if name.endswith(".lock")]
-    try:
-        done = [d for d in directories if stop_one(d)]
-    except (StationError, OSError) as e:
-        return fail(e)
+    done = [d for d in directories if stop_one(d)]
     for d in done:
         print(f"stopped; {FCMCTL} --dir {d} reads its database")
     return 0 if done or args.all else fail(f"station {args.board} does not run")
 
 
 def status(args):
-    if runs(args.dir) is None:
+    if not runs(args.dir):
         return fail(f"station {args.board} does not run; start it with: fcm-server-emulator start")
     return subprocess.run([os.path.join(args.bin, "fcmctl"), "--dir", args.dir, "status"], check=False).returncode
 
@@ -317,7 +343,10 @@ COMMANDS = {"start": start, "run": run_foreground, "status": status, "stop": sto
 
 def main():
     args = options(sys.argv[1:])
-    return COMMANDS[args.command](args)
+    try:
+        return COMMANDS[args.command](args)
+    except (StationError, OSError) as e:
+        return fail(e)
 
 
 if __name__ == "__main__":

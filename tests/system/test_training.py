@@ -78,6 +78,26 @@ def ports(t):
     t.check("its ports are others", all(p >= 15700 for p in taken), taken)
 
 
+def links(t):
+    """no link is followed, and root starts nothing in the directory of another user"""
+    where, victim = os.path.join(t.base, "training"), os.path.join(t.base, "victim")
+    for end in (".lock", ".log"):
+        with open(victim, "w") as f:
+            f.write("kept")
+        os.symlink(victim, where + end)
+        code, _, err = emulator(t, "start", "--dir", where)
+        with open(victim) as f:
+            t.check(f"{end} is a link: refused", code == 1 and f.read() == "kept", (code, err))
+        os.unlink(where + end)
+    if os.geteuid() == 0:
+        foreign = os.path.join(t.base, "foreign")
+        os.mkdir(foreign)
+        os.chown(foreign, 4243, -1)
+        code, _, err = emulator(t, "run", "--dir", os.path.join(foreign, "0"))
+        t.check("another user's directory: refused", code == 1 and "another user" in err and not os.listdir(foreign),
+                (code, err))
+
+
 def what_is_wrong(t):
     """a scenario that is not there; one that is: its fault comes; the list"""
     at = ["--dir", os.path.join(t.base, "training")]
@@ -98,4 +118,4 @@ def what_is_wrong(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_station, ports, what_is_wrong])
+    harness.main([a_station, ports, links, what_is_wrong])
