@@ -61,6 +61,7 @@ def door(t):
     t.check("so is what is no HTTP", b" 200 " not in page.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 50, 3))
     taken(t, page)
     crowd(t, page)
+    lookers(t, page)
     t.equal("it ends in order", page.end(), 0)
 
 
@@ -97,6 +98,27 @@ def crowd(t, page):
         return page.get("/")[0] == 200
     page.st.wait_for("it serves again when they have gone", served)
     t.check("it serves again when they have gone", True)
+
+
+def lookers(t, page):
+    """Streams do not end: they leave places for questions."""
+    streams, answers = [], []
+    for _ in range(70):
+        s = socket.create_connection(("127.0.0.1", page.port), 10)
+        s.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        streams.append(s)
+        answers.append(s.recv(12))
+    t.equal("16 pages are open, the others are refused", [answers.count(b"HTTP/1.1 200"), answers.count(b"HTTP/1.1 503")],
+            [16, 54])
+    t.equal("/metrics is answered", page.get("/metrics")[0], 200)
+    for s in streams:
+        s.close()
+
+    def looked():
+        with socket.create_connection(("127.0.0.1", page.port), 10) as s:
+            s.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return s.recv(12) == b"HTTP/1.1 200"
+    page.st.wait_for("a page can be opened when they have gone", looked)
 
 
 @harness.long
