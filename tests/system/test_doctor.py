@@ -23,6 +23,7 @@ import test_safe_disk
 
 VERSION = re.search(r"^VERSION *:= *(\S+)", open(os.path.join(harness.ROOT, "Makefile")).read(), re.M)[1]
 PASSWORD = "hunter2-of-the-shift"
+ADDRESSEE = "anna@example.org"
 KERNEL = "6.1.0-99-amd64"
 ADDRESS = "0000:01:00.0"
 
@@ -111,7 +112,7 @@ def running(t):
 def bundled(t, st, key):
     """Nothing secret leaves."""
     with open(st.path("daemon.log"), "a") as f:
-        f.write(f"secret {open(key).read().split()[-1]} of a key\ntoken={PASSWORD}\n")
+        f.write(f"secret {open(key).read().split()[-1]} of a key\ntoken={PASSWORD}\nto {ADDRESSEE}\n")
     name = st.path("a bundle.tar")
     code, out, err = st.ctl("doctor", "--bundle", name)
     t.check("a bundle is written", code == 0 and "a bundle.tar is written" in out, (code, err))
@@ -125,7 +126,9 @@ def bundled(t, st, key):
             json.loads(texts["daemon.json"])["info"]["version"] == VERSION, texts)
     words = [w for w in re.findall(r"\S+", open(key).read()) if len(w) == 40]
     t.check("the key file has keys", len(words) == 2, words)
-    t.equal("no key, no password", [(n, w) for n, x in texts.items() for w in [*words, PASSWORD] if w in x], [])
+    t.equal("no key, no password, nobody's address",
+            [(n, w) for n, x in texts.items() for w in [*words, PASSWORD, ADDRESSEE] if w in x], [])
+    t.check("its README does not warn", "Not all key files" not in texts["README.txt"], texts["README.txt"])
     code, _, err = st.ctl("doctor", "--bundle", name)
     t.check("it is never written over", code == 1 and "never written over" in err, (code, err))
     code, _, err = st.ctl("doctor", "--bundle", "/no/such/place/x.tar")
@@ -435,6 +438,12 @@ def installed(t):
           "^sudo chgrp fcm-notify {0} && sudo chmod 640 {0}$".format(m.path("etc/fcm-server/notify-0.conf")))
     turns(t, "stopped", found, "daemon", "warn", "not running", "^sudo systemctl start fcm-server@0$")
     turns(t, "not started yet", found, "database", "n/a", "no .* yet", "^$")
+    os.mkdir(m.path("etc/fcm-server/old.key"))
+    name = m.path("bundle.tar")
+    code, _, err = m.st.ctl("doctor", *where, "--bundle", name)
+    with tarfile.open(name) as tar:
+        about = tar.extractfile("fcm-doctor/README.txt").read().decode()
+    t.check("a key file that cannot be read: the README says so", "Not all key files could be read" in about, (err, about))
     turns(t, "its configuration", found, "configuration", "pass", f"{m.root}/etc/fcm-server/board-0.conf is valid", "")
     m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
     m.write("etc/passwd", f"fcm:x:{m.uid + 1}:998::/:\n")
