@@ -153,7 +153,7 @@ def has_stations(directory=STATIONS):
 
 
 class Training(Station):
-    """The station of a number: its ports are those of the manual where they are free, and beside a real station others."""
+    """The station of a number: its ports are those of the manual where they are free; beside a real station others."""
 
     def __init__(self, args):
         super().__init__(args.bin, args.dir, seed=args.seed, load=args.load, truth=False,

@@ -126,7 +126,7 @@ def bundled(t, st, key):
             json.loads(texts["daemon.json"])["info"]["version"] == VERSION, texts)
     words = [w for w in re.findall(r"\S+", open(key).read()) if len(w) == 40]
     t.check("the key file has keys", len(words) == 2, words)
-    t.equal("no key, no password, nobody's address",
+    t.equal("no key, no password, no mail address",
             [(n, w) for n, x in texts.items() for w in [*words, PASSWORD, ADDRESSEE] if w in x], [])
     t.check("its README does not warn", "Not all key files" not in texts["README.txt"], texts["README.txt"])
     code, _, err = st.ctl("doctor", "--bundle", name)
@@ -155,8 +155,8 @@ def planted_files(t, st, key):
     os.unlink(st.path("board.conf"))
     os.mkfifo(st.path("board.conf"))
     _, found = doctor(st)
-    turns(t, "a configuration that does not end", found, "configuration", "warn", "not checked: .*(did not end|no such file to read)",
-          "")
+    turns(t, "a configuration that does not end", found, "configuration", "warn",
+          "not checked: .*(did not end|no such file to read)", "")
     turns(t, "then", found, "ports", "warn", "not checked: the configuration is unknown", "")
     os.unlink(st.path("board.conf"))
     os.rename(st.path("board.kept"), st.path("board.conf"))
@@ -443,7 +443,8 @@ def installed(t):
     code, _, err = m.st.ctl("doctor", *where, "--bundle", name)
     with tarfile.open(name) as tar:
         about = tar.extractfile("fcm-doctor/README.txt").read().decode()
-    t.check("a key file that cannot be read: the README says so", "Not all key files could be read" in about, (err, about))
+    t.check("a key file that cannot be read: the README says so",
+            "Not all key files could be read" in about, (err, about))
     turns(t, "its configuration", found, "configuration", "pass", f"{m.root}/etc/fcm-server/board-0.conf is valid", "")
     m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
     m.write("etc/passwd", f"fcm:x:{m.uid + 1}:998::/:\n")
@@ -473,12 +474,12 @@ def foreign_files(t, m, where):
         turns(t, f"station.db{end} of root", found, "disk", "fail", "cannot write there",
               rf"^sudo chown fcm {m.st.database}{end}$")
         os.chown(m.st.database + end, m.uid, -1)
-    os.rename(m.st.dir, m.st.dir + ".away")
+    os.rename(m.st.dir, m.st.dir + ".kept")
     m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
     _, found = doctor(m.st, *where)
     t.equal("no directory", states(found, "disk", "sync", "database"),
             {c: {"warn"} for c in ("disk", "sync", "database")})
-    os.rename(m.st.dir + ".away", m.st.dir)
+    os.rename(m.st.dir + ".kept", m.st.dir)
 
 
 LISTENS = """import socket, sys
@@ -518,19 +519,20 @@ units = [x for x in sys.argv[2:] if not x.startswith("--")]
 wanted = next(x for x in sys.argv if x.startswith("--property="))[11:].split(",")
 with open(os.environ["UNITS"]) as f:
     known = json.load(f)
-well = {"LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": "disabled"}
-print("\\n\\n".join("\\n".join(f"{k}={v}" for k, v in {"NRestarts": "0", "Id": u, **well, **known.get(u, {})}.items() if k in wanted)
-                  for u in units))
+well = {"LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead",
+        "UnitFileState": "disabled"}
+said = [{"NRestarts": "0", "Id": u, **well, **known.get(u, {})} for u in units]
+print("\\n\\n".join("\\n".join(f"{k}={v}" for k, v in one.items() if k in wanted) for one in said))
 """
 RUNS = {"ActiveState": "active", "SubState": "running", "UnitFileState": "enabled"}
 AGAIN = {"ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled", "NRestarts": "37"}
 # What systemd says, the line that turns, its text, its fix.
 UNITS = (
     ("all run", {"fcm-server@0.service": RUNS, "fcm-page@0.service": RUNS, "fcm-notify@0.service": RUNS}, None, "", ""),
-    ("it ends again and again", {"fcm-server@0.service": AGAIN}, "fail", "fcm-server@0.service ends at once.* 37 restarts",
-     "^journalctl -u fcm-server@0.service "),
-    ("it was restarted", {"fcm-server@0.service": {**RUNS, "NRestarts": "1"}}, "warn", "has restarted fcm-server@0.service 1 time$",
-     "^journalctl -u fcm-server@0.service "),
+    ("it ends again and again", {"fcm-server@0.service": AGAIN}, "fail",
+     "fcm-server@0.service ends at once.* 37 restarts", "^journalctl -u fcm-server@0.service "),
+    ("it was restarted", {"fcm-server@0.service": {**RUNS, "NRestarts": "1"}}, "warn",
+     "has restarted fcm-server@0.service 1 time$", "^journalctl -u fcm-server@0.service "),
     ("it is masked", {"fcm-server@0.service": {"LoadState": "masked", "UnitFileState": "masked"}}, "fail", "is masked",
      "^sudo systemctl unmask fcm-server@0.service$"),
     ("it has failed", {"fcm-server@0.service": {"ActiveState": "failed", "SubState": "failed"}}, "fail",
@@ -541,8 +543,8 @@ UNITS = (
      "fcm-page@0.service is not running", "^sudo systemctl start fcm-page@0.service$"),
     ("the page has failed", {"fcm-page@0.service": {"ActiveState": "failed", "UnitFileState": "enabled"}}, "fail",
      "fcm-page@0.service has failed", "^journalctl -u fcm-page@0.service "),
-    ("no notices", {"fcm-notify@0.service": {"UnitFileState": "enabled"}}, "warn", "fcm-notify@0.service is not running",
-     "^sudo systemctl start fcm-notify@0.service$"),
+    ("no notices", {"fcm-notify@0.service": {"UnitFileState": "enabled"}}, "warn",
+     "fcm-notify@0.service is not running", "^sudo systemctl start fcm-notify@0.service$"),
 )
 
 

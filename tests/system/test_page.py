@@ -68,12 +68,13 @@ def door(t):
 def taken(t, page):
     """systemd starts it again, except after a mistake of the configuration."""
     def exits(*args):
-        return subprocess.run([page.st.program("fcm-page"), "--dir", page.st.dir, "--port", "0", "--files", WWW,
-                               "--dictionary", DICTIONARY, *args], capture_output=True, check=False, timeout=30).returncode
+        argv = [page.st.program("fcm-page"), "--dir", page.st.dir, "--port", "0", "--files", WWW,
+                "--dictionary", DICTIONARY, *args]
+        return subprocess.run(argv, capture_output=True, check=False, timeout=30).returncode
     t.equal("a port that is taken may be free later", exits("--port", str(page.port)), 1)
     t.equal("an address may be there later", exits("--address", "192.0.2.1"), 1)
-    t.equal("files that are not there stay away", exits("--files", "/nowhere"), 78)
-    t.equal("so does a dictionary", exits("--dictionary", "/nowhere"), 78)
+    t.equal("files do not come by waiting", exits("--files", "/nowhere"), 78)
+    t.equal("nor does a dictionary", exits("--dictionary", "/nowhere"), 78)
 
 
 def crowd(t, page):
@@ -108,7 +109,8 @@ def lookers(t, page):
         s.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
         streams.append(s)
         answers.append(s.recv(12))
-    t.equal("16 pages are open, the others are refused", [answers.count(b"HTTP/1.1 200"), answers.count(b"HTTP/1.1 503")],
+    t.equal("16 pages are open, the others are refused",
+            [answers.count(b"HTTP/1.1 200"), answers.count(b"HTTP/1.1 503")],
             [16, 54])
     t.equal("/metrics is answered", page.get("/metrics")[0], 200)
     for s in streams:

@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "training"))
-import fcm_server_emulator as emu  # noqa: E402
 import harness  # noqa: E402
+sys.path.insert(1, os.path.join(harness.ROOT, "training"))
+import fcm_server_emulator as emu  # noqa: E402
 
 PROGRAM = os.path.join(harness.ROOT, "training", "fcm_server_emulator.py")
 

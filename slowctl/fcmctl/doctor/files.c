@@ -310,8 +310,8 @@ static const char *place_of(const struct doctor *d, const char *key, char buf[PA
 	return strncmp(path, "/etc/", 5) == 0 ? doctor_path(d, buf, "%s", path) : path;
 }
 
-/* What makes it right, and takes no right from the daemon; "" where there is no such command. `ours`: root may make or
- * give away a file there. */
+/* What makes it right, and takes no right from the daemon; "" where there is no such command. `ours`: root may make a
+ * file there, and change its owner. */
 static void key_fix(const char *path, bool ours, const char *user, uid_t uid, int r,
 		    const struct sc_error *error, char *fix, size_t size)
 {
