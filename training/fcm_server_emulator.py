@@ -172,7 +172,8 @@ class Training(Station):
                                              self.path("board.conf"), *args], self.path("daemon.log"), env)
 
     def start_page(self):
-        www = ["--files", os.path.join(ROOT, "slowctl", "page", "www")] if not INSTALLED else []
+        www = ["--files", os.path.join(ROOT, "slowctl", "page", "www"),
+               "--dictionary", os.path.join(ROOT, "schemas", "parameters.conf")] if not INSTALLED else []
         page = Process("fcm-page", [self.program("fcm-page"), "--dir", self.dir, "--port",
                                     str(self.port(run.PAGE_PORT)), *www], self.path("page.log"))
         self.extras.append(page)
