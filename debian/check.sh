@@ -73,6 +73,14 @@ same_again() {
 	return $rc
 }
 
+# An upgrade restarts what runs. To start the target would start what an operator has stopped.
+starts_nothing() {
+	local deb
+	for deb in "$out"/*.deb; do
+		! dpkg-deb --info "$deb" postinst 2>/dev/null | grep -E 'deb-systemd-invoke start|_dh_action=start' || return 1
+	done
+}
+
 # The same sources under a lower number: only what has the number in it is compiled again.
 version_before() {
 	local tree=$out-check/before/fcm-server-$before
@@ -264,6 +272,7 @@ main() {
 	check "lintian: no error, no warning" lintian_says_nothing
 	check "blhc: compiled with all of Debian's hardening" compiled_hardened
 	check "hardening-check: programs and libraries" files_hardened
+	check "no installation starts a unit" starts_nothing
 	[ -n "${QUICK:-}" ] || check "a second build in another directory makes the same files" same_again
 	[ -n "${QUICK:-}" ] || check "built in a fresh Debian 12 root by its build dependencies, unit tests pass" clean_build
 	check "a version before: $before" version_before

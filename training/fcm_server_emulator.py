@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -29,13 +30,15 @@ from station import Process, Station, StationError, free_port, is_free  # noqa: 
 
 READY_S = 60   # from the start to all links up and the clock locked, on a slow machine
 STOP_S = 60
+STATIONS = "/etc/fcm-server"  # configurations of real ones
+ASIDE = 10000  # from their ports to ours
 
 
 def base_directory():
     if os.geteuid() == 0:
-        return "/var/lib/fcm-server-emulator"
+        return os.path.realpath("/var/lib/fcm-server-emulator")
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(state, "fcm-server-emulator")
+    return os.path.realpath(os.path.join(state, "fcm-server-emulator"))
 
 
 def options(argv):
@@ -63,7 +66,7 @@ def options(argv):
     if getattr(args, "board", 0) not in range(100):
         p.error("--board: a number from 0 to 99")
     if hasattr(args, "dir"):
-        args.dir = os.path.abspath(args.dir or os.path.join(base_directory(), str(args.board)))
+        args.dir = os.path.realpath(args.dir or os.path.join(base_directory(), str(args.board)))
     return args
 
 
@@ -78,17 +81,44 @@ def fail(message):
     return 1
 
 
-def runs(directory):
-    """The process of the station in `directory`; 0: it is about to say; None: it does not run."""
+def guarded(path, flags):
+    """For open(): another user may have put a link or a pipe there."""
+    fd = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise StationError(f"{path} is no file")
+    return fd
+
+
+def refuse_foreign(directory):
+    """Root writes only where no other user can put a link. `directory` is without links."""
+    path = directory
+    while os.geteuid() == 0 and path != "/":
+        if os.path.lexists(path):
+            st = os.lstat(path)
+            writers = st.st_mode & (stat.S_IWOTH if st.st_gid == 0 else stat.S_IWOTH | stat.S_IWGRP)
+            sticky = st.st_mode & stat.S_ISVTX and path != directory
+            if st.st_uid != 0 or (writers and not sticky):
+                raise StationError(f"{path} is another user's, or others may write there: start it as that user, "
+                                   f"or in another --dir")
+        path = os.path.dirname(path)
+
+
+def lock_of(directory):
+    """Process and user of the station in `directory`; process 0: it is about to say; None: it does not run."""
     try:
-        with open(directory + ".lock", encoding="ascii") as f:
+        with open(directory + ".lock", encoding="ascii", opener=guarded) as f:
             try:
                 fcntl.flock(f, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return int(f.read() or 0)
+                return int(f.read() or 0), os.fstat(f.fileno()).st_uid
     except FileNotFoundError:
         pass
     return None
+
+
+def runs(directory):
+    return lock_of(directory) is not None
 
 
 def which(args):
@@ -112,8 +142,18 @@ def scenario_file(name):
     raise StationError(f"no scenario {name}: fcm-server-emulator scenarios lists them")
 
 
+def has_stations(directory=STATIONS):
+    """Whether this machine has a real station, or may have one: a stopped one needs its ports, too."""
+    try:
+        return any(re.fullmatch(r"board-\d+\.conf", name) for name in os.listdir(directory))
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
 class Training(Station):
-    """The station of a number: its ports are those of the manual where they are free."""
+    """The station of a number: its ports are those of the manual where they are free; beside a real station others."""
 
     def __init__(self, args):
         super().__init__(args.bin, args.dir, seed=args.seed, load=args.load, truth=False,
@@ -124,14 +164,16 @@ class Training(Station):
         self.reserved, self.monitor = (f"tcp://127.0.0.1:{self.port(p)}" for p in (run.RESERVED_PORT, run.MONITOR_PORT))
 
     def port(self, documented):
-        return documented + self.board if is_free(documented + self.board) else free_port()
+        wanted = documented + self.board + (ASIDE if has_stations(STATIONS) else 0)
+        return wanted if is_free(wanted) else free_port()
 
     def launch_daemon(self, *args, env=None):
         self.daemon = Process("fcm-server", [self.program("fcm-server"), "--board", str(self.board), "--config",
                                              self.path("board.conf"), *args], self.path("daemon.log"), env)
 
     def start_page(self):
-        www = ["--files", os.path.join(ROOT, "slowctl", "page", "www")] if not INSTALLED else []
+        www = ["--files", os.path.join(ROOT, "slowctl", "page", "www"),
+               "--dictionary", os.path.join(ROOT, "schemas", "parameters.conf")] if not INSTALLED else []
         page = Process("fcm-page", [self.program("fcm-page"), "--dir", self.dir, "--port",
                                     str(self.port(run.PAGE_PORT)), *www], self.path("page.log"))
         self.extras.append(page)
@@ -153,8 +195,9 @@ NOTIFY_SOCKET = os.environ.pop("NOTIFY_SOCKET", None)
 
 
 def start(args):
-    if runs(args.dir) is not None:
+    if runs(args.dir):
         return fail(f"station {args.board} runs already; see it with: {ctl(args)} status")
+    refuse_foreign(args.dir)
     os.makedirs(os.path.dirname(args.dir), exist_ok=True)
     log = args.dir + ".log"
     argv = [sys.executable, os.path.abspath(__file__), "--bin", args.bin, "run", "--board", str(args.board),
@@ -163,7 +206,7 @@ def start(args):
         if (value := getattr(args, name)) is not None:
             argv += [f"--{name}", str(value)]
     print("starting the station (all links up and the clock locked) ...", flush=True)
-    with open(log, "wb") as f:
+    with open(log, "wb", opener=guarded) as f:
         station = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=f, start_new_session=True)
     text = ""
     while "Ctrl-C ends it" not in text:
@@ -229,8 +272,9 @@ def run_station(args):
 
 def locked(args):
     """Hold the lock of the station, with our number in it."""
+    refuse_foreign(args.dir)
     os.makedirs(os.path.dirname(args.dir), exist_ok=True)
-    f = open(args.dir + ".lock", "a", encoding="ascii")  # noqa: SIM115
+    f = open(args.dir + ".lock", "a", encoding="ascii", opener=guarded)  # noqa: SIM115
     try:
         fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -249,17 +293,16 @@ def run_foreground(args):
             return run_station(args)
     except KeyboardInterrupt:
         return 0
-    except (StationError, OSError) as e:
-        return fail(e)
 
 
 def stop_one(directory):
     """False: it does not run."""
     asked, end = None, time.monotonic() + STOP_S
-    while (pid := runs(directory)) is not None:
+    while (lock := lock_of(directory)) is not None:
+        pid, user = lock
         if pid and pid != asked:
             # Who may write the lock names a process of his own, or none: this may be root.
-            if os.stat(f"/proc/{pid}").st_uid != os.stat(directory + ".lock").st_uid:
+            if os.stat(f"/proc/{pid}").st_uid != user:
                 raise StationError(f"{directory}.lock names process {pid}, which is of another user")
             os.kill(pid, signal.SIGTERM)
             asked = pid
@@ -275,17 +318,14 @@ def stop(args):
         base = base_directory()
         names = sorted(os.listdir(base)) if os.path.isdir(base) else []
         directories = [os.path.join(base, name[:-5]) for name in names if name.endswith(".lock")]
-    try:
-        done = [d for d in directories if stop_one(d)]
-    except (StationError, OSError) as e:
-        return fail(e)
+    done = [d for d in directories if stop_one(d)]
     for d in done:
         print(f"stopped; {FCMCTL} --dir {d} reads its database")
     return 0 if done or args.all else fail(f"station {args.board} does not run")
 
 
 def status(args):
-    if runs(args.dir) is None:
+    if not runs(args.dir):
         return fail(f"station {args.board} does not run; start it with: fcm-server-emulator start")
     return subprocess.run([os.path.join(args.bin, "fcmctl"), "--dir", args.dir, "status"], check=False).returncode
 
@@ -304,7 +344,10 @@ COMMANDS = {"start": start, "run": run_foreground, "status": status, "stop": sto
 
 def main():
     args = options(sys.argv[1:])
-    return COMMANDS[args.command](args)
+    try:
+        return COMMANDS[args.command](args)
+    except (StationError, OSError) as e:
+        return fail(e)
 
 
 if __name__ == "__main__":

@@ -267,8 +267,9 @@ static void write_rows(struct metrics_text *t, const json_t *status)
 enum special { INFO, LINK_INFO, STATE, MODULES, INCIDENT, NOT_SHOWN };
 
 static const struct row specials[] = {
-	[INFO] = {"fcm_station_info", .help = "name and version of the station",
-		  .key = "board name version"},
+	[INFO] = {"fcm_station_info",
+		  .help = "number of the board, name and version of the station",
+		  .key = "number name version"},
 	[LINK_INFO] = {"fcm_link_info", .help = "name of the link, as configured",
 		       .key = "link tower floor name"},
 	[STATE] = {"fcm_station_state", .help = "state word of the station, by its incidents",
@@ -294,7 +295,8 @@ static void write_infos(struct metrics_text *t, const json_t *status)
 	const json_t *l;
 
 	begin(t, INFO);
-	metrics_label_number(&labels, "board", json_integer_value(member(status, "board")));
+	/* Not board: that is the target's own, and Prometheus would rename this one. */
+	metrics_label_number(&labels, "number", json_integer_value(member(status, "board")));
 	metrics_label(&labels, "name", text_of(status, "name"));
 	metrics_label(&labels, "version", text_of(status, "version"));
 	metrics_sample(t, &labels, 1);

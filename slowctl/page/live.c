@@ -94,8 +94,11 @@ void live_ask(void *context, struct server_client *c, const char *rest,
 		server_refuse(c, HTTP_INTERNAL, "", "out of memory");
 		return;
 	}
+	if (!server_begin_events(c)) {
+		free(k);
+		return;
+	}
 	*k = (struct looker){.live = l, .client = c};
-	server_begin_events(c);
 	server_on_end(c, on_end, k);
 	LIST_INSERT_HEAD(&l->lookers, k, next);
 	look(l);

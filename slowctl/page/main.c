@@ -5,6 +5,7 @@
  * strangers may speak to has no part in the high voltage.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <event2/event.h>
 #include <getopt.h>
 #include <signal.h>
@@ -18,10 +19,12 @@
 #include "slowctl/page/past.h"
 #include "slowctl/page/scrape.h"
 
-#define BOARD_MAX   999u
-#define PORT	    5770u /* + board */
-#define EXIT_USAGE  2
-#define EXIT_CONFIG 78 /* systemd does not start it again */
+#define BOARD_MAX  999u
+#define PORT	   5770u /* + board */
+#define EXIT_USAGE 2
+/* After 1 systemd starts it again: a port is taken, an address is not there yet, memory is short. */
+#define EXIT_PASSES 1
+#define EXIT_CONFIG 78 /* only another configuration mends it */
 
 static const char usage_text[] =
 	"usage: fcm-page [--board N | --dir DIR] [--address A] [--port N] [--host NAME]...\n"
@@ -159,11 +162,12 @@ static void on_signal(evutil_socket_t number, short what, void *base)
 	event_base_loopbreak(base);
 }
 
-static int fail(const struct sc_error *error)
+/* The exit status. */
+static int fail(int code, const struct sc_error *error)
 {
 	fprintf(stderr, "fcm-page: %s%s%s\n", error->message, error->hint[0] ? "\n  -> " : "",
 		error->hint);
-	return EXIT_CONFIG;
+	return code;
 }
 
 static void say_address(const struct options *o, const struct server *server)
@@ -183,7 +187,7 @@ static int serve(struct options *o, struct event_base *base, struct files *files
 	struct scrape *scrape = scrape_new(base, &o->place, dictionary);
 	struct server *server = NULL;
 	struct sc_error error = {.message = "out of memory"};
-	int code;
+	int code = 0, r = -ENOMEM;
 
 	o->server.route[0] = (struct server_route){"/live", live_ask, live};
 	o->server.route[1] = (struct server_route){"/past/", past_ask, past};
@@ -191,12 +195,14 @@ static int serve(struct options *o, struct event_base *base, struct files *files
 	o->server.route[3] = (struct server_route){"/healthz", scrape_healthz, scrape};
 	o->server.route[4] = (struct server_route){"/readyz", scrape_readyz, scrape};
 	o->server.route[5] = (struct server_route){"/", files_ask, files};
-	if (live && past && scrape && server_open(base, &o->server, &server, &error) == 0) {
+	if (live && past && scrape) {
+		r = server_open(base, &o->server, &server, &error);
+	}
+	if (r == 0) {
 		say_address(o, server);
 		event_base_dispatch(base);
-		code = 0;
-	} else {
-		code = fail(&error);
+	} else { /* a port below 1024 */
+		code = fail(r == -EACCES ? EXIT_CONFIG : EXIT_PASSES, &error);
 	}
 	server_close(server);
 	live_free(live);
@@ -212,18 +218,19 @@ static int run(struct options *o, const struct metrics_dictionary *dictionary)
 	struct event *stop[2];
 	struct files *files = NULL;
 	struct sc_error error = {0};
-	int code;
+	int code, r;
 
 	if (!base) {
 		fputs("fcm-page: no event loop: out of memory or descriptors\n", stderr);
-		return EXIT_CONFIG;
+		return EXIT_PASSES;
 	}
 	stop[0] = evsignal_new(base, SIGTERM, on_signal, base);
 	stop[1] = evsignal_new(base, SIGINT, on_signal, base);
 	evsignal_add(stop[0], NULL);
 	evsignal_add(stop[1], NULL);
-	code = files_open(o->files, &files, &error) == 0 ? serve(o, base, files, dictionary)
-							 : fail(&error);
+	r = files_open(o->files, &files, &error);
+	code = r == 0 ? serve(o, base, files, dictionary)
+		      : fail(r == -ENOMEM ? EXIT_PASSES : EXIT_CONFIG, &error);
 	files_close(files);
 	event_free(stop[0]);
 	event_free(stop[1]);
@@ -241,14 +248,15 @@ int main(int argc, char **argv)
 	};
 	struct metrics_dictionary *dictionary;
 	struct sc_error error = {0};
-	int code = parse(argc, argv, &o);
+	int code = parse(argc, argv, &o), r;
 
 	if (code != 0) {
 		return code == 1 ? 0 : code;
 	}
-	if (metrics_dictionary_load(o.dictionary, &dictionary, &error) < 0) {
+	r = metrics_dictionary_load(o.dictionary, &dictionary, &error);
+	if (r < 0) {
 		snprintf(error.hint, sizeof(error.hint), "--dictionary FILE names it");
-		return fail(&error);
+		return fail(r == -ENOMEM ? EXIT_PASSES : EXIT_CONFIG, &error);
 	}
 	if (o.list) {
 		metrics_list(dictionary, stdout);

@@ -312,12 +312,25 @@ void server_refuse(struct server_client *c, int code, const char *hint, const ch
 	server_answer(c, code, json_pack("{s:s,s:s}", "error", text, "hint", hint));
 }
 
-void server_begin_events(struct server_client *c)
+bool server_begin_events(struct server_client *c)
 {
+	const struct server_client *other;
+	unsigned streams = 0;
+
+	LIST_FOREACH (other, &c->server->list, next) {
+		streams += other->events && other->request;
+	}
+	if (streams >= SERVER_STREAMS) {
+		server_refuse(c, HTTP_SERVUNAVAIL, "close another page",
+			      "%u pages are open, the rest of the places is for other questions",
+			      streams);
+		return false;
+	}
 	add_headers(c->request, "text/event-stream");
 	c->events = true;
 	event_del(c->deadline);
 	evhttp_send_reply_start(c->request, HTTP_OK, NULL);
+	return true;
 }
 
 bool server_send_event(struct server_client *c, const char *event, const char *data)

@@ -17,6 +17,7 @@
 #include "slowctl/param/error.h"
 
 #define SERVER_PLACES	    32u
+#define SERVER_STREAMS	    (SERVER_PLACES / 2) /* they do not end: the other places are for what does */
 #define SERVER_OUTPUT_BYTES (1u << 20)
 #define SERVER_REQUEST_S    30
 #define SERVER_ANSWER_S	    60
@@ -64,7 +65,7 @@ void server_answer_bytes(struct server_client *c, const char *type, const void *
 /* `ended` is called when the connection ends before the answer; the client is void then. NULL: no more. */
 void server_on_end(struct server_client *c, void (*ended)(void *context), void *context);
 
-/* The answer is a stream of server-sent events, without end. */
-void server_begin_events(struct server_client *c);
+/* The answer is a stream of server-sent events, without end. False: there are SERVER_STREAMS already; it was refused. */
+bool server_begin_events(struct server_client *c);
 /* False: the client does not read, and is disconnected; `ended` will be called. */
 bool server_send_event(struct server_client *c, const char *event, const char *data);

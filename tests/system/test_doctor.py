@@ -23,6 +23,7 @@ import test_safe_disk
 
 VERSION = re.search(r"^VERSION *:= *(\S+)", open(os.path.join(harness.ROOT, "Makefile")).read(), re.M)[1]
 PASSWORD = "hunter2-of-the-shift"
+ADDRESSEE = "anna@example.org"
 KERNEL = "6.1.0-99-amd64"
 ADDRESS = "0000:01:00.0"
 
@@ -111,7 +112,7 @@ def running(t):
 def bundled(t, st, key):
     """Nothing secret leaves."""
     with open(st.path("daemon.log"), "a") as f:
-        f.write(f"secret {open(key).read().split()[-1]} of a key\ntoken={PASSWORD}\n")
+        f.write(f"secret {open(key).read().split()[-1]} of a key\ntoken={PASSWORD}\nto {ADDRESSEE}\n")
     name = st.path("a bundle.tar")
     code, out, err = st.ctl("doctor", "--bundle", name)
     t.check("a bundle is written", code == 0 and "a bundle.tar is written" in out, (code, err))
@@ -125,7 +126,9 @@ def bundled(t, st, key):
             json.loads(texts["daemon.json"])["info"]["version"] == VERSION, texts)
     words = [w for w in re.findall(r"\S+", open(key).read()) if len(w) == 40]
     t.check("the key file has keys", len(words) == 2, words)
-    t.equal("no key, no password", [(n, w) for n, x in texts.items() for w in [*words, PASSWORD] if w in x], [])
+    t.equal("no key, no password, no mail address",
+            [(n, w) for n, x in texts.items() for w in [*words, PASSWORD, ADDRESSEE] if w in x], [])
+    t.check("its README does not warn", "Not all key files" not in texts["README.txt"], texts["README.txt"])
     code, _, err = st.ctl("doctor", "--bundle", name)
     t.check("it is never written over", code == 1 and "never written over" in err, (code, err))
     code, _, err = st.ctl("doctor", "--bundle", "/no/such/place/x.tar")
@@ -152,7 +155,8 @@ def planted_files(t, st, key):
     os.unlink(st.path("board.conf"))
     os.mkfifo(st.path("board.conf"))
     _, found = doctor(st)
-    turns(t, "a configuration that does not end", found, "configuration", "warn", "not checked: .*did not end", "")
+    turns(t, "a configuration that does not end", found, "configuration", "warn",
+          "not checked: .*(did not end|no such file to read)", "")
     turns(t, "then", found, "ports", "warn", "not checked: the configuration is unknown", "")
     os.unlink(st.path("board.conf"))
     os.rename(st.path("board.kept"), st.path("board.conf"))
@@ -306,6 +310,21 @@ class Machine:
         os.chown(copied.path("dev/nanet3-0"), -1, self.gid)
         return copied
 
+    def second(self):
+        """Another board, first on the bus, well, with a name of its own."""
+        other = "sys/devices/pci0000:00/0000:00:00.5/0000:00:01.5"
+        for path, text in {"vendor": "0x1172", "device": "0xe003"}.items():
+            self.write(f"{other}/{path}", text)
+        self.write("sys/class/nanet3/nanet3-1/state", "ready")
+        self.link("sys/class/nanet3/nanet3-1/device", other)
+        self.link("sys/bus/pci/devices/0000:00:01.5", other)
+        self.link(f"{other}/driver", "sys/bus/pci/drivers/nanet3")
+
+    def unnamed(self):
+        """The driver does not have it."""
+        shutil.rmtree(self.path("sys/class/nanet3/nanet3-0"))
+        os.unlink(self.path(f"{self.board}/driver"))
+
     def doctor(self):
         return doctor(self.st, "--root", self.root)[1]
 
@@ -341,6 +360,11 @@ FAULTS = (
     ("nor for the next", lambda m: m.write("lib/modules/6.12.0-1-amd64/modules.order", ""), "dkms", "warn",
      "may be started next",
      rf"^sudo dkms install nanet3/{VERSION}.4 -k 6.12.0-1-amd64$"),
+    ("no driver, beside a board that has one", lambda m: (m.second(), m.unnamed()), "driver", "fail",
+     f"no driver has the board at {ADDRESS}", "^sudo modprobe nanet3$"),
+    ("no board, beside another", lambda m: (m.second(), os.unlink(m.path("dev/nanet3-0")), m.unnamed(),
+                                            m.write(f"{m.board}/vendor", "0x8086")), "device", "fail",
+     "no board .1172:e003. on the PCI bus", r"^sudo sh -c 'echo 1 > /sys/bus/pci/rescan'$"),
     ("IOMMU unknown", lambda m: os.mkdir(m.path(f"{m.board}/iommu_group")), "iommu", "warn", "not checked", ""),
     ("a narrow slot", lambda m: m.write(f"{m.board}/current_link_width", "4"), "pcie", "warn", "16000 Mb/s",
      f"^sudo lspci -vv -s {ADDRESS}$"),
@@ -402,7 +426,7 @@ def board(t):
 
 
 def installed(t):
-    """files of an installed station: not started at boot, notices that every user can read, a foreign directory"""
+    """files of an installed station: not started at boot, notices that every user can read, foreign files, none"""
     m = Machine(t)
     where = ("--socket", "/run/fcm-server/0/control.sock", "--root", m.root)
     m.write("etc/fcm-server/notify-0.conf", "[receiver shift]\n")
@@ -413,12 +437,141 @@ def installed(t):
     turns(t, "notices", found, "keys", "warn", "may name secrets",
           "^sudo chgrp fcm-notify {0} && sudo chmod 640 {0}$".format(m.path("etc/fcm-server/notify-0.conf")))
     turns(t, "stopped", found, "daemon", "warn", "not running", "^sudo systemctl start fcm-server@0$")
+    turns(t, "not started yet", found, "database", "n/a", "no .* yet", "^$")
+    os.mkdir(m.path("etc/fcm-server/old.key"))
+    name = m.path("bundle.tar")
+    code, _, err = m.st.ctl("doctor", *where, "--bundle", name)
+    with tarfile.open(name) as tar:
+        about = tar.extractfile("fcm-doctor/README.txt").read().decode()
+    t.check("a key file that cannot be read: the README says so",
+            "Not all key files could be read" in about, (err, about))
     turns(t, "its configuration", found, "configuration", "pass", f"{m.root}/etc/fcm-server/board-0.conf is valid", "")
     m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
     m.write("etc/passwd", f"fcm:x:{m.uid + 1}:998::/:\n")
     _, found = doctor(m.st, *where)
     turns(t, "enabled", found, "unit", "pass", "started at boot", "")
+    turns(t, "and no database", found, "database", "warn", "its disk may not be mounted", "^findmnt$")
     turns(t, "another user's directory", found, "disk", "fail", "cannot write there", rf"^sudo chown fcm {m.st.dir}$")
+    foreign_files(t, m, where)
+
+
+def foreign_files(t, m, where):
+    m.write("etc/passwd", f"fcm:x:{m.uid}:998::/:\n")
+    for end in ("", "-wal", "-shm"):
+        with open(m.st.database + end, "w"):
+            pass
+        os.chown(m.st.database + end, m.uid, -1)
+    _, found = doctor(m.st, *where)
+    t.equal("the daemon's own files", states(found, "disk"), {"disk": {"pass"}})
+    os.chmod(m.st.database, 0o444)
+    _, found = doctor(m.st, *where)
+    turns(t, "a file that cannot be written", found, "disk", "fail", "has mode 444",
+          rf"^sudo chmod u\+rw {m.st.database}$")
+    os.chmod(m.st.database, 0o644)
+    for end in ("", "-wal", "-shm") if os.geteuid() == 0 else ():
+        os.chown(m.st.database + end, 0, -1)
+        _, found = doctor(m.st, *where)
+        turns(t, f"station.db{end} of root", found, "disk", "fail", "cannot write there",
+              rf"^sudo chown fcm {m.st.database}{end}$")
+        os.chown(m.st.database + end, m.uid, -1)
+    os.rename(m.st.dir, m.st.dir + ".kept")
+    m.link("etc/systemd/system/multi-user.target.wants/fcm-server@0.service", "etc/fcm-server/board-0.conf")
+    _, found = doctor(m.st, *where)
+    t.equal("no directory", states(found, "disk", "sync", "database"),
+            {c: {"warn"} for c in ("disk", "sync", "database")})
+    os.rename(m.st.dir + ".kept", m.st.dir)
+
+
+LISTENS = """import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+while True:
+    s.accept()
+"""
+
+
+def stranger(t):
+    """who listens in the daemon's place cannot make root read a file"""
+    st = t.station("stranger")
+    st.write_config()
+    secret, link = st.path("secret"), st.path("x.conf")
+    with open(secret, "w") as f:
+        f.write("root:$6$opensesame:\n")
+    os.chmod(secret, 0o600)
+    os.symlink(secret, link)
+    fake = station.Process("a stranger", ["/usr/bin/python3", "-c", LISTENS, st.path("control.sock"), "--config", link],
+                           st.path("stranger.log"))
+    st.extras.append(fake)
+    st.wait_for("it listens", lambda: os.path.exists(st.path("control.sock")))
+    if os.geteuid() == 0:
+        code, out, err = st.ctl("--json", "doctor")
+        t.check("its file is not read", code in (0, 1) and "opensesame" not in out + err, (code, out, err))
+        turns(t, "and says so", doctor(st)[1], "configuration", "warn", "another user could have put it there", "")
+    else:
+        t.check("nothing to check: it can make us read only what is ours", True)
+
+
+SYSTEMCTL = """#!/usr/bin/python3
+# In the place of systemctl: `show` of units, as systemd 252 prints it.
+import json, os, sys
+units = [x for x in sys.argv[2:] if not x.startswith("--")]
+wanted = next(x for x in sys.argv if x.startswith("--property="))[11:].split(",")
+with open(os.environ["UNITS"]) as f:
+    known = json.load(f)
+well = {"LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead",
+        "UnitFileState": "disabled"}
+said = [{"NRestarts": "0", "Id": u, **well, **known.get(u, {})} for u in units]
+print("\\n\\n".join("\\n".join(f"{k}={v}" for k, v in one.items() if k in wanted) for one in said))
+"""
+RUNS = {"ActiveState": "active", "SubState": "running", "UnitFileState": "enabled"}
+AGAIN = {"ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled", "NRestarts": "37"}
+# What systemd says, the line that turns, its text, its fix.
+UNITS = (
+    ("all run", {"fcm-server@0.service": RUNS, "fcm-page@0.service": RUNS, "fcm-notify@0.service": RUNS}, None, "", ""),
+    ("it ends again and again", {"fcm-server@0.service": AGAIN}, "fail",
+     "fcm-server@0.service ends at once.* 37 restarts", "^journalctl -u fcm-server@0.service "),
+    ("it was restarted", {"fcm-server@0.service": {**RUNS, "NRestarts": "1"}}, "warn",
+     "has restarted fcm-server@0.service 1 time$", "^journalctl -u fcm-server@0.service "),
+    ("it is masked", {"fcm-server@0.service": {"LoadState": "masked", "UnitFileState": "masked"}}, "fail", "is masked",
+     "^sudo systemctl unmask fcm-server@0.service$"),
+    ("it has failed", {"fcm-server@0.service": {"ActiveState": "failed", "SubState": "failed"}}, "fail",
+     "the daemon has failed", "^journalctl -u fcm-server@0.service "),
+    ("the self-test has failed", {"nanet3-selftest@0.service": {"ActiveState": "failed"}}, "warn",
+     "failed its self-test", "^journalctl -u nanet3-selftest@0.service "),
+    ("no page, although it is enabled", {"fcm-page@0.service": {"UnitFileState": "enabled"}}, "warn",
+     "fcm-page@0.service is not running", "^sudo systemctl start fcm-page@0.service$"),
+    ("the page has failed", {"fcm-page@0.service": {"ActiveState": "failed", "UnitFileState": "enabled"}}, "fail",
+     "fcm-page@0.service has failed", "^journalctl -u fcm-page@0.service "),
+    ("no notices", {"fcm-notify@0.service": {"UnitFileState": "enabled"}}, "warn",
+     "fcm-notify@0.service is not running", "^sudo systemctl start fcm-notify@0.service$"),
+)
+
+
+def units(t):
+    """what systemd says of daemon, self-test, page and notifier"""
+    st = t.station("units")
+    st.write_config()
+    programs, said = st.path("programs"), st.path("units.json")
+    os.mkdir(programs)
+    with open(os.path.join(programs, "systemctl"), "w") as f:
+        f.write(SYSTEMCTL)
+    os.chmod(os.path.join(programs, "systemctl"), 0o755)
+    path = os.environ["PATH"]
+    os.environ.update(PATH=f"{programs}:{path}", UNITS=said)
+    try:
+        for what, known, state, text, fix in UNITS:
+            with open(said, "w") as f:
+                json.dump(known, f)
+            _, found = doctor(st, "--socket", "/run/fcm-server/0/control.sock")
+            found["unit"] = [x for x in found["unit"] if "started at boot" not in x[1]]
+            if state is None:
+                t.equal(f"{what}: nothing to say", found["unit"], [])
+            else:
+                turns(t, what, found, "unit", state, text, fix)
+    finally:
+        os.environ["PATH"] = path
+        del os.environ["UNITS"]
 
 
 def frozen(t):
@@ -448,4 +601,4 @@ def frozen(t):
 
 
 if __name__ == "__main__":
-    harness.main([running, board, installed, frozen])
+    harness.main([running, board, installed, stranger, units, frozen])

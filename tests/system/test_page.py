@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 import time
 
@@ -17,7 +18,7 @@ from selenium.webdriver.common.by import By
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from faults import scenario  # noqa: E402
-from page_server import WWW, Server  # noqa: E402
+from page_server import DICTIONARY, WWW, Server  # noqa: E402
 
 def station(t, **kwargs):
     st = t.station(load="quiet", **kwargs)
@@ -58,8 +59,22 @@ def door(t):
     t.check("a head without end is refused", b" 200 " not in page.raw(b"GET / HTTP/1.1\r\nX: " + b"y" * 100000 + b"\r\n\r\n"))
     t.check("so is a body", b" 200 " not in page.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n123456789"))
     t.check("so is what is no HTTP", b" 200 " not in page.raw(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 50, 3))
+    taken(t, page)
     crowd(t, page)
+    lookers(t, page)
     t.equal("it ends in order", page.end(), 0)
+
+
+def taken(t, page):
+    """systemd starts it again, except after a mistake of the configuration."""
+    def exits(*args):
+        argv = [page.st.program("fcm-page"), "--dir", page.st.dir, "--port", "0", "--files", WWW,
+                "--dictionary", DICTIONARY, *args]
+        return subprocess.run(argv, capture_output=True, check=False, timeout=30).returncode
+    t.equal("a port that is taken may be free later", exits("--port", str(page.port)), 1)
+    t.equal("an address may be there later", exits("--address", "192.0.2.1"), 1)
+    t.equal("files do not come by waiting", exits("--files", "/nowhere"), 78)
+    t.equal("nor does a dictionary", exits("--dictionary", "/nowhere"), 78)
 
 
 def crowd(t, page):
@@ -84,6 +99,28 @@ def crowd(t, page):
         return page.get("/")[0] == 200
     page.st.wait_for("it serves again when they have gone", served)
     t.check("it serves again when they have gone", True)
+
+
+def lookers(t, page):
+    """Streams do not end: they leave places for questions."""
+    streams, answers = [], []
+    for _ in range(70):
+        s = socket.create_connection(("127.0.0.1", page.port), 10)
+        s.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        streams.append(s)
+        answers.append(s.recv(12))
+    t.equal("16 pages are open, the others are refused",
+            [answers.count(b"HTTP/1.1 200"), answers.count(b"HTTP/1.1 503")],
+            [16, 54])
+    t.equal("/metrics is answered", page.get("/metrics")[0], 200)
+    for s in streams:
+        s.close()
+
+    def looked():
+        with socket.create_connection(("127.0.0.1", page.port), 10) as s:
+            s.sendall(b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return s.recv(12) == b"HTTP/1.1 200"
+    page.st.wait_for("a page can be opened when they have gone", looked)
 
 
 @harness.long

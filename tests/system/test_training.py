@@ -10,6 +10,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
+sys.path.insert(1, os.path.join(harness.ROOT, "training"))
+import fcm_server_emulator as emu  # noqa: E402
 
 PROGRAM = os.path.join(harness.ROOT, "training", "fcm_server_emulator.py")
 
@@ -57,6 +59,45 @@ def daemon_of(pid):
     raise AssertionError(f"{pid} has no fcm-server")
 
 
+def ports(t):
+    """beside a real station, which may be stopped, those of the manual are not taken"""
+    etc = os.path.join(t.base, "etc")
+    os.mkdir(etc)
+    with open(os.path.join(etc, "notify-3.conf"), "w"):
+        pass
+    t.equal("no station", [emu.has_stations(d) for d in (etc, etc + "/none")], [False, False])
+    with open(os.path.join(etc, "board-3.conf"), "w"):
+        pass
+    t.equal("a station", emu.has_stations(etc), True)
+    args = emu.options(["run", "--dir", os.path.join(t.base, "training"), "--board", "7"])
+    kept, emu.STATIONS = emu.STATIONS, etc
+    try:
+        taken = [int(e.rsplit(":", 1)[1]) for e in (emu.Training(args).reserved, emu.Training(args).monitor)]
+    finally:
+        emu.STATIONS = kept
+    t.check("its ports are others", all(p >= 15700 for p in taken), taken)
+
+
+def links(t):
+    """no link is followed, and root starts nothing in the directory of another user"""
+    where, victim = os.path.join(t.base, "training"), os.path.join(t.base, "victim")
+    for end in (".lock", ".log"):
+        with open(victim, "w") as f:
+            f.write("kept")
+        os.symlink(victim, where + end)
+        code, _, err = emulator(t, "start", "--dir", where)
+        with open(victim) as f:
+            t.check(f"{end} is a link: refused", code == 1 and f.read() == "kept", (code, err))
+        os.unlink(where + end)
+    if os.geteuid() == 0:
+        foreign = os.path.join(t.base, "foreign")
+        os.mkdir(foreign)
+        os.chown(foreign, 4243, -1)
+        code, _, err = emulator(t, "run", "--dir", os.path.join(foreign, "0"))
+        t.check("another user's directory: refused", code == 1 and "another user" in err and not os.listdir(foreign),
+                (code, err))
+
+
 def what_is_wrong(t):
     """a scenario that is not there; one that is: its fault comes; the list"""
     at = ["--dir", os.path.join(t.base, "training")]
@@ -77,4 +118,4 @@ def what_is_wrong(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_station, what_is_wrong])
+    harness.main([a_station, ports, links, what_is_wrong])

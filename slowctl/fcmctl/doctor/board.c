@@ -109,21 +109,52 @@ static void check_emulator(const char *path, json_t *lines)
 	}
 }
 
-/* A board on the bus, whoever has its driver. */
-static bool on_bus(const struct doctor *d, char *address, size_t size)
+/* Whether a function of the bus is a board. */
+static bool is_board(const struct doctor *d, const char *function)
 {
 	char path[PATH_MAX], vendor[16], device[16];
-	DIR *bus = opendir(doctor_path(d, path, "/sys/bus/pci/devices"));
+
+	doctor_line(doctor_path(d, path, "/sys/bus/pci/devices/%s/vendor", function), vendor,
+		    sizeof(vendor));
+	doctor_line(doctor_path(d, path, "/sys/bus/pci/devices/%s/device", function), device,
+		    sizeof(device));
+	return strtoul(vendor, NULL, 16) == NANET3_PCI_VENDOR &&
+	       strtoul(device, NULL, 16) == NANET3_PCI_DEVICE;
+}
+
+/* Whether it is the board of some nanet3-N. */
+static bool is_named(const struct doctor *d, const char *function)
+{
+	char path[PATH_MAX], board[PATH_MAX];
+	DIR *names = opendir(doctor_path(d, path, "/sys/class/nanet3"));
+	const struct dirent *entry;
+	bool named = false;
+
+	while (names != NULL && !named && (entry = readdir(names)) != NULL) {
+		named = entry->d_name[0] != '.' &&
+			strcmp(address_of(pci_directory(d, entry->d_name, board)), function) == 0;
+	}
+	if (names != NULL) {
+		closedir(names);
+	}
+	return named;
+}
+
+/* The board's address on the bus: its own, else one that has no name yet, whoever has its driver. */
+static bool on_bus(const struct doctor *d, const char *name, char *address, size_t size)
+{
+	char path[PATH_MAX];
+	DIR *bus;
 	const struct dirent *entry;
 	bool found = false;
 
+	snprintf(address, size, "%.60s", address_of(pci_directory(d, name, path)));
+	if (*address != '\0' && is_board(d, address)) {
+		return true;
+	}
+	bus = opendir(doctor_path(d, path, "/sys/bus/pci/devices"));
 	while (bus != NULL && !found && (entry = readdir(bus)) != NULL) {
-		doctor_line(doctor_path(d, path, "/sys/bus/pci/devices/%s/vendor", entry->d_name),
-			    vendor, sizeof(vendor));
-		doctor_line(doctor_path(d, path, "/sys/bus/pci/devices/%s/device", entry->d_name),
-			    device, sizeof(device));
-		found = strtoul(vendor, NULL, 16) == NANET3_PCI_VENDOR &&
-			strtoul(device, NULL, 16) == NANET3_PCI_DEVICE;
+		found = is_board(d, entry->d_name) && !is_named(d, entry->d_name);
 		snprintf(address, size, "%.60s", entry->d_name);
 	}
 	if (bus != NULL) {
@@ -166,7 +197,7 @@ static void check_device(const struct doctor *d, json_t *lines)
 		return;
 	} else if (lstat(doctor_path(d, path, "/dev/%s", name), &st) == 0) {
 		check_state(d, name, lines);
-	} else if (on_bus(d, address, sizeof(address))) {
+	} else if (on_bus(d, name, address, sizeof(address))) {
 		doctor_say(lines, DOCTOR_FAIL, "sudo modprobe nanet3",
 			   "no /dev/%s; a board is on the bus at %s", name, address);
 	} else {
@@ -187,7 +218,7 @@ static void check_driver(const struct doctor *d, json_t *lines)
 	if (!board_name(d, lines, name, sizeof(name))) {
 		return;
 	}
-	if (!on_bus(d, address, sizeof(address))) {
+	if (!on_bus(d, name, address, sizeof(address))) {
 		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: no board on the PCI bus");
 	} else if (realpath(doctor_path(d, path, "/sys/bus/pci/devices/%s/driver", address),
 			    driver) == NULL) {

@@ -193,13 +193,14 @@ static json_t *collect_machine(const void *context)
 	return text_json(text);
 }
 
-/* Keys that lie about, so that their text can be found in all others. */
-static void add_secrets(json_t *secrets, const char *path)
+/* Keys that lie about, so that their text can be found in all others. False: there is a file that cannot be read. */
+static bool add_secrets(json_t *secrets, const char *path)
 {
 	char text[4096], *save = NULL;
+	ssize_t n = doctor_read(path, text, sizeof(text));
 
-	if (doctor_read(path, text, sizeof(text)) <= 0) {
-		return;
+	if (n <= 0) {
+		return n == 0 || n == -ENOENT;
 	}
 	for (char *word = strtok_r(text, " \t\r\n", &save); word != NULL;
 	     word = strtok_r(NULL, " \t\r\n", &save)) {
@@ -208,8 +209,10 @@ static void add_secrets(json_t *secrets, const char *path)
 		}
 	}
 	explicit_bzero(text, sizeof(text));
+	return true;
 }
 
+/* {"known": [...], "all": false where there are others} */
 static json_t *collect_secrets(const void *context)
 {
 	const struct doctor *d = context;
@@ -217,20 +220,22 @@ static json_t *collect_secrets(const void *context)
 	char path[PATH_MAX], file[PATH_MAX];
 	const struct dirent *entry;
 	DIR *directory = opendir(doctor_path(d, path, "/etc/fcm-server"));
+	bool all = (directory != NULL || errno == ENOENT) && d->values != NULL;
 
-	add_secrets(secrets, doctor_value(d, "network.key_file"));
+	all = add_secrets(secrets, doctor_value(d, "network.key_file")) && all;
 	while (directory != NULL && (entry = readdir(directory)) != NULL) {
 		size_t length = strlen(entry->d_name);
 
 		if (length > 4 && strcmp(entry->d_name + length - 4, ".key") == 0) {
-			add_secrets(secrets,
-				    doctor_path(d, file, "/etc/fcm-server/%s", entry->d_name));
+			doctor_path(d, file, "/etc/fcm-server/%s", entry->d_name);
+			all = add_secrets(secrets, file) && all;
 		}
 	}
 	if (directory != NULL) {
 		closedir(directory);
 	}
-	return secrets;
+	all = json_array_size(secrets) <= SECRETS_MAX && all;
+	return json_pack("{s:o,s:b}", "known", secrets, "all", all);
 }
 
 /* ------------------------------------------------------------------ tar */
@@ -311,8 +316,12 @@ static const char readme[] =
 	"Made by fcmctl doctor --bundle. report.json: the checks. configuration.txt: the values "
 	"in\n"
 	"effect. daemon.json, events.json: the daemon's answers. journal.txt, kernel.txt: logs.\n"
-	"Removed: keys (of 40 characters, also public ones), and what follows words such as\n"
-	"password, secret, token. Key files, allow lists and receivers of notices are left out.\n";
+	"Removed: keys (of 40 characters, also public ones), mail addresses, and what follows\n"
+	"words such as password, secret, token. Key files, allow lists and receivers of notices\n"
+	"are left out.\n";
+static const char readme_unread[] =
+	"Not all key files could be read: only what looks like a key was removed. Read all of\n"
+	"it before you send it, or make it again with sudo.\n";
 
 static const struct {
 	const char *name;
@@ -357,16 +366,19 @@ static void fill(struct tar *tar, const struct doctor *d, const json_t *report,
 {
 	long long now = (long long)ctl_now();
 	struct secrets secrets = {.count = 0};
-	const json_t *secret;
+	const json_t *found = jobs[PARTS - 1].result, *secret;
+	char about[sizeof(readme) + sizeof(readme_unread)];
 	json_t *daemon = json_pack("{s:O?,s:O?}", "info", d->info, "status", d->status);
 	size_t i;
 
-	json_array_foreach (jobs[PARTS - 1].result, i, secret) {
+	json_array_foreach (json_object_get(found, "known"), i, secret) {
 		if (secrets.count < SECRETS_MAX) {
 			secrets.text[secrets.count++] = json_string_value(secret);
 		}
 	}
-	tar_add(tar, "README.txt", readme, now);
+	snprintf(about, sizeof(about), "%s%s", readme,
+		 json_is_true(json_object_get(found, "all")) ? "" : readme_unread);
+	tar_add(tar, "README.txt", about, now);
 	tar_add_json(tar, &secrets, "report.json", report, now);
 	tar_add_json(tar, &secrets, "daemon.json", daemon, now);
 	for (i = 0; i + 1 < PARTS; i++) {
@@ -407,18 +419,23 @@ int bundle_write(struct ctl *ctl, const struct doctor *d, json_t *report, const 
 {
 	struct bounded jobs[PARTS];
 	struct tar tar = {.bytes = NULL};
-	int code;
+	int code = CTL_DONE;
 
 	for (size_t i = 0; i < PARTS; i++) {
 		jobs[i] = (struct bounded){
 			.work = parts[i].collect, .context = d, .limit_s = COLLECT_S};
 	}
 	bounded_run(jobs, PARTS);
-	fill(&tar, d, report, jobs);
+	if (json_is_object(jobs[PARTS - 1].result)) {
+		fill(&tar, d, report, jobs);
+	} else {
+		code = ctl_fail(ctl, CTL_NOT, "failed", "fcmctl doctor says which disk hangs",
+				"no bundle: the secrets that it must not have could not be read");
+	}
 	for (size_t i = 0; i < PARTS; i++) {
 		json_decref(jobs[i].result);
 	}
-	code = write_tar(ctl, &tar, path);
+	code = code == CTL_DONE ? write_tar(ctl, &tar, path) : code;
 	free(tar.bytes);
 	if (code == CTL_DONE) {
 		json_object_set_new(report, "bundle", json_string(path));

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "slowctl/access/file_guard.h"
 #include "slowctl/fcmctl/doctor/bounded.h"
 #include "slowctl/fcmctl/doctor/bundle.h"
 #include "slowctl/fcmctl/doctor/doctor.h"
@@ -41,8 +42,7 @@ static json_t *ask_daemon(const void *context)
 	return json_pack("{s:i,s:o?,s:o?}", "error", err, "info", info, "status", status);
 }
 
-/* The file that the daemon at the control socket was started with; "" unknown. Whoever listens there cannot make us
- * read what is no configuration. */
+/* The file that whoever listens at the control socket says it was started with; "" unknown. */
 static void find_started(const struct doctor *d, char config[PATH_MAX])
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -78,21 +78,43 @@ static void find_started(const struct doctor *d, char config[PATH_MAX])
 	}
 }
 
-static void find_config(const struct doctor *d, char config[PATH_MAX])
+/* NULL, or why it is not read: with the rights of root a file must be root's, where nobody else can put another one or a
+ * link. Of an installed station too: its fixes are typed as root. */
+static const char *distrust(const struct doctor *d, const char *path)
+{
+	const struct file_guard guard = {.user = geteuid(), .most = 1u << 20};
+	struct sc_error error = {.code = ""};
+	int fd;
+
+	if (geteuid() != 0 && !d->ctl->station.installed) {
+		return NULL;
+	}
+	if (file_guard_open(path, &guard, &fd, &error) < 0) {
+		return strcmp(error.code, "file") == 0 ? "there is no such file to read"
+						       : "another user could have put it there";
+	}
+	close(fd);
+	return NULL;
+}
+
+/* NULL, or why it is not read. */
+static const char *find_config(const struct doctor *d, char config[PATH_MAX])
 {
 	const char *socket_path = d->ctl->station.socket;
 	const char *slash = strrchr(socket_path, '/');
+	const char *why;
 
 	find_started(d, config);
-	if (config[0] != '\0') {
-		return;
-	}
-	if (d->ctl->station.installed) {
+	why = config[0] != '\0' ? distrust(d, config) : NULL;
+	if (d->ctl->station.installed && (why != NULL || config[0] == '\0')) {
 		doctor_path(d, config, "/etc/fcm-server/board-%u.conf", d->ctl->station.board);
-	} else {
+		return NULL;
+	}
+	if (config[0] == '\0') {
 		snprintf(config, PATH_MAX, "%.*sboard.conf",
 			 slash != NULL ? (int)(slash + 1 - socket_path) : 0, socket_path);
 	}
+	return why;
 }
 
 /* The daemon's program: beside this one, as built; where packages have it. */
@@ -139,17 +161,16 @@ static json_t *read_config(const void *context)
 	struct program_text out = {.text = text, .size = sizeof(text)};
 	struct program_text errors = {.text = bad, .size = sizeof(bad)};
 	const char *argv[] = {NULL, "--board", board, "--config", config, "--print-config", NULL};
-	const char *why = NULL;
+	const char *why = find_config(d, config);
 	int r = -ENOENT;
 
-	find_config(d, config);
 	snprintf(board, sizeof(board), "%u", d->ctl->station.board);
 	argv[0] = find_program(program);
-	if (access(config, R_OK) < 0 && errno == EACCES) {
+	if (why == NULL && access(config, R_OK) < 0 && errno == EACCES) {
 		why = "rights";
-	} else if (argv[0] == NULL) {
+	} else if (why == NULL && argv[0] == NULL) {
 		why = "no program fcm-server, which reads it";
-	} else {
+	} else if (why == NULL) {
 		r = bounded_program(argv, FACTS_S, &out, &errors);
 		why = r < 0 ? "fcm-server, which reads it, did not end" : NULL;
 	}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "slowctl/access/file_guard.h"
@@ -170,6 +171,19 @@ uid_t doctor_user(const struct doctor *d, char *name, size_t size)
 		parse_user(passwd, uid, name, size, &group);
 	}
 	return uid;
+}
+
+bool doctor_enabled(const struct doctor *d)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return d->ctl->station.installed &&
+	       lstat(doctor_path(
+			     d, path,
+			     "/etc/systemd/system/multi-user.target.wants/fcm-server@%u.service",
+			     d->ctl->station.board),
+		     &st) == 0;
 }
 
 bool doctor_is_emulator(const struct doctor *d, const char **ret_path)

@@ -73,5 +73,7 @@ bool doctor_needs_values(const struct doctor *d, json_t *lines);
 const char *doctor_database(const struct doctor *d);
 /* Whose the daemon is, and how the user is called ("": only the number is known). */
 uid_t doctor_user(const struct doctor *d, char *name, size_t size);
+/* Whether systemd starts the daemon at boot. */
+bool doctor_enabled(const struct doctor *d);
 /* Whether the board is an emulator's socket; *ret_path is that. */
 bool doctor_is_emulator(const struct doctor *d, const char **ret_path);

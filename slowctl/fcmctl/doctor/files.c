@@ -2,6 +2,7 @@
 /* Disk, database, keys. */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,18 @@ static void directory_of(const char *path, char *buf, size_t size)
 		 slash == NULL ? "." : path);
 }
 
+/* The daemon makes it at its first start. */
+static void say_absent(const struct doctor *d, const char *what, json_t *lines)
+{
+	if (doctor_enabled(d)) {
+		doctor_say(lines, DOCTOR_WARN, "findmnt",
+			   "no %s, and fcm-server@%u is enabled: its disk may not be mounted", what,
+			   d->ctl->station.board);
+	} else {
+		doctor_say(lines, DOCTOR_NONE, NULL, "no %s yet: the daemon makes it", what);
+	}
+}
+
 /* Below this the database itself is soon without room. */
 #define LEAST_MB 256.0
 
@@ -43,7 +56,7 @@ static void say_space(const struct doctor *d, const char *directory, bool record
 
 	doctor_fix(look, sizeof(look), "df -h", directory);
 	if (statvfs(directory, &fs) < 0 && errno == ENOENT && d->info == NULL) {
-		doctor_say(lines, DOCTOR_NONE, NULL, "no %s yet", directory);
+		say_absent(d, directory, lines);
 		return;
 	}
 	if (statvfs(directory, &fs) < 0) {
@@ -70,29 +83,45 @@ static void say_space(const struct doctor *d, const char *directory, bool record
 	}
 }
 
-/* systemd makes it for the daemon's user; a copy by root may have made it root's. */
-static void say_owner(const struct doctor *d, const char *directory, json_t *lines)
+/* The daemon makes them for its user; a copy by root may have made them root's. */
+static void say_owner(const struct doctor *d, const char *path, json_t *lines)
 {
 	char user[64], command[80], fix[PATH_MAX + 96];
 	uid_t uid = doctor_user(d, user, sizeof(user));
 	struct stat st;
+	mode_t needed;
 
-	if (d->ctl->station.installed && *user != '\0' && stat(directory, &st) == 0 &&
-	    st.st_uid != uid) {
+	if (!d->ctl->station.installed || *user == '\0' || stat(path, &st) < 0) {
+		return;
+	}
+	needed = S_ISDIR(st.st_mode) ? S_IRWXU : S_IRUSR | S_IWUSR;
+	if (st.st_uid != uid) {
 		snprintf(command, sizeof(command), "sudo chown %s", user);
-		doctor_say(lines, DOCTOR_FAIL, doctor_fix(fix, sizeof(fix), command, directory),
-			   "%s is of uid %u: the daemon's user %s cannot write there", directory,
+		doctor_say(lines, DOCTOR_FAIL, doctor_fix(fix, sizeof(fix), command, path),
+			   "%s is of uid %u: the daemon's user %s cannot write there", path,
 			   (unsigned)st.st_uid, user);
+	} else if ((st.st_mode & needed) != needed) {
+		doctor_say(lines, DOCTOR_FAIL,
+			   doctor_fix(fix, sizeof(fix),
+				      S_ISDIR(st.st_mode) ? "sudo chmod u+rwx" : "sudo chmod u+rw",
+				      path),
+			   "%s has mode %03o: the daemon's user %s cannot write there", path,
+			   (unsigned)st.st_mode & 0777, user);
 	}
 }
 
 static void check_space(const struct doctor *d, json_t *lines)
 {
 	const char *records = doctor_value(d, "record.directory");
-	char directory[PATH_MAX];
+	static const char *const files[] = {"", "-wal", "-shm"};
+	char directory[PATH_MAX], file[PATH_MAX];
 
 	directory_of(doctor_database(d), directory, sizeof(directory));
 	say_owner(d, directory, lines);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(file, sizeof(file), "%.4000s%s", doctor_database(d), files[i]);
+		say_owner(d, file, lines);
+	}
 	say_space(d, directory, *records == '\0', lines);
 	if (*records != '\0') {
 		say_space(d, records, true, lines);
@@ -135,7 +164,7 @@ static void check_sync(const struct doctor *d, json_t *lines)
 	if (s == -EACCES || s == -EPERM) {
 		doctor_say_rights(d, lines, "and write the directory of the database");
 	} else if (s == -ENOENT && d->info == NULL) {
-		doctor_say(lines, DOCTOR_NONE, NULL, "no %s yet", directory);
+		say_absent(d, directory, lines);
 	} else if (s == -EOPNOTSUPP || s == -EISDIR) {
 		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: %s has no files without a name",
 			   directory);
@@ -238,10 +267,12 @@ static void check_database(const struct doctor *d, json_t *lines)
 	int r = stat(path, &st) < 0 ? -errno : 0;
 
 	if (r == -ENOENT) {
-		doctor_say(lines, d->info != NULL ? DOCTOR_FAIL : DOCTOR_NONE, NULL,
-			   d->info != NULL ? "%s was removed below the running daemon"
-					   : "no %s yet: the daemon makes it",
-			   path);
+		if (d->info != NULL) {
+			doctor_say(lines, DOCTOR_FAIL, NULL,
+				   "%s was removed below the running daemon", path);
+		} else {
+			say_absent(d, path, lines);
+		}
 		return;
 	}
 	if (r == -EACCES || (r == 0 && access(path, R_OK) < 0 && errno == EACCES)) {
@@ -279,15 +310,16 @@ static const char *place_of(const struct doctor *d, const char *key, char buf[PA
 	return strncmp(path, "/etc/", 5) == 0 ? doctor_path(d, buf, "%s", path) : path;
 }
 
-/* What makes it right, and takes no right from the daemon; "" where there is no such command. */
-static void key_fix(const char *path, const char *user, uid_t uid, int r,
+/* What makes it right, and takes no right from the daemon; "" where there is no such command. `ours`: root may make a
+ * file there, and change its owner. */
+static void key_fix(const char *path, bool ours, const char *user, uid_t uid, int r,
 		    const struct sc_error *error, char *fix, size_t size)
 {
 	static const char directory[] = "chmod go-w ";
 	struct stat st;
 
 	*fix = '\0';
-	if (r == -ENOENT) {
+	if (r == -ENOENT && ours) {
 		doctor_fix(fix, size, "sudo fcmctl key server", path);
 		if (*user != '\0') {
 			value_append(fix, size, " && sudo chown %s ", user);
@@ -299,8 +331,8 @@ static void key_fix(const char *path, const char *user, uid_t uid, int r,
 		/* root's own gives it to the daemon by its group */
 		doctor_fix(fix, size, st.st_uid == uid ? "sudo chmod 600" : "sudo chmod o-rwx,g-wx",
 			   path);
-	} else if (strcmp(error->code, "owner") == 0 && stat(path, &st) == 0 && *user != '\0' &&
-		   strncmp(error->hint, "chown ", 6) == 0) {
+	} else if (ours && strcmp(error->code, "owner") == 0 && stat(path, &st) == 0 &&
+		   *user != '\0' && strncmp(error->hint, "chown ", 6) == 0) {
 		snprintf(fix, size, "sudo chown %s ", user);
 		ctl_append_word(fix, size, "", path);
 	}
@@ -310,6 +342,7 @@ static void check_key_file(const struct doctor *d, json_t *lines)
 {
 	char secret[ACCESS_KEY_TEXT], public[ACCESS_KEY_TEXT], buf[PATH_MAX], user[64];
 	char fix[2 * PATH_MAX];
+	const char *configured = doctor_value(d, "network.key_file");
 	const char *path = place_of(d, "network.key_file", buf);
 	uid_t uid = doctor_user(d, user, sizeof(user));
 	struct sc_error error = {.code = ""};
@@ -322,7 +355,8 @@ static void check_key_file(const struct doctor *d, json_t *lines)
 	} else if (r == -EACCES && strcmp(error.code, "file") == 0) {
 		doctor_say_rights(d, lines, path);
 	} else {
-		key_fix(path, user, uid, r, &error, fix, sizeof(fix));
+		key_fix(path, fnmatch("/etc/fcm-server/*", configured, FNM_PATHNAME) == 0, user,
+			uid, r, &error, fix, sizeof(fix));
 		doctor_say(lines, DOCTOR_FAIL, fix, "%s", error.message);
 	}
 }

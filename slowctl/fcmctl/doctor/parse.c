@@ -174,13 +174,35 @@ bool parse_kmsg(char *record, unsigned *ret_level, char **ret_text)
 /* Messages of driver/kernel/README.md after which only a switch of the machine helps. */
 static const char *const broken[] = {"its memory is lost", "DMA of before does not stop",
 				     "cannot be kept from the bus"};
-static const char *const troubles[] = {"I/O error",
-				       "EXT4-fs error",
-				       "Remounting filesystem read-only",
-				       "Out of memory: Killed process",
-				       "soft lockup",
-				       "PCIe Bus Error",
-				       "DMAR: DRHD: handling fault"};
+/* Words of a message, the second somewhere after the first. */
+static const char *const troubles[][2] = {{"I/O error", ""},
+					  {"critical medium error", ""},
+					  {"nvme", "timeout, "},
+					  {"ata", ": failed command"},
+					  {"md/raid", ": Disk failure"},
+					  {"EXT4-fs error", ""},
+					  {"XFS ", "orruption"},
+					  {"XFS ", "rror"},
+					  {"BTRFS error", ""},
+					  {"Remounting filesystem read-only", ""},
+					  {"Out of memory: Killed process", ""},
+					  {"soft lockup", ""},
+					  {"blocked for more than", ""},
+					  {"[Hardware Error]", ""},
+					  {"PCIe Bus Error", ""},
+					  {"DMAR: DRHD: handling fault", ""}};
+
+static bool is_trouble(const char *text)
+{
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
+		const char *first = strstr(text, troubles[i][0]);
+
+		if (first != NULL && strstr(first, troubles[i][1]) != NULL) {
+			return true;
+		}
+	}
+	return false;
+}
 
 enum kernel_word parse_kernel(unsigned level, const char *text)
 {
@@ -191,10 +213,8 @@ enum kernel_word parse_kernel(unsigned level, const char *text)
 			return KERNEL_BROKEN;
 		}
 	}
-	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
-		if (strstr(text, troubles[i]) != NULL) {
-			return KERNEL_WARNING;
-		}
+	if (is_trouble(text)) {
+		return KERNEL_WARNING;
 	}
 	return ours && level <= 4 ? KERNEL_WARNING : KERNEL_NOTHING;
 }

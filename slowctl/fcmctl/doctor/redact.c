@@ -162,6 +162,43 @@ static bool is_key(const char *at, size_t *ret_before, size_t *ret_run)
 	return false;
 }
 
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#define DIGITS	"0123456789"
+#define MAIL	LETTERS DIGITS "._%+-"
+
+/* fcm-server@0, getty@tty1.service: a unit of systemd, by what follows the @. */
+static bool is_instance(const char *name, size_t length)
+{
+	static const char *const kinds[] = {".service", ".socket", ".timer",
+					    ".target",	".slice",  ".mount"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t kind = strlen(kinds[i]);
+
+		if (length > kind && strncmp(name + length - kind, kinds[i], kind) == 0) {
+			return true;
+		}
+	}
+	return strspn(name, DIGITS) == length;
+}
+
+/* A mail address. */
+static size_t mail_length(const char *at)
+{
+	size_t name = strspn(at, MAIL);
+	const char *host = at + name + 1;
+	size_t length;
+
+	if (name == 0 || at[name] != '@') {
+		return 0;
+	}
+	length = strspn(host, LETTERS DIGITS ".-");
+	while (length > 0 && strchr(".-", host[length - 1]) != NULL) {
+		length--;
+	}
+	return length > 0 && !is_instance(host, length) ? name + 1 + length : 0;
+}
+
 /* Something secret at `at`: copied or removed; how many bytes of the text were used. 0: nothing secret. */
 static size_t take_secret(struct output *o, const char *text, const char *at,
 			  const char *const *known, size_t count)
@@ -189,7 +226,11 @@ static size_t take_secret(struct output *o, const char *text, const char *at,
 		put_removed(o);
 		return run;
 	}
-	return 0;
+	length = at == text || strchr(MAIL, at[-1]) == NULL ? mail_length(at) : 0;
+	if (length > 0) {
+		put_removed(o);
+	}
+	return length;
 }
 
 char *redact(const char *text, const char *const *known, size_t count)

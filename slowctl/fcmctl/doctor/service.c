@@ -59,60 +59,148 @@ static void check_daemon(const struct doctor *d, json_t *lines)
 	}
 }
 
-/* A property of a unit, as systemd says it. False: it says nothing. */
-static bool unit_property(const char *unit, const char *property, char *text, size_t size)
-{
-	char option[64];
-	const char *const argv[] = {"systemctl", "show", "--value", option, unit, NULL};
-	struct program_text out = {.text = text, .size = size};
+/* What systemd says of a unit. */
+struct unit {
+	char name[64], load[24], active[24], sub[24], file[24];
+	unsigned restarts; /* since it was started by somebody */
+};
 
-	snprintf(option, sizeof(option), "--property=%s", property);
-	if (bounded_program(argv, 0.8, &out, NULL) != 0) {
-		return false;
+/* Its value in the lines NAME=VALUE of one unit, which end with an empty line. */
+static void take_property(const char *line, const char *name, char *value, size_t size)
+{
+	size_t length = strlen(name);
+
+	*value = '\0';
+	while (*line != '\0' && *line != '\n') {
+		size_t end = strcspn(line, "\n");
+
+		if (strncmp(line, name, length) == 0 && line[length] == '=') {
+			snprintf(value, size, "%.*s", (int)(end - length - 1), line + length + 1);
+		}
+		line += end + (line[end] == '\n');
 	}
-	text[strcspn(text, "\n")] = '\0';
-	return *text != '\0';
 }
 
-/* Says that a unit has failed; "not checked" where systemd does not say. */
-static void say_failed(const char *name, unsigned board, enum doctor_state state, const char *what,
-		       json_t *lines)
+/* False: systemd says nothing of it. `said` is of `systemctl show`: the units in its own order of properties. */
+static bool take_unit(const char *said, const char *name, struct unit *ret)
 {
-	char unit[64], is[32], fix[128];
+	char restarts[24];
+	const char *end;
 
-	snprintf(unit, sizeof(unit), "%s@%u.service", name, board);
-	snprintf(fix, sizeof(fix), "journalctl -u %s -n 50 --no-pager", unit);
-	if (!unit_property(unit, "ActiveState", is, sizeof(is))) {
-		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: systemd says nothing of %s",
-			   unit);
-	} else if (strcmp(is, "failed") == 0) {
-		doctor_say(lines, state, fix, "%s", what);
+	for (; said != NULL; said = end != NULL ? end + 2 : NULL) {
+		take_property(said, "Id", ret->name, sizeof(ret->name));
+		if (strcmp(ret->name, name) == 0) {
+			break;
+		}
+		end = strstr(said, "\n\n");
 	}
+	if (said == NULL) {
+		return false;
+	}
+	take_property(said, "LoadState", ret->load, sizeof(ret->load));
+	take_property(said, "ActiveState", ret->active, sizeof(ret->active));
+	take_property(said, "SubState", ret->sub, sizeof(ret->sub));
+	take_property(said, "UnitFileState", ret->file, sizeof(ret->file));
+	take_property(said, "NRestarts", restarts, sizeof(restarts));
+	ret->restarts = (unsigned)strtoul(restarts, NULL, 10);
+	return *ret->active != '\0';
+}
+
+/* What it does not do while it is not well. */
+static void say_state(const struct unit *u, enum doctor_state state, const char *failed,
+		      json_t *lines)
+{
+	char look[128], fix[128];
+
+	snprintf(look, sizeof(look), "journalctl -u %s -n 50 --no-pager", u->name);
+	if (strcmp(u->load, "masked") == 0) {
+		snprintf(fix, sizeof(fix), "sudo systemctl unmask %s", u->name);
+		doctor_say(lines, state, fix, "%s is masked: nothing can start it", u->name);
+	} else if (strcmp(u->active, "failed") == 0) {
+		doctor_say(lines, state, look, "%s", failed);
+	} else if (strncmp(u->sub, "auto-restart", 12) == 0 ||
+		   (strcmp(u->active, "activating") == 0 && u->restarts > 0)) {
+		doctor_say(lines, state, look, "%s ends at once, again and again: %u restarts",
+			   u->name, u->restarts);
+	} else if (u->restarts > 0) {
+		doctor_say(lines, DOCTOR_WARN, look, "systemd has restarted %s %u time%s", u->name,
+			   u->restarts, u->restarts == 1 ? "" : "s");
+	}
+}
+
+/* A page or notifier that should run, and does not. */
+static void say_helper(const struct unit *u, bool configured, json_t *lines)
+{
+	bool enabled = strcmp(u->file, "enabled") == 0, masked = strcmp(u->load, "masked") == 0;
+	char fix[128], failed[128];
+
+	if (!enabled && !configured) {
+		return;
+	}
+	snprintf(failed, sizeof(failed), "%s has failed, and is not tried again", u->name);
+	say_state(u, DOCTOR_FAIL, failed, lines);
+	if (strcmp(u->active, "inactive") == 0 && !masked) {
+		snprintf(fix, sizeof(fix), "sudo systemctl %s %s",
+			 enabled ? "start" : "enable --now", u->name);
+		doctor_say(lines, DOCTOR_WARN, fix, "%s is not running", u->name);
+	}
+}
+
+static void ask_systemd(const struct doctor *d, json_t *lines)
+{
+	static const char *const names[] = {"fcm-server", "nanet3-selftest", "fcm-page",
+					    "fcm-notify"};
+	unsigned n = d->ctl->station.board;
+	char units[4][64], said[4096], path[PATH_MAX];
+	const char *const argv[] = {
+		"systemctl",
+		"show",
+		"--property=Id,LoadState,ActiveState,SubState,UnitFileState,NRestarts",
+		units[0],
+		units[1],
+		units[2],
+		units[3],
+		NULL};
+	struct program_text out = {.text = said, .size = sizeof(said)};
+	struct unit u[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(units[i], sizeof(units[i]), "%s@%u.service", names[i], n);
+	}
+	if (bounded_program(argv, 1.5, &out, NULL) != 0) {
+		said[0] = '\0';
+	}
+	for (size_t i = 0; i < 4; i++) {
+		if (!take_unit(said, units[i], &u[i])) {
+			doctor_say(lines, DOCTOR_WARN, NULL,
+				   "not checked: systemd says nothing of %s", units[i]);
+			return;
+		}
+	}
+	say_state(&u[0], DOCTOR_FAIL, "the daemon has failed, and is not tried again", lines);
+	say_state(&u[1], DOCTOR_WARN, "the board has failed its self-test", lines);
+	say_helper(&u[2], false, lines);
+	doctor_path(d, path, "/etc/fcm-server/notify-%u.conf", n);
+	say_helper(&u[3], access(path, F_OK) == 0, lines);
 }
 
 static void check_unit(const struct doctor *d, json_t *lines)
 {
 	unsigned n = d->ctl->station.board;
-	char path[PATH_MAX], fix[128];
-	struct stat st;
+	char fix[128];
 
 	if (!d->ctl->station.installed) {
 		doctor_say(lines, DOCTOR_NONE, NULL, "not run by systemd");
 		return;
 	}
-	doctor_path(d, path, "/etc/systemd/system/multi-user.target.wants/fcm-server@%u.service",
-		    n);
-	if (lstat(path, &st) == 0) {
+	if (doctor_enabled(d)) {
 		doctor_say(lines, DOCTOR_PASS, NULL, "started at boot");
 	} else {
 		snprintf(fix, sizeof(fix), "sudo systemctl enable fcm-server@%u", n);
 		doctor_say(lines, DOCTOR_WARN, fix, "fcm-server@%u is not started at boot", n);
 	}
 	if (*d->root == '\0') {
-		say_failed("fcm-server", n, DOCTOR_FAIL,
-			   "the daemon has failed, and is not tried again", lines);
-		say_failed("nanet3-selftest", n, DOCTOR_WARN, "the board has failed its self-test",
-			   lines);
+		ask_systemd(d, lines);
 	}
 }
 
@@ -369,8 +457,8 @@ static void check_kernel(const struct doctor *d, json_t *lines)
 		doctor_say(lines, DOCTOR_WARN, look, "%u messages since its start; the last: %s",
 			   found.warnings, found.last);
 	} else {
-		doctor_say(lines, DOCTOR_PASS, NULL, "%u messages, none of board, bus or disk",
-			   found.records);
+		doctor_say(lines, DOCTOR_PASS, NULL,
+			   "%u messages, none of those known of board, bus or disk", found.records);
 	}
 }
 

@@ -175,7 +175,7 @@ static void members_of_status(void **state)
 		"\"modules\":{\"count\":24,\"on\":22,\"off\":[\"x\",\"y\"]}}",
 		"[]");
 
-	has(text, "fcm_station_info{board=\"3\",name=\"a \\\"b\\\"\",version=\"1\"} 1\n");
+	has(text, "fcm_station_info{number=\"3\",name=\"a \\\"b\\\"\",version=\"1\"} 1\n");
 	has(text, "\nfcm_store_failing 1\n");
 	has(text,
 	    "\nfcm_link_frames_total{link=\"0\",tower=\"1\",floor=\"2\",verdict=\"crc\"} 2\n");

@@ -115,6 +115,39 @@ static void kernel(void **state)
 	assert_int_equal(parse_kernel(3, "sda: I/O error, dev sda"), KERNEL_WARNING);
 }
 
+static void disks(void **state)
+{
+	static const char *const bad[] = {
+		"critical medium error, dev sda, sector 8 op 0x0:(READ)",
+		"nvme nvme0: I/O 123 QID 4 timeout, aborting",
+		"nvme nvme0: I/O tag 3 (1003) opcode 0x2 (I/O Cmd) QID 4 timeout, aborting",
+		"ata1.00: failed command: READ FPDMA QUEUED",
+		"XFS (dm-0): Corruption of in-memory data (0x8) detected at xfs_trans_cancel",
+		"XFS (sda1): metadata I/O error in \"xfs_buf_ioend\"",
+		"BTRFS error (device sda1): bdev /dev/sda1 errs: wr 1, rd 0",
+		"md/raid1:md0: Disk failure on sdb1, disabling device.",
+		"mce: [Hardware Error]: Machine check events logged",
+		"INFO: task jbd2/sda1-8:301 blocked for more than 120 seconds.",
+		"EXT4-fs error (device sda1): ext4_find_entry:1455"};
+	static const char *const good[] = {
+		"SGI XFS with ACLs, security attributes, realtime, quota, no debug enabled",
+		"nvme nvme0: 8/0/0 default/read/poll queues",
+		"nvme nvme0: Shutdown timeout set to 8 seconds",
+		"EXT4-fs (sda1): mounted filesystem with ordered data mode. Opts: "
+		"errors=remount-ro",
+		"ata1.00: configured for UDMA/133",
+		"md/raid1:md0: active with 2 out of 2 mirrors"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		print_message("%s\n", bad[i]);
+		assert_int_equal(parse_kernel(3, bad[i]), KERNEL_WARNING);
+	}
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		print_message("%s\n", good[i]);
+		assert_int_equal(parse_kernel(6, good[i]), KERNEL_NOTHING);
+	}
+}
+
 static bool says(const char *line, struct gpsd_said *said)
 {
 	return parse_gpsd(line, strlen(line), said);
@@ -170,7 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(config), cmocka_unit_test(endpoints), cmocka_unit_test(listeners),
 		cmocka_unit_test(pcie),	  cmocka_unit_test(kernel),    cmocka_unit_test(gpsd),
-		cmocka_unit_test(users),
+		cmocka_unit_test(users),  cmocka_unit_test(disks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

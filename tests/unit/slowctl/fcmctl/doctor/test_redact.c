@@ -59,6 +59,18 @@ static void words(void **state)
 	is("token \"ends in \\", "token \"" REDACTED);
 }
 
+static void mail(void **state)
+{
+	is("to anna.b+x@example.org, ok", "to " REDACTED ", ok");
+	is("<root@station>", "<" REDACTED ">");
+	is("carl@1und1.de.", REDACTED ".");
+	is("fcm-server@0: fcm-page@12.service user@1000.service getty@tty1.service",
+	   "fcm-server@0: fcm-page@12.service user@1000.service getty@tty1.service");
+	is("fcm-server@0.service: restarted", "fcm-server@0.service: restarted");
+	is("fcm-server@%i a @ b @c d@", "fcm-server@%i a @ b @c d@");
+	is("tcp://@[::1]:5730", "tcp://@[::1]:5730");
+}
+
 static void json(void **state)
 {
 	json_t *j = json_pack("{s:s,s:s,s:i,s:[s,{s:s}],s:n,s:b}", "name", "password x \"y",
@@ -80,10 +92,8 @@ static void json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps),
-		cmocka_unit_test(keys),
-		cmocka_unit_test(words),
-		cmocka_unit_test(json),
+		cmocka_unit_test(keeps), cmocka_unit_test(keys), cmocka_unit_test(words),
+		cmocka_unit_test(mail),	 cmocka_unit_test(json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
