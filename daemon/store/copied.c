@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A backup (fcmctl backup) has the time of its making in it: station's `copied`. The first daemon that opens such a file
+ * A backup (fcmctl backup) has the time of its data in it: station's `copied`. The first daemon that opens such a file
  * does not know what the station did after that time. No number may be given twice, so the numbers skip what may have
- * been given: the time since the backup x the largest rate (below), and a margin. station's after.* have the result.
+ * been given: the time since then x the largest rate (below), and a margin. station's after.* have the result.
  *
  * The same backup may be restored twice. Both times the numbers begin at those of the backup, plus a rate x the time
  * since; so the second daemon begins above all that the first can have given. That is why nothing is rounded.
@@ -32,26 +32,30 @@
  * remembers, and goes on after that (slowctl/engine/sequence.c). */
 #define SEQUENCES "min(65536 + 1000 * ?3, 16777216)"
 
+/* A wrong clock, time and again, uses no range up: what it ends at is left for the years that follow. */
+#define COMMANDS_MOST "999000000000" /* JOURNAL_OWN_IDS are above */
+#define NUMBERS_MOST  "4200000000"   /* 32 bits */
+#define SESSIONS_MOST "2100000000"   /* STORE_LATER are above */
+
 #define COPIED "SELECT CAST(value AS INTEGER) FROM station WHERE key = 'copied'"
-#define SKIP(column, of, what, rate)                                                               \
-	"INSERT OR REPLACE INTO station(key, value) VALUES('after." what "',"                      \
-	" max(coalesce((SELECT max(" column ") FROM " of                                           \
-	"), 0), " NUMBERS_AFTER(what) ")"                                                          \
-				      " + " rate " + " rate " * ?3)"
+#define SKIP(column, of, what, rate, most)                                                         \
+	"INSERT OR REPLACE INTO station(key, value) SELECT 'after." what "',"                      \
+	" max(n, min(n + " rate " + " rate " * ?3, " most "))"                                     \
+	" FROM (SELECT max(coalesce((SELECT max(" column ") FROM " of                              \
+	"), 0), " NUMBERS_AFTER(what) ") AS n)"
 
 #define AFTER_COMMAND  NUMBERS_AFTER("command")
 #define AFTER_RUN      NUMBERS_AFTER("run")
 #define AFTER_INCIDENT NUMBERS_AFTER("incident")
 
-#define NOT_KNOWN                                                                                  \
-	"'the database was restored from a backup in which this was open: its outcome is unknown'"
+#define NOT_KNOWN "'" STORE_RESTORED ": its outcome is unknown'"
 
-/* ?1: when the backup was made, ?2: now, ?3: seconds between. */
+/* ?1: the time of the data, ?2: now, ?3: seconds between. */
 static const char *const numbers[] = {
-	SKIP("id", "command WHERE id < " JOURNAL_OWN_IDS, "command", COMMANDS_PER_S),
-	SKIP("number", "run", "run", RUNS_PER_S),
-	SKIP("number", "incident", "incident", INCIDENTS_PER_S),
-	SKIP("session", "dma", "session", SESSIONS_PER_S),
+	SKIP("id", "command WHERE id < " JOURNAL_OWN_IDS, "command", COMMANDS_PER_S, COMMANDS_MOST),
+	SKIP("number", "run", "run", RUNS_PER_S, NUMBERS_MOST),
+	SKIP("number", "incident", "incident", INCIDENTS_PER_S, NUMBERS_MOST),
+	SKIP("session", "dma", "session", SESSIONS_PER_S, SESSIONS_MOST),
 	"INSERT INTO sequence(tower, floor, reserved_until)"
 	" SELECT tower, floor, max(sequence) FROM command WHERE sequence IS NOT NULL"
 	" GROUP BY tower, floor ON CONFLICT DO UPDATE"
@@ -76,8 +80,13 @@ static const char *const left_open[] = {
 	" 'UNKNOWN', NULL, " NOT_KNOWN " FROM command WHERE " JOURNAL_OPEN,
 	"UPDATE command SET state = 'UNKNOWN', detail = " NOT_KNOWN ", ended = ?2"
 	" WHERE " JOURNAL_OPEN,
-	"UPDATE run SET ended = ?1 WHERE ended IS NULL",
-	"UPDATE incident SET until = ?1 WHERE until IS NULL",
+	"UPDATE run SET ended = max(begun, ?1) WHERE ended IS NULL",
+	"UPDATE incident SET until = max(since, ?1) WHERE until IS NULL",
+	/* What operators have seen and paused was that of then. */
+	"DELETE FROM observation WHERE state = 'over'",
+	"UPDATE observation SET acknowledged = NULL, ack_who = NULL, ack_origin = NULL,"
+	" ack_text = NULL, paused = NULL, paused_until = NULL, paused_level = NULL,"
+	" pause_who = NULL, pause_origin = NULL, pause_reason = NULL",
 };
 
 static int run_all(struct store *s, const char *const *steps, size_t count, const int64_t *values)

@@ -191,13 +191,16 @@ int store_read_sessions(struct store *s, struct store_sessions *ret_sessions);
 int store_read_alive(struct store *s);
 int store_read_past(struct store *s, struct store_past **ret_past);
 
+/* Its detail, where a command was open in the backup that the file was restored from (copied.c). */
+#define STORE_RESTORED "the database was restored from a backup in which this was open"
 /*
  * Of a row of main.command: it ended UNKNOWN, or was cut off as part of a `safe` and is not done (STORE_CUT), and no
  * later one on its parameter is done. Its first words are those of the index command_undone.
  */
 #define STORE_CUT                                                                                  \
 	"(command.reason LIKE 'safe %' AND EXISTS (SELECT 1 FROM main.transition AS t"             \
-	" WHERE t.command = command.id AND t.detail LIKE '" ENGINE_TAKEN_UP "%'))"
+	" WHERE t.command = command.id AND (t.detail LIKE '" ENGINE_TAKEN_UP "%'"                  \
+	" OR t.detail LIKE '" STORE_RESTORED "%')))"
 #define STORE_UNDONE                                                                               \
 	"(ended IS NOT NULL AND state <> 'DONE' AND sequence IS NOT NULL"                          \
 	" AND (state = 'UNKNOWN' OR " STORE_CUT                                                    \

@@ -294,6 +294,131 @@ def spare_pc(t):
     t.check("no time came twice", again == 0 and frames > 0, (again, frames))
 
 
+def restore(st, directory, *args):
+    """Of another directory than the station's: (exit code, stdout + stderr)."""
+    where = ("--dir", directory) if directory else ("--board", "0")
+    r = subprocess.run([st.program("fcmctl"), *where, *args], capture_output=True, text=True, check=False,
+                       env=dict(os.environ, COLUMNS="1000"))
+    return r.returncode, r.stdout + r.stderr
+
+
+def sum_again(path):
+    names = [n for n in glob.glob("**", root_dir=path, recursive=True)
+             if n != "SHA256SUMS" and os.path.isfile(os.path.join(path, n))]
+    with open(os.path.join(path, "SHA256SUMS"), "w") as f:
+        subprocess.run(["sha256sum", *names], cwd=path, stdout=f, check=True)
+
+
+def crafted(t, st, source):
+    """Sums that are right do not make a file a part of a backup."""
+    victim = st.path("victim")
+    entry = {"name": "files" + victim, "path": victim, "kind": "configuration", "mode": 0o644}
+    cases = {"another path": entry, "a secret": dict(entry, kind="secret", mode=0o600),
+             "another mode": dict(entry, name="station-2023.db", kind="archive", mode=0o6755),
+             "an archive without its name": dict(entry, name="a", kind="archive"),
+             "another database": dict(entry, name="b.db", kind="database"),
+             "another kind": dict(entry, name="c", kind="program")}
+    for what, added in cases.items():
+        copy = st.path("crafted")
+        shutil.copytree(source, copy)
+        name = os.path.join(copy, added["name"])
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "w") as f:
+            f.write("as you like\n")
+        with open(os.path.join(copy, "backup.json")) as f:
+            made = json.load(f)
+        made["files"].append(added)
+        with open(os.path.join(copy, "backup.json"), "w") as f:
+            json.dump(made, f)
+        sum_again(copy)
+        code, text = restore(st, st.path("crafted-to"), "restore", copy)
+        t.check(f"crafted, {what}: refused", code == 1 and "is no part of a backup" in text and
+                not os.path.exists(victim) and not os.path.exists(st.path("crafted-to")), (code, text))
+        shutil.rmtree(copy)
+    for name in ("backup.json", "station.db", "."):
+        shutil.copytree(source, copy)
+        os.chmod(os.path.join(copy, name), 0o770)
+        code, text = restore(st, st.path("crafted-to"), "restore", copy)
+        t.check(f"its group may write to {name}: refused", code == 1 and "its group may write" in text, (code, text))
+        shutil.rmtree(copy)
+    code, text = restore(st, None, "restore", source, "--dry-run")
+    t.check("the daemon's database was elsewhere: refused without --database", code == 1 and
+            "--database" in text, (code, text))
+
+
+def names_and_times(t, st, where):
+    """What has another name or a later time than a backup of now."""
+    for name in ("fcm-backup-0-99991231T235959Z", "fcm-backup-0-zzz"):
+        os.mkdir(os.path.join(where, name))
+    before = backups(where, "fcm-backup-0-2*")
+    made = st.ask("backup", where, "--keep", "1")
+    t.equal("--keep 1: the new one stays, older ones are removed, others are not touched",
+            ([os.path.basename(p) for p in backups(where)], made["removed"]),
+            ([os.path.basename(made["backup"]), "fcm-backup-0-99991231T235959Z", "fcm-backup-0-zzz"], before[::-1]))
+    t.equal("one of a later time is named", made["later"], [os.path.join(where, "fcm-backup-0-99991231T235959Z")])
+    t.check("that it is on the database's disk is said", made["same_disk"], made)
+
+
+def old_data(t):
+    """a database that is a week old: its backup is, too; a crafted backup; a new PC without the directory"""
+    st, where = t.station(load="quiet"), os.path.join(t.base, "old")
+    st.start(consumers=False)
+    st.wait_ready()
+    t.equal("a set", st.ctl("set", "floor1.om0.threshold", "30")[0], 0)
+    st.daemon.end()
+    week = time.time_ns() - 7 * 86400 * 10**9
+    with contextlib.closing(sqlite3.connect(st.database)) as db, db:
+        db.execute("UPDATE station SET value = ? WHERE key = 'last_alive'", (week,))
+    drop_in, named = st.path("board.conf.d/extra.conf"), st.path("extra.parameters")
+    os.makedirs(os.path.dirname(drop_in))
+    with open(drop_in, "w") as f, open(named, "w") as g:
+        f.write(f"[slowctl]\nsite_dictionary = {named}\n")
+        g.write("# none\n")
+    os.chmod(drop_in, 0o644)
+    os.chmod(named, 0o644)
+    with open(st.path("board.conf"), "a") as f:
+        f.write(f"#allow_list\n allow_list = {st.path('large')}\n")
+    with open(st.path("large"), "w") as f:
+        f.truncate((4 << 20) + 1)
+    made = st.ask("backup", where)
+    files = {f["path"]: f for f in made["files"]}
+    t.check("drop-ins and what they name are in it, with their owner", all(
+        p in files and files[p]["owner"] and files[p]["mode"] == 0o644 for p in (drop_in, named)), made["files"])
+    t.check("what is too large is named", st.path("large") in made["left_out"], made["left_out"])
+    copy = os.path.join(made["backup"], "station.db")
+    copied = "SELECT CAST(value AS INTEGER) FROM station WHERE key = 'copied'"
+    t.equal("the backup has the time of the data", value(copy, copied), week)
+    crafted(t, st, made["backup"])
+    shutil.rmtree(os.path.dirname(drop_in))
+    fresh = st.path("fresh")
+    code, text = restore(st, fresh, "restore", made["backup"], "--dry-run")
+    t.check("a dry run makes nothing", code == 0 and not os.path.exists(fresh), (code, text))
+    code, text = restore(st, fresh, "restore", made["backup"])
+    t.check("a new PC: the directory is made, the drop-in put back", code == 0 and
+            os.stat(fresh).st_mode & 0o777 == 0o750 and os.path.exists(os.path.join(fresh, "station.db")) and
+            os.stat(drop_in).st_mode & 0o777 == 0o644, (code, text))
+    again = st.path("again")
+    code, text = restore(st, fresh, "backup", again)
+    t.equal("a backup of what was restored keeps the older time",
+            (code, value(os.path.join(backups(again)[0], "station.db"), copied)), (0, week))
+    names_and_times(t, st, where)
+    shutil.rmtree(os.path.dirname(drop_in))
+    code, out, err = st.ctl("restore", backups(where)[0], "--replace")
+    t.check("restored in its place", code == 0, (code, out, err))
+    os.unlink(st.path("large"))
+    config = st.path("board.conf")
+    with open(config) as f:
+        text = f.read()
+    with open(config, "w") as f:
+        f.write(text[:text.index("#allow_list")])
+    shutil.rmtree(os.path.dirname(drop_in), ignore_errors=True)
+    st.start_daemon()
+    st.wait_ready()
+    st.wait_for("a set", lambda: st.ctl("set", "floor1.om0.threshold", "31")[0] == 0, 30, 0.5)
+    first = value(st.database, "SELECT min(id) FROM command WHERE id > ?", made["last"]["command"])
+    t.check("its number is above all of a week", first > 7 * 86400 * 10000, first)
+
+
 PARAMETER = "'tower1.floor' || (f.i + 1) || '.om' || (p.i / 4) || '.' || ({names})"
 # What is kept of a year by the default ages; and the ranges of the numbers in it.
 YEAR = (
@@ -402,4 +527,4 @@ def a_year(t):
     t.equal("no commit of the daemon failed", st.status()["store"]["errors"], 0)
 
 
-harness.main([made, spare_pc, a_year])
+harness.main([made, old_data, spare_pc, a_year])

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "slowctl/fcmctl/backup/archives.h"
 #include "slowctl/fcmctl/backup/database.h"
@@ -35,7 +36,7 @@
 struct making {
 	const struct ctl *ctl;
 	struct place place;
-	json_t *sums, *files, *left_out, *rows;
+	json_t *sums, *files, *left_out, *skipped, *rows;
 	bool secrets;
 	struct sc_error *error;
 };
@@ -128,38 +129,62 @@ static int add_databases(struct making *m)
 	return r;
 }
 
-static int add_setting(struct making *m, const char *path, bool secret)
+/* `setting` is of settings_list(): its mode and owner are those of a restored file. */
+static int add_setting(struct making *m, const json_t *setting)
 {
+	const char *path = value_string(setting, "path", "");
+	bool secret = value_true(setting, "secret");
+	const struct files_as as = {geteuid(), getegid(), secret ? 0600 : 0640};
 	char name[PATH_MAX], to[PATH_MAX], sum[FILES_SUM];
-	unsigned mode = secret ? 0600 : 0640;
+	json_t *file;
 	int r;
 
 	if (secret && !m->secrets) {
-		json_array_append_new(m->left_out, json_string(path));
+		json_object_set_new(m->skipped, path, json_string("a secret (--with-keys)"));
 		return 0;
 	}
 	files_name(name, "files%s", path);
-	r = files_make_parents(m->place.path, name, m->error);
-	r = r == 0 ? files_copy(path, files_path(to, m->place.path, name), mode, sum, m->error) : r;
+	r = files_make_parents(m->place.path, name, 0750, m->error);
+	r = r == 0 ? files_copy(path, files_path(to, m->place.path, name), &as, sum, m->error) : r;
 	if (r == 0) {
-		note_file(m, name, path, secret ? "secret" : "configuration", mode, sum);
+		note_file(m, name, path, secret ? "secret" : "configuration",
+			  (unsigned)value_integer(setting, "mode", 0600), sum);
+		file = json_array_get(m->files, json_array_size(m->files) - 1);
+		json_object_set(file, "owner", json_object_get(setting, "owner"));
+		json_object_set(file, "group", json_object_get(setting, "group"));
 	}
 	return r;
 }
 
 static int add_settings(struct making *m)
 {
-	json_t *list = settings_list(&m->ctl->station), *setting;
+	json_t *list = settings_list(&m->ctl->station, m->skipped), *setting, *why;
+	const char *path;
 	size_t n;
 	int r = 0;
 
 	json_array_foreach (list, n, setting) {
-		r = r == 0 ? add_setting(m, value_string(setting, "path", ""),
-					 value_true(setting, "secret"))
-			   : r;
+		r = r == 0 ? add_setting(m, setting) : r;
 	}
 	json_decref(list);
+	json_object_foreach (m->skipped, path, why) {
+		json_array_append_new(m->left_out, json_string(path));
+	}
 	return r;
+}
+
+/* That the daemon has another one would be seen at the restore, or when it begins with number 1. */
+static int check_database(const struct making *m, bool named)
+{
+	char path[PATH_MAX];
+
+	if (named || settings_database(&m->ctl->station, path)[0] == '\0' ||
+	    strcmp(path, m->ctl->station.database) == 0) {
+		return 0;
+	}
+	return sc_fail(m->error, -EINVAL, "refused", "Name the one to copy: --database PATH.",
+		       "the configuration of board %u has the database %s, not %s",
+		       m->ctl->station.board, path, m->ctl->station.database);
 }
 
 /* backup.json; *ret_what is the answer of the command, too. */
@@ -172,12 +197,12 @@ static int add_description(struct making *m, json_t **ret_what)
 	if (r < 0) {
 		return r;
 	}
-	*ret_what = json_pack("{s:i,s:s,s:i,s:f,s:s,s:{s:I,s:I,s:I},s:O,s:O,s:O}", "format", 1,
-			      "version", FCM_VERSION, "board", (int)m->place.board, "made",
-			      (double)m->place.made_ns / 1e9, "database", m->ctl->station.database,
-			      "last", "command", (json_int_t)facts.command, "run",
-			      (json_int_t)facts.run, "incident", (json_int_t)facts.incident, "rows",
-			      m->rows, "files", m->files, "left_out", m->left_out);
+	*ret_what = json_pack(
+		"{s:i,s:s,s:i,s:f,s:s,s:{s:I,s:I,s:I},s:O,s:O,s:O,s:O}", "format", 1, "version",
+		FCM_VERSION, "board", (int)m->place.board, "made", (double)m->place.made_ns / 1e9,
+		"database", m->ctl->station.database, "last", "command", (json_int_t)facts.command,
+		"run", (json_int_t)facts.run, "incident", (json_int_t)facts.incident, "rows",
+		m->rows, "files", m->files, "left_out", m->left_out, "reasons", m->skipped);
 	text = json_dumps(*ret_what, JSON_INDENT(1));
 	files_path(path, m->place.path, "backup.json");
 	r = text != NULL ? files_write(path, text, m->error)
@@ -190,11 +215,13 @@ static int add_description(struct making *m, json_t **ret_what)
 	return r == 0 ? files_write_sums(m->place.path, m->sums, m->error) : r;
 }
 
-static int make(struct making *m, const char *directory, json_t **ret_what)
+static int make(struct making *m, const char *directory, bool named, json_t **ret_what)
 {
 	int64_t made_ns = (int64_t)(ctl_now() * 1e9);
-	int r = place_begin(directory, m->ctl->station.board, made_ns, &m->place, m->error);
+	int r = check_database(m, named);
 
+	r = r == 0 ? place_begin(directory, m->ctl->station.board, made_ns, &m->place, m->error)
+		   : r;
 	r = r == 0 ? check_room(m) : r;
 	r = r == 0 ? add_databases(m) : r;
 	r = r == 0 ? add_settings(m) : r;
@@ -208,8 +235,9 @@ static int make(struct making *m, const char *directory, json_t **ret_what)
 
 static void render(struct writer *w, const json_t *result)
 {
-	const json_t *left_out = value_at(result, "left_out"),
-		     *removed = value_at(result, "removed"), *path;
+	const json_t *reasons = value_at(result, "reasons"), *removed = value_at(result, "removed"),
+		     *later = value_at(result, "later"), *path;
+	const char *left_out;
 	size_t n;
 
 	value_line(w, WRITER_GOOD, result,
@@ -217,8 +245,15 @@ static void render(struct writer *w, const json_t *result)
 	value_line(w, WRITER_PLAIN, result,
 		   "last numbers: command {last.command:count}, run {last.run:count}, incident "
 		   "{last.incident:count}");
-	json_array_foreach ((json_t *)(uintptr_t)left_out, n, path) {
-		writer_line(w, WRITER_WARN, "left out, a secret key: %s (--with-keys)",
+	json_object_foreach ((json_t *)(uintptr_t)reasons, left_out, path) {
+		writer_line(w, WRITER_WARN, "left out: %s: %s", left_out, json_string_value(path));
+	}
+	if (value_true(result, "same_disk")) {
+		writer_line(w, WRITER_WARN,
+			    "it is on the disk of the database: a copy elsewhere is needed, too");
+	}
+	json_array_foreach ((json_t *)(uintptr_t)later, n, path) {
+		writer_line(w, WRITER_WARN, "later than this PC's clock: %s",
 			    json_string_value(path));
 	}
 	json_array_foreach ((json_t *)(uintptr_t)removed, n, path) {
@@ -239,6 +274,26 @@ static double size_of(const struct making *m)
 	return bytes;
 }
 
+static bool same_disk(const struct making *m)
+{
+	struct stat backup, database;
+
+	return stat(m->place.path, &backup) == 0 &&
+	       stat(m->ctl->station.database, &database) == 0 && backup.st_dev == database.st_dev;
+}
+
+static void answer(const struct making *m, json_t *what, json_t *removed)
+{
+	json_object_set_new(what, "backup", json_string(m->place.path));
+	json_object_set_new(what, "bytes", json_integer((json_int_t)size_of(m)));
+	json_object_set_new(what, "size", json_sprintf("%.1f", size_of(m) / MIB));
+	json_object_set(what, "removed", removed);
+	json_object_set_new(what, "same_disk", json_boolean(same_disk(m)));
+	json_object_set_new(what, "later",
+			    place_later(m->place.directory, m->place.board, m->place.made_ns));
+	writer_result(m->ctl->out, what, render);
+}
+
 static int run_backup(struct ctl *ctl, const struct ctl_args *args)
 {
 	struct sc_error error = {0};
@@ -247,23 +302,22 @@ static int run_backup(struct ctl *ctl, const struct ctl_args *args)
 			   .sums = json_object(),
 			   .files = json_array(),
 			   .left_out = json_array(),
+			   .skipped = json_object(),
 			   .secrets = ctl_given(args, CTL_WITH_KEYS),
 			   .error = &error};
 	json_t *what = NULL, *removed = json_array();
-	int r = make(&m, args->word[0], &what), code = CTL_DONE;
+	int r = make(&m, args->word[0], ctl_given(args, CTL_DATABASE), &what), code = CTL_DONE;
 
-	if (r == 0 && ctl_given(args, CTL_KEEP)) {
-		r = place_thin(&m.place, (unsigned)args->number[CTL_KEEP], removed, &error);
-	}
 	if (r < 0) {
 		code = ctl_fail(ctl, CTL_NOT, "failed", error.hint, "no backup was made: %s",
 				error.message);
+	} else if (ctl_given(args, CTL_KEEP) &&
+		   place_thin(&m.place, (unsigned)args->number[CTL_KEEP], removed, &error) < 0) {
+		code = ctl_fail(ctl, CTL_NOT, "failed", error.hint,
+				"the backup %s is made, but an older one stays: %s", m.place.path,
+				error.message);
 	} else {
-		json_object_set_new(what, "backup", json_string(m.place.path));
-		json_object_set_new(what, "bytes", json_integer((json_int_t)size_of(&m)));
-		json_object_set_new(what, "size", json_sprintf("%.1f", size_of(&m) / MIB));
-		json_object_set(what, "removed", removed);
-		writer_result(ctl->out, what, render);
+		answer(&m, what, removed);
 	}
 	place_end(&m.place);
 	json_decref(what);
@@ -271,6 +325,7 @@ static int run_backup(struct ctl *ctl, const struct ctl_args *args)
 	json_decref(m.sums);
 	json_decref(m.files);
 	json_decref(m.left_out);
+	json_decref(m.skipped);
 	json_decref(m.rows);
 	return code;
 }
@@ -281,7 +336,7 @@ const struct ctl_command ctl_backup_commands[] = {
 		 "not.\n"
 		 "The copies are checked, and SHA256SUMS has their sums. What is interrupted has "
 		 "no\n"
-		 "such name; older backups stay. Secret keys are left out without --with-keys.\n"
+		 "such name; older backups stay. Secrets are left out without --with-keys.\n"
 		 "Recordings are not part of it.\n\n"
 		 "  fcmctl backup /mnt/backup --keep 7",
 	 .options = CTL_BIT(CTL_KEEP) | CTL_BIT(CTL_WITH_KEYS), .run = run_backup},
@@ -289,6 +344,7 @@ const struct ctl_command ctl_backup_commands[] = {
 	 "a spare PC takes over: put a backup where the station's files are",
 	 .help = "DIR is a backup, or a directory with backups: then the newest one of this "
 		 "board.\n"
+		 "It is trusted as root: only root, or the caller, may be able to write it.\n"
 		 "It is checked first. While a daemon runs, nothing is restored. A database that "
 		 "is\n"
 		 "newer, or of another station, is replaced only with --replace; what was there "

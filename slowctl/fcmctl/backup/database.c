@@ -19,7 +19,9 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -89,6 +91,28 @@ static bool has_log(const char *path)
 	return access(files_name(log, "%s-wal", path), F_OK) == 0;
 }
 
+/* A daemon has it open: by the lock of its store, beside the name that the daemon was given. */
+static bool is_locked(const char *path)
+{
+	char name[PATH_MAX];
+	int fd = open(files_name(name, "%s.lock", path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return locked;
+}
+
+/* Nothing of the file's schema runs by itself. */
+static int guard(sqlite3 *db)
+{
+	int rc = sql_guard(db);
+
+	return rc == SQLITE_OK ? sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL)
+			       : rc;
+}
+
 /* With the characters that a URI gives a meaning as %XX. */
 static int read_uri(const char *path, bool live, char *uri, size_t size)
 {
@@ -114,7 +138,7 @@ static int open_to_read(const char *path, bool live, sqlite3 **ret_db, struct sc
 		return files_fail(error, r < 0 ? r : -errno, "read", path);
 	}
 	rc = sqlite3_open_v2(uri, ret_db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-	rc = rc == SQLITE_OK ? sql_guard(*ret_db) : rc;
+	rc = rc == SQLITE_OK ? guard(*ret_db) : rc;
 	if (rc == SQLITE_OK) {
 		sqlite3_busy_timeout(*ret_db, BUSY_MS);
 		sqlite3_db_config(*ret_db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -238,11 +262,15 @@ static int check_pages(sqlite3 *db, const char *path, struct sc_error *error)
 	return r;
 }
 
+/* The time of the data: what happened later is not in it, also where the copy is made later. */
+#define MARK                                                                                       \
+	"INSERT OR REPLACE INTO station(key, value) SELECT 'copied', min(%lld,"                    \
+	" coalesce((SELECT min(CAST(value AS INTEGER)) FROM station"                               \
+	" WHERE key IN ('copied', 'last_alive') AND CAST(value AS INTEGER) > 0), %lld))"
+
 static int mark(sqlite3 *db, int64_t made_ns, const char *path, struct sc_error *error)
 {
-	char *sql = made_ns != 0 ? sqlite3_mprintf("INSERT OR REPLACE INTO station(key, value)"
-						   " VALUES('copied', '%lld')",
-						   (long long)made_ns)
+	char *sql = made_ns != 0 ? sqlite3_mprintf(MARK, (long long)made_ns, (long long)made_ns)
 				 : sqlite3_mprintf("");
 	int rc = sql != NULL ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
@@ -259,7 +287,7 @@ static int check(const char *path, int64_t made_ns, const json_t *rows, struct s
 	sqlite3 *db = NULL;
 	int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), r;
 
-	rc = rc == SQLITE_OK ? sql_guard(db) : rc;
+	rc = rc == SQLITE_OK ? guard(db) : rc;
 	r = rc == SQLITE_OK ? check_pages(db, path, error) : fail(error, rc, db, "opened", path);
 	r = r == 0 ? count_rows(db, counted, path, error) : r;
 	if (r == 0 && !json_equal(counted, rows)) {
@@ -276,13 +304,21 @@ int database_copy(const char *from, const char *to, int64_t made_ns, json_t **re
 		  struct sc_error *error)
 {
 	json_t *rows = json_object();
-	bool live = has_log(from);
-	int r = copy_out(from, to, live, rows, error);
+	char real[PATH_MAX]; /* the log is beside the file, the lock beside the link */
+	bool live;
+	int r;
 
-	if (!live && has_log(from)) { /* a daemon has started: that was perhaps half of it */
+	if (realpath(from, real) == NULL) {
+		json_decref(rows);
+		return files_fail(error, -errno, "read", from);
+	}
+	live = has_log(real) || is_locked(from);
+	r = copy_out(real, to, live, rows, error);
+	/* A daemon has started: that was perhaps half of it. */
+	if (!live && (has_log(real) || is_locked(from))) {
 		unlink(to);
 		json_object_clear(rows);
-		r = copy_out(from, to, true, rows, error);
+		r = copy_out(real, to, true, rows, error);
 	}
 	r = r == 0 ? check(to, made_ns, rows, error) : r;
 	if (r < 0) {
@@ -299,8 +335,8 @@ int database_facts(const char *path, struct database_facts *ret_facts, struct sc
 {
 	static const char *const sql[] = {
 		"SELECT min(begun) FROM dma",
-		"SELECT max(coalesce((SELECT max(CAST(value AS INTEGER)) FROM station"
-		" WHERE key IN ('last_alive', 'copied')), 0),"
+		"SELECT max(coalesce((SELECT CAST(value AS INTEGER) FROM station"
+		" WHERE key = 'last_alive'), 0),"
 		" coalesce((SELECT max(time) FROM event), 0))",
 		"SELECT max(coalesce((SELECT max(id) FROM command WHERE id < " JOURNAL_OWN_IDS
 		"), 0), " NUMBERS_AFTER("command") ")",
@@ -312,7 +348,9 @@ int database_facts(const char *path, struct database_facts *ret_facts, struct sc
 	int64_t *const values[] = {&facts.born_ns, &facts.alive_ns, &facts.command, &facts.run,
 				   &facts.incident};
 	sqlite3 *db = NULL;
-	int r = open_to_read(path, has_log(path), &db, error);
+	char real[PATH_MAX];
+	int r = realpath(path, real) == NULL ? files_fail(error, -errno, "read", path)
+					     : open_to_read(real, has_log(real), &db, error);
 
 	for (size_t n = 0; n < sizeof(sql) / sizeof(sql[0]) && r >= 0; n++) {
 		r = one_number(db, sql[n], values[n]);
@@ -330,10 +368,12 @@ int database_settle(const char *path)
 	sqlite3 *db = NULL;
 	int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
 
-	rc = rc == SQLITE_OK ? sql_guard(db) : rc;
+	int r;
+
+	rc = rc == SQLITE_OK ? guard(db) : rc;
 	rc = rc == SQLITE_OK ? sqlite3_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL)
 			     : rc;
-	rc = rc == SQLITE_OK ? sqlite3_close(db)
-			     : (sqlite3_close(db), rc); /* the last one removes it */
-	return rc == SQLITE_OK ? 0 : -EIO;
+	r = sql_errno(rc, db);
+	sqlite3_close(db); /* the last one removes it */
+	return r;
 }

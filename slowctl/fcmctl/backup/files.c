@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "slowctl/access/file_guard.h"
+
 #define CHUNK (256u * 1024)
 
 const char *files_name(char path[PATH_MAX], const char *format, ...)
@@ -98,10 +100,9 @@ int files_sum(const char *path, char ret_sum[FILES_SUM], struct sc_error *error)
 	return r < 0 ? files_fail(error, r, "read", path) : 0;
 }
 
-int files_copy(const char *from, const char *to, mode_t mode, char ret_sum[FILES_SUM],
+int files_copy(const char *from, const char *to, const struct files_as *as, char ret_sum[FILES_SUM],
 	       struct sc_error *error)
 {
-	char sum[FILES_SUM];
 	bool reading = false;
 	int in = open(from, O_RDONLY | O_CLOEXEC), out, r = 0;
 
@@ -109,8 +110,11 @@ int files_copy(const char *from, const char *to, mode_t mode, char ret_sum[FILES
 		return files_fail(error, -errno, "read", from);
 	}
 	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	r = out < 0 ? -errno : stream(in, out, ret_sum != NULL ? ret_sum : sum, &reading);
-	if (r == 0 && (fchmod(out, mode) < 0 || fsync(out) < 0)) {
+	r = out < 0 ? -errno : stream(in, out, ret_sum, &reading);
+	if (r == 0 && geteuid() == 0 && fchown(out, as->user, as->group) < 0) {
+		r = -errno;
+	}
+	if (r == 0 && (fchmod(out, as->mode) < 0 || fsync(out) < 0)) {
 		r = -errno;
 	}
 	if (out >= 0) {
@@ -145,7 +149,7 @@ int files_sync(const char *path, struct sc_error *error)
 	return r < 0 ? files_fail(error, r, "written", path) : 0;
 }
 
-int files_make_parents(const char *directory, const char *name, struct sc_error *error)
+int files_make_parents(const char *directory, const char *name, mode_t mode, struct sc_error *error)
 {
 	char path[PATH_MAX];
 	size_t base = strlen(directory) + 1;
@@ -154,7 +158,7 @@ int files_make_parents(const char *directory, const char *name, struct sc_error 
 	for (char *slash = strchr(path + base, '/'); slash != NULL;
 	     slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		if (mkdir(path, 0750) < 0 && errno != EEXIST) {
+		if (mkdir(path, mode) < 0 && errno != EEXIST) {
 			return files_fail(error, -errno, "made", path);
 		}
 		*slash = '/';
@@ -247,4 +251,28 @@ int files_check_sums(const char *directory, const json_t *sums, struct sc_error 
 		}
 	}
 	return 0;
+}
+
+static int check_writers(const char *path, struct sc_error *error)
+{
+	const struct file_guard guard = {.user = geteuid(), .most = SIZE_MAX};
+	int fd = -1, r = file_guard_open(path, &guard, &fd, error);
+
+	if (fd >= 0) {
+		close(fd);
+	}
+	return r;
+}
+
+int files_check_writers(const char *directory, const json_t *sums, struct sc_error *error)
+{
+	char path[PATH_MAX];
+	const char *name;
+	const json_t *sum;
+	int r = check_writers(files_path(path, directory, FILES_SUMS), error);
+
+	json_object_foreach ((json_t *)(uintptr_t)sums, name, sum) {
+		r = r == 0 ? check_writers(files_path(path, directory, name), error) : r;
+	}
+	return r;
 }

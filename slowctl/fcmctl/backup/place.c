@@ -2,10 +2,12 @@
 /* Directories of backups: see place.h. */
 #include "slowctl/fcmctl/backup/place.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +44,38 @@ static int newest_first(const struct dirent **a, const struct dirent **b)
 	return strcmp((*b)->d_name, (*a)->d_name);
 }
 
-/* Entries of the directory whose name begins so, the newest first; negative errno. */
+/* 20261128T170000Z, and a letter where there were two in that second. */
+static bool is_time(const char *text)
+{
+	static const char form[] = "ddddddddTddddddZ";
+	size_t n = 0;
+
+	while (form[n] != '\0' &&
+	       (form[n] == 'd' ? isdigit((unsigned char)text[n]) != 0 : text[n] == form[n])) {
+		n++;
+	}
+	return form[n] == '\0' &&
+	       (text[n] == '\0' || (islower((unsigned char)text[n]) && text[n + 1] == '\0'));
+}
+
+static void time_of_name(int64_t ns, char *buf, size_t size)
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	struct tm utc;
+
+	gmtime_r(&seconds, &utc);
+	strftime(buf, size, "%Y%m%dT%H%M%SZ", &utc);
+}
+
+/* Backups in the directory whose name begins so, the newest first; negative errno. */
 static int list(const char *directory, const char *begin, struct dirent ***ret_entries)
 {
 	int count = scandir(directory, ret_entries, NULL, newest_first), kept = 0;
 
 	for (int n = 0; n < count; n++) {
-		if (strncmp((*ret_entries)[n]->d_name, begin, strlen(begin)) == 0) {
+		const char *name = (*ret_entries)[n]->d_name;
+
+		if (strncmp(name, begin, strlen(begin)) == 0 && is_time(name + strlen(begin))) {
 			(*ret_entries)[kept++] = (*ret_entries)[n];
 		} else {
 			free((*ret_entries)[n]);
@@ -101,8 +128,6 @@ int place_begin(const char *directory, unsigned board, int64_t made_ns, struct p
 {
 	struct place *p = ret_place;
 	char name[64], when[32];
-	time_t seconds = (time_t)(made_ns / 1000000000);
-	struct tm utc;
 	int r;
 
 	*p = (struct place){.board = board, .made_ns = made_ns, .lock = -1};
@@ -115,8 +140,7 @@ int place_begin(const char *directory, unsigned board, int64_t made_ns, struct p
 		return r;
 	}
 	remove_interrupted(p);
-	gmtime_r(&seconds, &utc);
-	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &utc);
+	time_of_name(made_ns, when, sizeof(when));
 	snprintf(name, sizeof(name), "." PREFIX "%u-%s", board, when);
 	files_path(p->path, directory, name);
 	return mkdir(p->path, 0750) == 0 ? 0 : files_fail(error, -errno, "made", p->path);
@@ -171,15 +195,22 @@ void place_drop(struct place *p)
 int place_thin(const struct place *p, unsigned keep, json_t *removed, struct sc_error *error)
 {
 	struct dirent **entries;
-	char begin[32], path[PATH_MAX], gone[PATH_MAX];
+	char begin[32], now[32], path[PATH_MAX], gone[PATH_MAX];
+	const char *own = strrchr(p->path, '/') + 1;
+	unsigned kept = 1; /* this one */
 	int r = 0, count;
 
 	snprintf(begin, sizeof(begin), PREFIX "%u-", p->board);
+	time_of_name(p->made_ns, now, sizeof(now));
 	count = list(p->directory, begin, &entries);
-	for (int n = (int)keep; n < count && r == 0; n++) {
+	for (int n = 0; n < count && r == 0; n++) {
 		const char *name = entries[n]->d_name;
 		char hidden[300];
 
+		if (strcmp(name, own) == 0 || strncmp(name + strlen(begin), now, strlen(now)) > 0 ||
+		    kept++ < keep) {
+			continue;
+		}
 		/* It is not whole any more from its first file on: it gets the name of such. */
 		snprintf(hidden, sizeof(hidden), ".%s", name);
 		files_path(path, p->directory, name);
@@ -193,6 +224,26 @@ int place_thin(const struct place *p, unsigned keep, json_t *removed, struct sc_
 	}
 	free_list(entries, count);
 	return r;
+}
+
+json_t *place_later(const char *directory, unsigned board, int64_t now_ns)
+{
+	json_t *later = json_array();
+	struct dirent **entries;
+	char begin[32], now[32], path[PATH_MAX];
+	int count;
+
+	snprintf(begin, sizeof(begin), PREFIX "%u-", board);
+	time_of_name(now_ns, now, sizeof(now));
+	count = list(directory, begin, &entries);
+	for (int n = 0; n < count; n++) {
+		if (strncmp(entries[n]->d_name + strlen(begin), now, strlen(now)) > 0) {
+			json_array_append_new(later, json_string(files_path(path, directory,
+									    entries[n]->d_name)));
+		}
+	}
+	free_list(entries, count);
+	return later;
 }
 
 void place_end(struct place *p)

@@ -26,8 +26,11 @@ int place_begin(const char *directory, unsigned board, int64_t made_ns, struct p
 int place_finish(struct place *p, struct sc_error *error);
 /* Remove what was written. */
 void place_drop(struct place *p);
-/* Only the `keep` newest of this board stay. Removed ones are added to the array. */
+/* Only the `keep` newest of this board stay, this one among them; those of place_later() are not touched. Removed ones
+ * are added to the array. */
 int place_thin(const struct place *p, unsigned keep, json_t *removed, struct sc_error *error);
+/* [path, ...] of the board's backups whose names have a later time than `now_ns`: a clock is or was wrong. */
+json_t *place_later(const char *directory, unsigned board, int64_t now_ns);
 void place_end(struct place *p);
 
 /* The backup `path` is, or the newest one of this board in it. */

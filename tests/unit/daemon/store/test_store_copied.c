@@ -171,6 +171,65 @@ static void test_twice(void **state)
 	(void)state;
 }
 
+/* A wrong clock each time: the commands stay below those of a daemon without journal, the others in their bits. */
+static void test_range(void **state)
+{
+	struct store_rig r;
+	struct store_past *past;
+
+	make(&r);
+	for (int n = 0; n < 8; n++) {
+		mark(&r);
+		past = open_after(&r, 40 * 366 * 86400ll);
+		assert_true(past->last_command < 1000000000000);
+		assert_true(past->run.last_number > 7 + (unsigned)n * 5 * 366 * 86400);
+		assert_true(past->last_incident <= 4200000000u);
+		assert_true(past->last_incident >= 1000000000u);
+		assert_true(store_session(r.s, 0, 20u + (unsigned)n, false, 1, 1, now_ns) <
+			    0x80000000u);
+		store_past_free(past);
+		store_rig_flush(&r);
+		store_rig_close(&r);
+	}
+	store_rig_destroy(&r);
+	(void)state;
+}
+
+/* A safe that was under way in the backup is named; what operators have acknowledged and paused is not valid any more. */
+static void test_left(void **state)
+{
+	struct store_rig r;
+	struct store_past *past;
+	unsigned cut = 0;
+
+	make(&r);
+	store_rig_run(r.path, "UPDATE command SET reason = 'safe 2' WHERE id = 2;"
+			      "UPDATE run SET begun = begun + 5;"
+			      "INSERT INTO observation(object, code, state, level, highest, latch,"
+			      " parts, count, since, text, action, acknowledged, ack_who, paused,"
+			      " paused_until, paused_level) VALUES"
+			      " ('om1', 'limit', 'raised', 1, 1, 0, 0, 1, 1, '', '', 1, 'ann', 1,"
+			      " 9000000000000000000, 2),"
+			      " ('om2', 'limit', 'over', 1, 1, 0, 0, 1, 1, '', '', NULL, NULL, 1,"
+			      " 9000000000000000000, 2)");
+	mark(&r);
+	past = open_after(&r, HOUR_S);
+	for (size_t n = 0; n < past->command_count; n++) {
+		cut += past->commands[n].id == 2 && past->commands[n].cut;
+	}
+	assert_int_equal(cut, 1);
+	store_past_free(past);
+	store_rig_close(&r);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM observation"), 1);
+	assert_int_equal(store_rig_number(&r, "SELECT count(*) FROM observation WHERE"
+					      " acknowledged IS NOT NULL OR paused IS NOT NULL"),
+			 0);
+	/* A run that began after the last sign of life ended then, and not before. */
+	assert_int_equal(store_rig_number(&r, "SELECT ended - begun FROM run WHERE number = 7"), 0);
+	store_rig_destroy(&r);
+	(void)state;
+}
+
 /* Any other file is left as it is. */
 static void test_no_backup(void **state)
 {
@@ -194,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_skips),	  cmocka_unit_test(test_once),
 		cmocka_unit_test(test_clock),	  cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_range),	  cmocka_unit_test(test_left),
 		cmocka_unit_test(test_no_backup),
 	};
 
