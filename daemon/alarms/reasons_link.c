@@ -17,7 +17,7 @@ static void dark_reason(struct judge *j, unsigned link)
 
 	object_name(&object, name, sizeof(name));
 	if (light && judge_own_command(j, link, j->v->now_ns) &&
-	    !judge_has_reported(j, "link-dark", name)) {
+	    !debounce_is_reported(&j->debounce, "link-dark", name)) {
 		return; /* it looks for its lock, as it was asked to */
 	}
 	reasons_add(j, true, "link-dark", object,
