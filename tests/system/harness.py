@@ -2,8 +2,8 @@
 """What every system test shares: options, named checks, a closing line `N passed, N failed`.
 
 A test is a file test_NAME.py that calls harness.main(cases): cases are functions of one argument, a Bench
-that makes stations below a directory of its own and counts checks. A case that raises has failed. When the
-host was too slow for the rings' depth the case is run once more, then skipped: neither passed nor failed.
+that makes stations below a directory of its own and counts checks. A case that raises has failed. One that has failed
+while the host was too slow for half of the rings' depth is run once more, then skipped: neither passed nor failed.
 """
 import argparse
 import collections
@@ -156,7 +156,7 @@ def main(cases):
         bench = run_case(case, args)
         times.append(f"{case.__name__} {time.monotonic() - begin:.0f} s ({cpu_s() - used:.0f} of CPU)")
         if bench.too_slow:
-            print("  host too slow: the emulator fell behind by more than the rings hold; once more", flush=True)
+            print("  host too slow: the emulator fell behind by more than half of what the rings hold; once more", flush=True)
             bench = run_case(case, args)
         if bench.too_slow:
             print("  host too slow again: neither passed nor failed")

@@ -132,7 +132,7 @@ class Station:
         self.delays = delays  # cable_delay_ns by link; None: the emulator's
         self.reserved = self.monitor = self.gpsd_port = self.feed_port = None
         self.emu = self.gpsd = self.daemon = None
-        self.host_too_slow = False  # the emulator fell behind by more than the rings hold
+        self.host_too_slow = False  # the emulator fell behind by more than half of what the rings hold
         self.consumers = {}
         self.extras = []  # further processes that end with the station
         self.records = []
@@ -254,7 +254,7 @@ class Station:
         for c in self.consumers.values():
             c.end()
         if self.emu:
-            self.host_too_slow = self.emu.end() == 3
+            self.end_emulator()
         if self.gpsd:
             self.gpsd.end(3)
         return code
@@ -264,7 +264,11 @@ class Station:
             if p and p.alive():
                 p.kill9()
         if self.emu and self.emu.alive():
-            self.host_too_slow = self.emu.end(5) == 3
+            self.end_emulator(5)
+
+    def end_emulator(self, timeout=15):
+        """After half of it a consumer lags, a poll is stale: what a person would see is no longer a well station."""
+        self.host_too_slow = self.emu.end(timeout) == 3 or self.lag_s() > self.depth_ms / 2000
 
     def lag_s(self):
         """What the emulator fell behind at worst, as it says at its end: for so long the machine did nothing for us."""
