@@ -23,7 +23,7 @@ LANES = 3  # of which the heavy ones have one; with a fourth, emulators on two c
 LANES_SANITIZED = 2  # instrumented, no program is light
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time. Of other files
 # single cases are long: harness.long() marks them.
-LONG = ("incidents", "attack", "engine", "command_faults", "hostile_daemon", "store_faults")
+LONG = ("incidents", "attack", "engine", "command_faults", "hostile_daemon", "store_faults", "prometheus")
 
 
 class Result:
