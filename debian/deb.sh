@@ -11,7 +11,7 @@ debian/dist.sh "$out" >/dev/null
 tar -C "$out" -xf "$out/$name.tar.xz"
 cd "$out/$name"
 echo "dpkg-buildpackage, with its log in $out/build.log ..."
-# What a make has told its children, B= for instance, is not for the make of the packages.
+# What a make passes to its children, B= for instance, is not for the make of the packages.
 if ! env -i PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 ${DEB_BUILD_OPTIONS:+DEB_BUILD_OPTIONS="$DEB_BUILD_OPTIONS"} \
 	${DEB_BUILD_PROFILES:+DEB_BUILD_PROFILES="$DEB_BUILD_PROFILES"} \
 	dpkg-buildpackage -us -uc "-j${JOBS:-2}" >"$out/build.log" 2>&1; then

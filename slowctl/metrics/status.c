@@ -263,7 +263,7 @@ static void write_rows(struct metrics_text *t, const json_t *status)
 
 /* ------------------------------------------------------------------ what is no number */
 
-/* Each name and help stands once: the list of metrics needs them, too. */
+/* Each name and help is written once: the list of metrics needs them, too. */
 enum special { INFO, LINK_INFO, STATE, MODULES, INCIDENT, NOT_SHOWN };
 
 static const struct row specials[] = {

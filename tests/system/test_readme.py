@@ -158,9 +158,15 @@ def typed(argv, env=None, cwd=harness.ROOT, text="", until=None):
                 time.sleep(0.1)
             if p.poll() is not None:
                 return p.returncode, *printed()
-            os.killpg(p.pid, signal.SIGINT)
-            p.wait(20)
-            return None, *printed()
+            for _ in range(4):  # Python loses one that comes while it frees an object
+                os.killpg(p.pid, signal.SIGINT)
+                try:
+                    p.wait(5)
+                    return None, *printed()
+                except subprocess.TimeoutExpired:
+                    pass
+            os.killpg(p.pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired(argv, 20)
 
 
 class Reader:
