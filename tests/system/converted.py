@@ -20,7 +20,7 @@ NO_TAI = fcm_data.NO_TAI
 
 
 def sha(values):
-    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()[:16]
+    return hashlib.sha256(np.ascontiguousarray(values).view(np.uint8)).hexdigest()[:16]
 
 
 def blocks(program, recording):
