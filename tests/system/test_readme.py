@@ -183,6 +183,7 @@ class Reader:
         run.name_ports(self.st, feed=True)
         self.st.start()
         self.st.wait_ready()
+        self.st.wait_for("what each module is", lambda: not self.st.status()["modules"]["unknown"], 30)
 
     def with_ports(self, text):
         """The documented ports, unless somebody on this machine has them: then `make run` says others."""
