@@ -25,7 +25,7 @@ DAEMON = "fcm-server --board 0 --config"  # at the end, see daemon_by_hand()
 
 # What each command of a shell block prints, by the beginning of the command, the longest one that fits.
 SHOWS = {
-    "fcmctl status": r"(?m)^modules +2[34]/24 on",  # README's `safe` of a module is made good later
+    "fcmctl status": r"(?m)^modules +(! )?2[34]/24 on",  # README's `safe` of a module is made good later
     "fcmctl --json status": r'"strangers": ?\d',
     "fcmctl link list": r"(?s)tower1\.floor1.*tower1\.floor4",
     "fcmctl get '": r"\.om2\.hv ",
