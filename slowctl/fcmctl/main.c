@@ -107,7 +107,7 @@ static void name_self(struct ctl *ctl, const char *program, const struct ctl_arg
 
 	ctl_append_word(ctl->self, sizeof(ctl->self), "", program);
 	for (size_t i = 0; i < sizeof(naming) / sizeof(naming[0]); i++) {
-		if (ctl_given(args, naming[i])) {
+		if (ctl_given(args, naming[i]) && !ctl_all_boards(args)) {
 			ctl_append_word(ctl->self, sizeof(ctl->self),
 					ctl_option_row(naming[i])->name, args->text[naming[i]]);
 		}

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
@@ -57,6 +58,79 @@ def daemon_of(pid):
             if f.read().strip() == "fcm-server":
                 return int(child)
     raise AssertionError(f"{pid} has no fcm-server")
+
+
+def all_boards(t):
+    """two boards of one machine: each is a line of status --board all; what each takes of the machine"""
+    several_boards(t, 2)
+
+
+@harness.long
+def four_boards(t):
+    """as many as a PC has"""
+    several_boards(t, 4)
+
+
+def several_boards(t, count):
+    place = os.path.join(t.base, "machine")
+
+    def status(*args):
+        r = subprocess.run([os.path.join(t.bin, "fcmctl"), "--dir", place, "--board", "all", *args], capture_output=True,
+                           text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+        return r.returncode, r.stdout, r.stderr
+
+    def rows():
+        """{board: the columns of its line}"""
+        return {int(line.split()[0]): line.split(None, 8) for line in status("status")[1].splitlines()
+                if re.match(r" *\d+ +[A-Z]+ ", line)}
+    code, _, err = status("status")
+    t.check("no board: exit 3, and where it has looked", code == 3 and place in err, (code, err))
+    stations = [t.station(f"machine/{n}") for n in range(count)]  # only to ask them
+    try:
+        for n in range(count):
+            code, _, err = emulator(t, "start", "--board", str(n), "--dir", os.path.join(place, str(n)))
+            t.equal(f"board {n} starts", (code, err), (0, ""))
+        for st in stations:
+            st.wait_for("no board loses data", lambda st=st: st.word() != "RED", 60)
+        for n, row in rows().items():
+            t.check(f"board {n}: its word, its links and modules", row[1] in ("WELL", "ATTENTION") and
+                    row[2:6] == ["4/4", "up", "24/24", "on"], row)
+        code, out, _ = status("--json", "status")
+        t.equal("all, each with its number", [b["board"] for b in json.loads(out)["boards"]], list(range(count)))
+        t.equal("no board is red: exit 0", code, 0)
+        say_costs(place, count)
+        t.equal("the last is stopped", emulator(t, "stop", "--dir", os.path.join(place, str(count - 1)))[0], 0)
+        code, out, _ = status("status")
+        t.check("exit 3, and what to type", code == 3 and f"-> {t.bin}/fcmctl --dir {place}/{count - 1} status" in out,
+                (code, out))
+        found = rows()
+        t.check("it does not run; the others do", "RED" in found[count - 1] and "not running" in out and
+                all(found[n][1] != "RED" for n in range(count - 1)), out)
+    finally:
+        for n in range(count):
+            emulator(t, "stop", "--dir", os.path.join(place, str(n)))
+    for args, word in ((("set", "floor1.om0.hv", "1390"), "one board"), (("--socket", "x", "status"), "itself")):
+        code, _, err = status(*args)
+        t.check(f"{args[0]}: refused", code == 2 and word in err, (code, err))
+
+
+def say_costs(place, count):
+    """For the manual: CPU and memory of each board's daemon."""
+    pids = []
+    for n in range(count):
+        with open(os.path.join(place, f"{n}.lock")) as f:
+            pids.append(daemon_of(int(f.read())))
+
+    def seconds(pid):
+        with open(f"/proc/{pid}/stat") as f:
+            return sum(int(x) for x in f.read().rsplit(")", 1)[1].split()[11:13]) / os.sysconf("SC_CLK_TCK")
+    before, began = [seconds(p) for p in pids], time.monotonic()
+    time.sleep(8)
+    took = time.monotonic() - began
+    for n, (pid, then) in enumerate(zip(pids, before)):
+        with open(f"/proc/{pid}/status") as f:
+            own = re.search(r"RssAnon:\s+(\d+) kB", f.read())
+        print(f"  board {n}: its daemon takes {(seconds(pid) - then) / took:.2f} of a core, {int(own[1]) // 1024} MB")
 
 
 def ports(t):
@@ -118,4 +192,4 @@ def what_is_wrong(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_station, ports, links, what_is_wrong])
+    harness.main([a_station, all_boards, four_boards, ports, links, what_is_wrong])

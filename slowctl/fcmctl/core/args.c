@@ -21,8 +21,8 @@
 #include "slowctl/param/number.h"
 
 static const struct ctl_option_row option_table[CTL_OPTIONS] = {
-	[CTL_BOARD] = {"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD)",
-		       CTL_NUMBER, 0, 999},
+	[CTL_BOARD] = {"board", 'b', "N", "the station of board N (default 0 or $FCM_BOARD); all",
+		       CTL_NUMBER, 0, CTL_BOARD_MAX},
 	[CTL_DIR] = {"dir", 'd', "DIR", "the station whose files are in DIR ($FCM_DIR)"},
 	[CTL_SOCKET] = {"socket", 0, "PATH", "the daemon's control socket ($FCM_SOCKET)"},
 	[CTL_DATABASE] = {"database", 0, "PATH", "the station's database ($FCM_DATABASE)"},
@@ -274,6 +274,11 @@ static int option_value(enum ctl_option option, const char *text, double now,
 	char *end;
 	int err = 0;
 
+	if (option == CTL_BOARD && strcmp(text, "all") == 0) {
+		ret_args->text[option] = text;
+		ret_args->number[option] = CTL_BOARD_ALL;
+		return 0;
+	}
 	switch (row->type) {
 	case CTL_TEXT:
 		if (row->value != NULL && *text == '\0') {
@@ -495,6 +500,10 @@ static int check_command(const struct ctl_args *args, struct ctl_fault *ret_faul
 					 option_table[i].name);
 		}
 	}
+	if (ctl_all_boards(args) && !command->all_boards) {
+		return ctl_fault(ret_fault, "fcmctl --board all status shows all of them",
+				 "'%s' is for one board", name);
+	}
 	count_words(command, &least, &most);
 	if ((unsigned)args->words < least) {
 		return ctl_fault(ret_fault, hint, "'%s' needs %s", name, command->arguments);
@@ -616,12 +625,16 @@ int ctl_station_find(const struct ctl_args *args, struct ctl_station *ret_statio
 	char *end;
 	int err = 0;
 
+	if (ctl_all_boards(args) && (socket != NULL || database != NULL)) {
+		return ctl_fault(ret_fault, "name one board, or leave it out",
+				 "--board all finds sockets and databases itself");
+	}
 	if (board) {
 		s.board = (unsigned)args->number[CTL_BOARD];
 	} else if (variable != NULL) {
 		unsigned long n = strtoul(variable, &end, 10);
 
-		if (!isdigit((unsigned char)*variable) || *end != '\0' || n > 999) {
+		if (!isdigit((unsigned char)*variable) || *end != '\0' || n > CTL_BOARD_MAX) {
 			return ctl_fault(ret_fault, "export FCM_BOARD=0, or unset it",
 					 "$FCM_BOARD '%.40s' is no board number", variable);
 		}

@@ -124,6 +124,7 @@ struct ctl_command {
 	double timeout_s;
 	writer_render_fn render;
 	unsigned limit;
+	bool all_boards; /* it takes --board all */
 };
 
 /* All commands, given by main() before anything else: a NULL-terminated list of tables, each ended by a command
@@ -143,6 +144,14 @@ struct ctl_args {
 static inline bool ctl_given(const struct ctl_args *args, enum ctl_option option)
 {
 	return args->text[option] != NULL;
+}
+
+#define CTL_BOARD_MAX 999
+#define CTL_BOARD_ALL (CTL_BOARD_MAX + 1)
+
+static inline bool ctl_all_boards(const struct ctl_args *args)
+{
+	return ctl_given(args, CTL_BOARD) && args->number[CTL_BOARD] == CTL_BOARD_ALL;
 }
 
 static inline double ctl_number(const struct ctl_args *args, enum ctl_option option,

@@ -535,7 +535,7 @@ json_t *ctl_status_away(struct ctl *ctl, int err)
 				    incident, "known", known != NULL ? known : json_null()));
 }
 
-/* --- the command --- */
+/* --- for status and top --- */
 
 void ctl_status_prepare(const struct ctl *ctl, json_t *status, size_t lines)
 {
@@ -550,48 +550,3 @@ int ctl_status_exit(const json_t *status)
 	return strcmp(value_string(status, "incidents.word", "RED"), "RED") == 0 ? CTL_NOT
 										 : CTL_DONE;
 }
-
-static int status_run(struct ctl *ctl, const struct ctl_args *args)
-{
-	json_t *result = NULL;
-	int err = ctl_connect(ctl);
-	int code;
-
-	if (ctl_is_away(err)) {
-		result = ctl_status_away(ctl, err);
-		writer_result(ctl->out, result, ctl_status_render_away);
-		json_decref(result);
-		return CTL_UNKNOWN;
-	}
-	code = ctl_ask(ctl, "status", NULL, &result);
-	if (code == CTL_DONE) {
-		if (!ctl->json) {
-			ctl_status_prepare(ctl, result, CTL_SCREEN_LINES);
-		}
-		writer_result(ctl->out, result,
-			      ctl_given(args, CTL_VERBOSE) ? ctl_status_render_all
-							   : ctl_status_render);
-		code = ctl_status_exit(result);
-	}
-	json_decref(result);
-	return code;
-}
-
-const struct ctl_command ctl_status_commands[] = {
-	{
-		.verb = "status",
-		.arguments = "",
-		.summary = "is everything well, and what to do if not",
-		.help = "Three words: WELL; ATTENTION: something is wrong that can wait for the "
-			"day; RED: data\nare being lost, or will be. Then the incidents, the worst "
-			"first, each in a line with what\nit has cost and what to do; the clock, "
-			"the optical modules, the run, links and consumers.\nAt most 24 lines of "
-			"80 columns; -v: all of it. lost/min: frames lost in the last minute; "
-			"\nmoved: the phase against the link's reference.\n\nExit 0 WELL or "
-			"ATTENTION, 1 RED, 3 the daemon does not answer: then it shows since\n"
-			"when, and the last known state from the database.",
-		.options = CTL_BIT(CTL_VERBOSE),
-		.run = status_run,
-	},
-	{0},
-};
