@@ -181,6 +181,7 @@ int nanet3_board_setup(struct nanet3_dev *dev, bool start)
 	dev->tx_write = 0;
 	dev->tx_rung = 0;
 	dev->tx_read = 0;
+	dev->tx_seen = 0;
 	dev->missing = 0;
 	spin_lock(&dev->event_lock);
 	memset(dev->evq.cpu, 0, dev->evq.bytes);

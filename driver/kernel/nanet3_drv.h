@@ -245,10 +245,12 @@ struct nanet3_dev {
 
 	u8 *tx; /* the TX ring */
 	dma_addr_t tx_dma;
-	/* Descriptors written, announced by the doorbell, last seen taken; by tx_mutex. */
+	/* Descriptors written, announced by the doorbell, last seen taken, written at the last look at
+	 * what is held back; by tx_mutex. */
 	u32 tx_write;
 	u32 tx_rung;
 	u32 tx_read;
+	u32 tx_seen;
 	struct nanet3_tx_place tx_places[NANET3_TX_SIZE]; /* by event_lock */
 	struct nanet3_slot slots[NANET3_SLOTS];		  /* what is on its way, by event_lock */
 	DECLARE_BITMAP(slots_busy, NANET3_SLOTS);
@@ -424,6 +426,7 @@ void nanet3_links_check(struct nanet3_dev *dev);
 int nanet3_tx_create(struct nanet3_dev *dev);
 void nanet3_tx_free(struct nanet3_dev *dev);
 void nanet3_tx_flush(struct nanet3_dev *dev);
+void nanet3_tx_flush_old(struct nanet3_dev *dev);
 void nanet3_tx_forget(struct nanet3_client *c);
 int nanet3_send(struct nanet3_client *c, void *arg);
 int nanet3_put(struct nanet3_client *c, void *arg);

@@ -176,7 +176,7 @@ void nanet3_tick_work(struct work_struct *work)
 	nanet3_buffers_unpark(dev, &freed);
 	if (time_after_eq(jiffies, dev->check_at)) {
 		dev->check_at = jiffies + msecs_to_jiffies(CHECK_MS);
-		nanet3_tx_flush(dev); /* what MORE has held back for so long is not overdue */
+		nanet3_tx_flush_old(dev);
 		nanet3_check(dev);
 	}
 	up_read(&dev->life);
