@@ -92,7 +92,9 @@ def several_boards(t, count):
             t.equal(f"board {n} starts", (code, err), (0, ""))
         for st in stations:
             st.wait_for("no board loses data", lambda st=st: st.word() != "RED", 60)
-        for n, row in rows().items():
+        found = rows()
+        t.equal("a line for each", sorted(found), list(range(count)))
+        for n, row in found.items():
             t.check(f"board {n}: its word, its links and modules", row[1] in ("WELL", "ATTENTION") and
                     row[2:6] == ["4/4", "up", "24/24", "on"], row)
         code, out, _ = status("--json", "status")

@@ -36,8 +36,8 @@ MASKS = (
     (r"\d{8}T\d{6}Z[a-z]?", "STAMP"),  # a letter: the second backup of a second
     (r"(?<=before-restore-)\d+", "N"),
     (r"(?m)((?:^last numbers:|far above) .* incident )\d+", r"\1N"),
-    # Hits, and a histogram's lines: however many, and whatever they count.
     (r"(?m)^fcmctl: link \d \w+: .* were missed here \(a monitor .*\n?", ""),  # by a slow machine
+    # Hits, and a histogram's lines: however many, and whatever they count.
     (r"(?m)( om\d) charge +\d+ samples +\d+.*$", r"\1 charge N samples N ..."),
     (r"(?m)^ *(?:below )?[\d.]+(?: and above)?  \d+  \d+\.\d\d *(?:  [\u2588-\u258f]+)?\n", ""),
     (r"(?m)^ +(from\b.*  bar)$", r"\1"),
