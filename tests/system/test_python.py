@@ -603,7 +603,8 @@ def edges(t, path, recorded):
     t.check("each has its time", all(b["tai_ns"] <= r["tai_ns"] < b["tai_ns"] + b.frames * fcm_data.FRAME_NS
                                      for b, r in rows))
     with fcmdata.Recording(path) as data:
-        begin, end = (f(b["tai_ns"] for b in recorded) for f in (min, max))
+        # A host that was slow may record frames of before the clock was locked.
+        begin, end = (f(b["tai_ns"] for b in recorded if b.has_time) for f in (min, max))
         t.check("first and last", abs(data.first - begin) < 23e6 and abs(data.last - end) < 23e6,
                 (begin, data.first, end, data.last))
         t.check("start after end", says(ValueError, lambda: fcmdata.Recording(path, start=data.last, end=data.first)))
