@@ -21,12 +21,13 @@
 
 #define MODULES 6u
 
-static const char usage[] = "usage: feed-compare TRUTH LINK BLOCK_FRAMES STREAM\n"
-			    "  TRUTH   of nanet3-emu --truth\n"
-			    "  STREAM  what was read from the link's port\n"
-			    "prints JSON: frames [first, end) of whole blocks that are equal, hits "
-			    "and bytes of the stream,\n"
-			    "cut_bytes of a hit cut off at its end\n";
+static const char usage[] =
+	"usage: feed-compare TRUTH LINK BLOCK_FRAMES STREAM\n"
+	"  TRUTH   of nanet3-emu --truth\n"
+	"  STREAM  what was read from the link's port\n"
+	"prints JSON: frames [first, end) of whole blocks that are equal, how many "
+	"frames are,\n"
+	"hits and bytes of the stream, cut_bytes of a hit cut off at its end\n";
 
 struct module {
 	uint8_t **hit;
@@ -162,22 +163,33 @@ static enum fit frame_fits(struct compare *c, uint64_t frame)
 	return fit;
 }
 
-/* The first block whose frames all fit; UINT64_MAX: none does. */
+/* Whether the stream begins with this block, or, where `part` is allowed, ends inside of it. */
+static bool begins_with(struct compare *c, uint64_t first, unsigned block, bool part)
+{
+	enum fit fit = FITS;
+	unsigned fitting = 0;
+	size_t hits = 0;
+
+	while (fitting < block && (fit = frame_fits(c, first + fitting)) == FITS) {
+		fitting++;
+	}
+	for (unsigned m = 0; m < MODULES; m++) {
+		hits += c->module[m].at;
+		c->module[m].at = 0;
+	}
+	return fitting == block || (part && fit == ENDS && hits > 0);
+}
+
+/* The first block whose frames all fit, or else the first that is cut off; UINT64_MAX: none. */
 static uint64_t find_begin(struct compare *c, unsigned block)
 {
-	uint64_t first = (c->base + block - 1) / block * block;
+	for (int part = 0; part < 2; part++) {
+		uint64_t first = (c->base + block - 1) / block * block;
 
-	for (; first + block <= c->base + c->span; first += block) {
-		unsigned fitting = 0;
-
-		while (fitting < block && frame_fits(c, first + fitting) == FITS) {
-			fitting++;
-		}
-		for (unsigned m = 0; m < MODULES; m++) {
-			c->module[m].at = 0;
-		}
-		if (fitting == block) {
-			return first;
+		for (; first + block <= c->base + c->span; first += block) {
+			if (begins_with(c, first, block, part)) {
+				return first;
+			}
 		}
 	}
 	return UINT64_MAX;
@@ -204,10 +216,10 @@ int main(int argc, char **argv)
 	for (end = first; first != UINT64_MAX && fit == FITS; end += fit == FITS) {
 		fit = frame_fits(&c, end);
 	}
-	printf("{\"first\": %" PRIu64 ", \"end\": %" PRIu64
+	printf("{\"first\": %" PRIu64 ", \"end\": %" PRIu64 ", \"frames\": %" PRIu64
 	       ", \"hits\": %zu, \"bytes\": %zu, \"cut_bytes\": %zu, \"illegal\": %s, "
 	       "\"differs\": %s}\n",
-	       first, end / block * block, c.hits, stream_bytes, c.cut,
+	       first, end / block * block, end - first, c.hits, stream_bytes, c.cut,
 	       c.illegal ? "true" : "false", fit == DIFFERS ? "true" : "false");
 	return first == UINT64_MAX || c.illegal || fit == DIFFERS;
 }

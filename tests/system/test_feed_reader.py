@@ -127,7 +127,8 @@ def killed(t):
     t.account(st)
     results = [r.compare(st) for r in readers]
     t.equal("each has read to the end", [r.error for r in readers], [None] * len(readers))
-    t.check("each has hits of the truth", all(code == 0 and x["end"] > x["first"] for code, x in results), results)
+    # One that joined last may have a part of one block only.
+    t.check("each has hits of the truth", all(code == 0 and x["frames"] > 0 for code, x in results), results)
     t.equal("and none of them is cut off", [x["cut_bytes"] for _, x in results], [0] * len(readers))
 
 
