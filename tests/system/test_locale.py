@@ -47,7 +47,7 @@ def everywhere(t):
         def run(environment, what=tuple(argv)):
             r = subprocess.run([st.program("fcmctl"), "--dir", st.dir, *what], env={**environment, "COLUMNS": "200"},
                                capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-            return r.returncode, re.sub(r"\([\d.]+ s\)", "", r.stdout)  # since the daemon has stopped
+            return r.returncode, re.sub(r"\([\d.]+ m?s\)", "", r.stdout)  # since the daemon has stopped
         here, there = run({**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC"}), run(env)
         t.check(f"fcmctl {' '.join(argv)}", here == there and here[1], (here, there))
 
