@@ -20,6 +20,7 @@
 #define ALL_LINKS   15u
 #define SAVE_S	    10.0
 #define THREADS_MAX 64u
+#define OLDEST_NS   (946684800ll * SECOND_NS) /* 2000: the count of slices begins there */
 
 static const char usage_text[] =
 	"usage: fcm-convert [OPTION ...] INPUT OUTPUT\n"
@@ -171,7 +172,7 @@ bool options_when(const char *text, struct when *ret_when)
 	} else if (strncmp(text, "tai:", 4) == 0) {
 		errno = 0;
 		w.ns = strtoll(text + 4, &end, 10);
-		if (!isdigit((unsigned char)text[4]) || *end || errno) {
+		if (!isdigit((unsigned char)text[4]) || *end || errno || w.ns < OLDEST_NS) {
 			return false;
 		}
 	} else if (!take_utc(text, &w)) {
@@ -236,7 +237,7 @@ static const char *wanted(int option)
 		return "a run's number";
 	case FROM:
 	case UNTIL:
-		return "+SECONDS, YYYY-MM-DDThh:mm:ss (UTC) or tai:NANOSECONDS";
+		return "+SECONDS, YYYY-MM-DDThh:mm:ss (UTC) or tai:NANOSECONDS since 1970";
 	case LINKS:
 		return "numbers 0 to 3 with commas between";
 	case STREAMS:

@@ -126,7 +126,7 @@ static void limits_of_different_kinds_are_not_compared(void **state)
 	assert_int_equal(parse("--from +5 in out"), 0);
 	assert_int_equal(parse("--until +5 in out"), 0);
 	assert_int_equal(parse("--from tai:1795780800000000000 --until +1 in out"), 0);
-	assert_int_equal(parse("--from +5 --until tai:1 in out"), 0);
+	assert_int_equal(parse("--from +5 --until tai:1795780800000000000 in out"), 0);
 	assert_int_equal(parse("--from tai:1795780800000000000 --until 2026-11-27T11:00 in out"),
 			 0);
 }
@@ -147,7 +147,7 @@ static void what_is_refused_is_named(void **state)
 	refused("in out more even", "fcm-convert: unexpected argument more; fcm-convert --help\n");
 	refused("--run x in out", "fcm-convert: --run x: wanted: a run's number\n");
 	refused("--until x in out", "fcm-convert: --until x: wanted: +SECONDS, "
-				    "YYYY-MM-DDThh:mm:ss (UTC) or tai:NANOSECONDS\n");
+				    "YYYY-MM-DDThh:mm:ss (UTC) or tai:NANOSECONDS since 1970\n");
 	refused("--links x in out",
 		"fcm-convert: --links x: wanted: numbers 0 to 3 with commas between\n");
 	refused("--streams x in out", "fcm-convert: --streams x: wanted: pmt, hydrophone, "
@@ -185,7 +185,7 @@ static void what_cannot(void **state)
 		"--server-key x in out",
 		"--cells --from +1 in out",
 		"--from +2 --until +1.5 in out",
-		"--from tai:2 --until tai:1 in out",
+		"--from tai:1795780800000000002 --until tai:1795780800000000001 in out",
 		"--from 2026-11-27T12:00 --until 2026-11-27T11:00 in out",
 		"--what in out",
 	};
@@ -219,6 +219,9 @@ static void times(void **state)
 	assert_false(options_when("+s", &w));
 	assert_false(options_when("tai:", &w));
 	assert_false(options_when("tai:1x", &w));
+	assert_true(options_when("tai:946684800000000000", &w));
+	assert_false(options_when("tai:946684799999999999", &w));
+	assert_false(options_when("tai:1795194047", &w)); /* seconds */
 	assert_false(options_when("2026-11-27", &w));
 	assert_false(options_when("2026-11-27T12:00:00.5x", &w));
 	assert_false(options_when("+10000000000000000000000000000000000000000000", &w));
