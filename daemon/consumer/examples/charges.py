@@ -5,7 +5,7 @@
     charges.py build/run/recordings/NAME charges.png
 """
 import numpy as np
-from common import Missing, arguments
+from common import Missing, arguments, until_ctrl_c
 from fcmdata import blocks_of
 from matplotlib import pyplot as plt
 
@@ -27,7 +27,7 @@ def widths(block, hits):
 args = arguments(__doc__)
 charge, width, n = np.zeros(len(CHARGES) - 1, int), np.zeros(len(WIDTHS) - 1, int), 0
 missing = Missing()
-for block in blocks_of(args.where, streams="pmt", seconds=args.seconds):
+for block in until_ctrl_c(blocks_of(args.where, streams="pmt", seconds=args.seconds)):
     hits = block.hits()
     charge += np.histogram(hits["charge"], CHARGES)[0]
     width += np.histogram(widths(block, hits), WIDTHS)[0]

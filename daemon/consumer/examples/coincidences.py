@@ -11,7 +11,7 @@ the time of the module with the higher number - that of the lower one.
 import csv
 
 import numpy as np
-from common import Missing, arguments
+from common import Missing, arguments, until_ctrl_c
 from fcmdata import blocks_of, in_time_order
 from matplotlib import pyplot as plt
 
@@ -38,7 +38,7 @@ missing = Missing()
 with open(args.csv, "w", newline="") as out:
     table = csv.writer(out)
     table.writerow(["floor", "tai_ns", "module_a", "module_b", "difference_ns"])
-    for block in blocks_of(args.where, streams="pmt", seconds=args.seconds):
+    for block in until_ctrl_c(blocks_of(args.where, streams="pmt", seconds=args.seconds)):
         missing.add(block)
         if not block.has_time:
             continue

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The command line that the examples share: copy this file together with one of them."""
+"""What the examples share: copy this file together with one of them."""
 import argparse
+import contextlib
+import itertools
 import os
 import signal
 import sys
@@ -23,6 +25,28 @@ class Missing:
 
     def __str__(self):
         return f"{self.missing} of {self.frames} frames are missing" if self.missing else "no frame is missing"
+
+
+def until_ctrl_c(blocks):
+    """The blocks until Ctrl-C, so that the picture of what has come is drawn; a second one ends the program."""
+    stopped = []
+
+    def stop(*_):
+        stopped.append(True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, stop)
+    yield from itertools.takewhile(lambda _: not stopped, blocks)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def reading(path, what):
+    """The file's text; if it is not `what`, the program ends with one line."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            yield f.read()
+    except (ValueError, KeyError, TypeError):
+        raise SystemExit(f"{os.path.basename(sys.argv[0])}: {path} is not {what}") from None
 
 
 def arguments(doc, *more, seconds=10.0, whole=True, where="a monitor endpoint, or a recording"):

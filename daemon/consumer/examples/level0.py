@@ -5,7 +5,7 @@
     level0.py build/run/recordings/NAME level0.png --flashes flashes.txt
 """
 import numpy as np
-from common import arguments
+from common import arguments, reading, until_ctrl_c
 from fcm_data import FRAME_NS
 from fcmdata import blocks_of, datetime64_of, in_time_order
 from matplotlib import pyplot as plt
@@ -16,7 +16,7 @@ WINDOW_NS, LIGHT_NS, LATE_NS = 350, 1000, 5_000_000  # of a trigger, of a flash'
 def pieces(args, holes):
     """(hits of all floors in time order, begin, end): what begins in [begin, end) has all its hits in the piece."""
     first, seen, later, begin = {}, {}, [], None
-    blocks = (b for b in blocks_of(args.where, "pmt", args.seconds) if b.has_time)
+    blocks = (b for b in until_ctrl_c(blocks_of(args.where, "pmt", args.seconds)) if b.has_time)
     while some := [b for _, b in zip(range(100), blocks)]:
         for block, tai, f in ((b, b["tai_ns"], b["floor"]) for b in some):
             first.setdefault(f, tai + block.edge_begin * FRAME_NS)  # the edges: where a recording is cut
@@ -37,10 +37,10 @@ def triggers(t, module, begin, end, least):
 
 
 args = arguments(__doc__, ("modules", 4, "with hits"), ("flashes", "/dev/null", "lines: TAI of a known flash in ns"))
-flashes, holes, found, known, span = np.loadtxt(args.flashes, np.int64, usecols=0, ndmin=1), [], [], {}, []
+with reading(args.flashes, "a list of flashes by their TAI in ns") as text:
+    flashes, holes, found, known, span = np.loadtxt(text.splitlines(), np.int64, usecols=0, ndmin=1), [], [], {}, []
 for hits, begin, end in pieces(args, holes):
-    span += [begin, end]
-    t, module = hits["tai_ns"], hits["floor"].astype(int) * 6 + hits["module"]
+    t, module, span = hits["tai_ns"], hits["floor"].astype(int) * 6 + hits["module"], [*span, begin, end]
     found += triggers(t, module, begin, end, args.modules)
     known |= {f: len(set(module[slice(*np.searchsorted(t, (f, f + LIGHT_NS)))]))
               for f in flashes[(flashes >= begin) & (flashes < end)]}

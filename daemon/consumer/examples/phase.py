@@ -29,7 +29,7 @@ plt.figure(figsize=(10, 4))
 plt.plot(when, mean, ".", markersize=3)
 plt.fill_between(when, mean - sigma, mean + sigma, alpha=0.3)
 for event in answer["events"]:
-    if len(times) and event["time"] >= times[0]:
+    if len(times) and (event["time"] >= times[0] or not newest):  # a lock is before its first second
         plt.axvline(np.datetime64(int(event["time"] * 1e6), "us"), color="red", linewidth=0.7)
         plt.text(np.datetime64(int(event["time"] * 1e6), "us"), mean.max(), event["verdict"], rotation=90, va="top")
 plt.gca().set(xlabel="UTC", ylabel="phase (ps)", title=f"link {args.link}: mean and sigma of each second")

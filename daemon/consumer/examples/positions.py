@@ -7,10 +7,9 @@
 """
 import collections
 import json
-import pathlib
 
 import numpy as np
-from common import arguments
+from common import arguments, reading, until_ctrl_c
 from fcmdata import blocks_of, datetime64_of
 from matplotlib import pyplot as plt
 
@@ -18,8 +17,7 @@ from matplotlib import pyplot as plt
 def arrival_s(times, samples, g):
     """When the ping that begins at a second of TAI arrives: s after it."""
     n = np.arange(g["ping_ms"] * g["sample_hz"] / 1e3)
-    envelope = np.minimum(8 * np.minimum(n, len(n) - n) / len(n), 1)
-    wave = envelope * np.exp(2j * np.pi * g["ping_hz"] / g["sample_hz"] * n)
+    wave = np.minimum(4 - np.abs(8 * n / len(n) - 4), 1) * np.exp(2j * np.pi * g["ping_hz"] / g["sample_hz"] * n)
     at = np.abs(match := np.fft.ifft(np.fft.fft(samples) * np.conj(np.fft.fft(wave, len(samples))))).argmax()
     turns = np.angle(1j * match[at]) / 2 / np.pi  # the carrier's phase there says more than the envelope's top
     return (times[at] - times[0] // 10**9 * 10**9) / 1e9 - turns / g["ping_hz"]
@@ -37,10 +35,12 @@ def position(places, ranges):
 
 
 args = arguments(__doc__, ("geometry", "geometry.json", "positions of the hydrophones"), seconds=9, whole=False)
-g = json.loads(pathlib.Path(args.geometry).read_text(encoding="utf-8"))
-places = {(h["floor"], h["hydrophone"]): [h["x_m"], h["y_m"], h["z_m"]] for h in g["hydrophones"]}
+with reading(args.geometry, "what nanet3-emu --geometry writes") as text:
+    g = json.loads(text)
+    beacons = np.array([[b["x_m"], b["y_m"], b["z_m"]] for b in g["acoustic_beacons"]])
+    places = {(h["floor"], h["hydrophone"]): [h["x_m"], h["y_m"], h["z_m"]] for h in g["hydrophones"]}
 sound = collections.defaultdict(list)  # by second and hydrophone: times and samples
-for block in blocks_of(args.where, streams="hydrophone", seconds=args.seconds):
+for block in until_ctrl_c(blocks_of(args.where, streams="hydrophone", seconds=args.seconds)):
     for h in range(2) if block.has_time else ():
         sound[block["tai_ns"] // 10**9, block["floor"], h].append((block.sample_times(h), block.samples(h)))
 for second in sorted({key[0] for key in sound}):
@@ -50,10 +50,10 @@ for second in sorted({key[0] for key in sound}):
         continue
     far = np.array([arrival_s(*s, g) for s in heard.values()]) * g["sound_m_per_s"]
     x = position(np.array([places[h] for h in heard]), far)
-    pinger = g["acoustic_beacons"][second % len(g["acoustic_beacons"])]  # they take turns
-    off = np.linalg.norm(x - [pinger["x_m"], pinger["y_m"], pinger["z_m"]])
-    print(datetime64_of(second * 10**9).astype("datetime64[s]"), f"pinger {pinger['pinger']}:",
-          *(f"{c:8.2f}" for c in x), f"m, {off:.2f} m from where it is")
-    plt.plot(pinger["x_m"], pinger["y_m"], "og", x[0], x[1], "xk")
+    pinger = second % len(beacons)  # they take turns
+    print(datetime64_of(second * 10**9).astype("datetime64[s]"), f"pinger {pinger}:", *(f"{c:8.2f}" for c in x),
+          f"m, {np.linalg.norm(x - beacons[pinger]):.2f} m from where it is")
+    plt.plot(*x[:2], "xk")
+plt.plot(*beacons.T[:2], "og", fillstyle="none", markersize=12)
 plt.gca().set(xlabel="east (m)", ylabel="north (m)", aspect="equal", title="o known, x measured")
 plt.savefig(args.png, bbox_inches="tight")

@@ -7,7 +7,7 @@
 import collections
 
 import numpy as np
-from common import arguments
+from common import arguments, until_ctrl_c
 from fcmdata import blocks_of, datetime64_of
 from matplotlib import pyplot as plt
 
@@ -24,7 +24,7 @@ def show(second):
 
 args, first, newest = arguments(__doc__), None, None
 seconds = args.seconds and args.seconds + 1  # they begin and end inside a second
-for block in blocks_of(args.where, streams="pmt", seconds=seconds):
+for block in until_ctrl_c(blocks_of(args.where, streams="pmt", seconds=seconds)):
     if not block.has_time:
         continue
     second = block["tai_ns"] // 10**9

@@ -5,7 +5,7 @@
     spectrogram.py build/run/recordings/NAME spectrogram.png --floor 3 --hydrophone 1
 """
 import numpy as np
-from common import arguments
+from common import arguments, until_ctrl_c
 from fcmdata import blocks_of, datetime64_of
 from matplotlib import pyplot as plt
 
@@ -13,7 +13,7 @@ SAMPLE_HZ, FULL_SCALE, FFT = 192000, 2**23, 2048
 
 args = arguments(__doc__, ("floor", 1, "its floor"), ("hydrophone", 0, "0 or 1"), seconds=5, whole=False)
 parts = [(block.sample_times(args.hydrophone), block.samples(args.hydrophone))
-         for block in blocks_of(args.where, streams="hydrophone", seconds=args.seconds)
+         for block in until_ctrl_c(blocks_of(args.where, streams="hydrophone", seconds=args.seconds))
          if block["floor"] == args.floor and block.has_time]
 if not parts:
     raise SystemExit(f"spectrogram.py: no samples of floor {args.floor} with a time")
