@@ -286,13 +286,13 @@ static void render_head(struct writer *w, const json_t *r)
 		value_string(r, "summary", "no summary of the shift: fcmctl log --summary TEXT"));
 	value_line(
 		w, WRITER_PLAIN, value_at(r, "sums"),
-		"{incidents} incidents, {red} of them red, {active} still active; {frames:count} "
+		"incidents: {incidents}, {red} of them red, {active} still active; {frames:count} "
 		"frames lost,");
 	value_line(w, WRITER_PLAIN, value_at(r, "sums"),
 		   "{dropped:count} dropped for groups; {dark_s:rate} module-seconds dark, "
 		   "{hits:rate} hits lost in modules;");
 	value_line(w, WRITER_PLAIN, value_at(r, "sums"),
-		   "{commands} commands, {failed} of them not done, {open} open");
+		   "commands: {commands}, {failed} of them not done, {open} open");
 }
 
 static void begin(struct writer *w, const char *heading)

@@ -242,9 +242,9 @@ static void put_head(FILE *out, const json_t *r)
 	put_text(out, value_string(r, "summary", "No summary of the shift was written."));
 	fputs("</b></p>\n<p>", out);
 	put(out, value_at(r, "sums"),
-	    "{incidents} incidents, {red} of them red, {active} still active; {frames:count} "
+	    "incidents: {incidents}, {red} of them red, {active} still active; {frames:count} "
 	    "frames lost, {dropped:count} dropped for groups; {dark_s:rate} module-seconds dark, "
-	    "{hits:rate} hits lost in modules; {commands} commands, {failed} of them not done, "
+	    "{hits:rate} hits lost in modules; commands: {commands}, {failed} of them not done, "
 	    "{open} open.");
 	fputs("</p>\n", out);
 }
