@@ -11,8 +11,9 @@ from lean import Unmeasured, spread
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HITS, OVER, MERGED, LIVE = "python_hits", "python_hits_over_numpy", "python_merged_hits", "python_checked_hits"
-FIGURES = (HITS, OVER, MERGED, LIVE)
-GOALS = {HITS: "20/40", OVER: "-", MERGED: "-", LIVE: "-"}
+WAVEFORMS = "python_waveforms"
+FIGURES = (HITS, OVER, MERGED, LIVE, WAVEFORMS)
+GOALS = {HITS: "20/40", OVER: "-", MERGED: "-", LIVE: "-", WAVEFORMS: "-"}
 BLOCKS = 20  # of 10 ms, each floor and stream: more than the core's caches hold
 ROUNDS = 9
 
@@ -63,6 +64,19 @@ def merged(fcmdata, floors=4):
                                 for i in range(0, len(messages), floors))
 
 
+def with_waveforms(fcmdata):
+    """The samples of all hits of a block, 8 bits in Zip hits, as 16-bit values, beside the hits."""
+    def work(messages):
+        hits = 0
+        for m in messages:
+            block = fcmdata.Block(*m)
+            rows = block.hits()
+            block.waveforms(rows)
+            hits += len(rows)
+        return hits
+    return work
+
+
 def run(figures, bin_dir, wanted):
     library = os.path.join(os.path.dirname(os.path.abspath(bin_dir)), "lib", "libfcmdata.so.0")
     os.environ["FCMDATA_LIBRARY"] = library
@@ -72,7 +86,8 @@ def run(figures, bin_dir, wanted):
     if fcmdata.LIBRARY != library:
         raise Unmeasured(f"{library} is not in use: {fcmdata.native.ABSENT}")
     messages = blocks_of_a_full_sea(bin_dir)
-    works = {HITS: by(fcmdata.Block), OVER: by(fcm_data.Block), MERGED: merged(fcmdata), LIVE: checked(fcmdata.Block)}
+    works = {HITS: by(fcmdata.Block), OVER: by(fcm_data.Block), MERGED: merged(fcmdata), LIVE: checked(fcmdata.Block),
+             WAVEFORMS: with_waveforms(fcmdata)}
     rates = {name: [] for name in works if wanted(name) or name == HITS}
     for work in works.values():
         work(messages[:8])  # first use
