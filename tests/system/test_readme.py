@@ -143,8 +143,9 @@ def commands(text):
     return [re.sub(r"  +# .*$", "", line) for line in lines if line and line[0] != "#"]
 
 
-def typed(argv, env=None, cwd=harness.ROOT, text="", until=None):
-    """(exit status; None: it went on until Ctrl-C, stdout, stderr). Ctrl-C comes when the pattern `until` was printed."""
+def typed(argv, env=None, cwd=harness.ROOT, text="", until=None, again_s=5):
+    """(exit status; None: it went on until Ctrl-C, stdout, stderr). Ctrl-C comes when the pattern `until` was printed, and
+    again after again_s seconds."""
     with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         given.write(text)
         given.seek(0)
@@ -161,7 +162,7 @@ def typed(argv, env=None, cwd=harness.ROOT, text="", until=None):
             for _ in range(4):  # Python loses one that comes while it frees an object
                 os.killpg(p.pid, signal.SIGINT)
                 try:
-                    p.wait(5)
+                    p.wait(again_s)
                     return None, *printed()
                 except subprocess.TimeoutExpired:
                     pass

@@ -33,6 +33,8 @@ for block in until_ctrl_c(blocks_of(args.where, streams="pmt", seconds=args.seco
     width += np.histogram(widths(block, hits), WIDTHS)[0]
     n += len(hits)
     missing.add(block)
+if not n:
+    raise SystemExit("charges.py: no hits")
 print(f"{n} hits, {n - charge.sum()} with a charge above {CHARGES[-1]}; the mode of the charge is "
       f"{CHARGES[charge.argmax()]} to {CHARGES[charge.argmax() + 1]} counts, of the time over threshold "
       f"{width.argmax() * SAMPLE_NS} ns; {missing}")

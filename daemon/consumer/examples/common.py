@@ -28,14 +28,20 @@ class Missing:
 
 
 def until_ctrl_c(blocks):
-    """The blocks until Ctrl-C, so that the picture of what has come is drawn; a second one ends the program."""
-    stopped = []
+    """The blocks until Ctrl-C, or until no more come: what has come is drawn. A second Ctrl-C ends the program."""
+    stopped, n = [], 0
 
     def stop(*_):
         stopped.append(True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGINT, stop)
-    yield from itertools.takewhile(lambda _: not stopped, blocks)
+    try:
+        for n, block in enumerate(itertools.takewhile(lambda _: not stopped, blocks), 1):
+            yield block
+    except TimeoutError as e:
+        if not n:
+            raise
+        print(f"{os.path.basename(sys.argv[0])}: {e}", file=sys.stderr)
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

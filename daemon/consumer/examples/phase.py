@@ -5,6 +5,7 @@
     phase.py build/run phase.png --link 2 --since 1h
 """
 import json
+import shutil
 import subprocess
 
 import numpy as np
@@ -13,7 +14,7 @@ from matplotlib import pyplot as plt
 
 args = arguments(__doc__, ("link", 0, "which"), ("since", "1h", "as fcmctl takes it"),
                  ("limit", 10000, "seconds at most, the newest"),
-                 ("fcmctl", "build/bin/fcmctl", "the program"), seconds=None, where="the station's directory")
+                 ("fcmctl", shutil.which("build/bin/fcmctl") or "fcmctl", "the program"), seconds=None, where="the station's directory")
 command = [args.fcmctl, "--dir", args.where, "--json", "phase", "history", str(args.link), "--since", args.since]
 asked = subprocess.run([*command, "--limit", str(args.limit)], check=False, stdout=subprocess.PIPE)
 if asked.returncode:

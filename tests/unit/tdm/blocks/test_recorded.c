@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Blocks of recordings. That they are those of the daemon, byte by byte, is shown by tests/system/test_recorded.py;
+/* Blocks of recordings. That they are those of the daemon, byte by byte, is shown by tests/system/test_python.py;
  * here are the places where a recording begins, ends, breaks off and goes on. */
 #include <errno.h>
 #include <setjmp.h>
