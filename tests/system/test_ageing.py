@@ -1,0 +1,90 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What only comes with the years: the year's end with and without a leap second, a table of leap seconds that has
+expired, a receiver whose weeks have begun again at 0."""
+import datetime
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import harness  # noqa: E402
+from faults import sees  # noqa: E402
+
+SINCE_1900 = 2208988800
+WEEKS_S = 1024 * 7 * 86400
+BEFORE_S = 12  # the emulator begins so long before midnight: the clock is locked by then
+YEAR = datetime.datetime.now(datetime.timezone.utc).year + 1
+MIDNIGHT_S = int(datetime.datetime(YEAR, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
+
+
+def table(st, seconds, expires_s=None):
+    """A table of leap seconds: [(UTC second, TAI - UTC)], in the place of the station's."""
+    def write():
+        path = st.path("leap-seconds.list")
+        with open(path, "w") as f:
+            f.write(f"#@ {(expires_s or MIDNIGHT_S + 366 * 86400) + SINCE_1900}\n")
+            f.writelines(f"{second + SINCE_1900} {offset}\n" for second, offset in seconds)
+        return path
+    st.leap_table = write
+
+
+def utc(second):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+
+
+def over_midnight(t, seconds):
+    """A station that runs over the year's end. The model's time is another than the host's: far_s is off."""
+    st = t.station(load="quiet", emulator_args=["--start", utc(MIDNIGHT_S - BEFORE_S)], config=["[clock]", "far_s = 0"])
+    table(st, seconds)
+    st.start()
+    st.wait_ready()
+    before = st.status()["clock"]
+    t.check("the clock is locked before midnight", before["utc"] < MIDNIGHT_S, before)
+    return st, before
+
+
+def the_year_ends(t):
+    """31 December becomes 1 January while data flow: no frame is lost, each hit has the time of its light"""
+    st, before = over_midnight(t, [(1483228800, 37)])
+    time.sleep(BEFORE_S + 4)
+    after = st.status()["clock"]
+    t.equal("one label goes through", (after["state"], after["time_epoch"], after["relabelled"]),
+            ("locked", before["time_epoch"], before["relabelled"]))
+    t.account(st)
+
+
+def a_leap_second(t):
+    """23:59:60 while data flow: announced before, one label goes through, each hit has the time of its light"""
+    st, before = over_midnight(t, [(1483228800, 37), (MIDNIGHT_S, 38)])
+    t.check("it is announced", before["leap"]["announced"], before["leap"])
+    time.sleep(BEFORE_S + 5)
+    after = st.status()["clock"]
+    t.equal("one label goes through", (after["state"], after["time_epoch"], after["relabelled"]),
+            ("locked", before["time_epoch"], before["relabelled"]))
+    t.equal("TAI - UTC", after["tai_utc_s"], 38)
+    t.account(st)
+
+
+def an_expired_table(t):
+    """a table of leap seconds that has expired: said, with what to do; the clock is locked all the same"""
+    st = t.station(load="quiet")
+    table(st, [(1483228800, 37)], expires_s=int(time.time()) - 86400)
+    st.start()
+    st.wait_ready()
+    sees(t, st, "leap-table-expired", "clock")
+    t.account(st)
+
+
+def weeks_begin_again(t):
+    """a receiver that is 1024 weeks back: its time is not taken, and the reason is named; data flow without a time"""
+    st = t.station(load="quiet", emulator_args=["--start", utc(time.time() - WEEKS_S)], truth=False)
+    st.start(consumers=False)
+    st.wait_for("the reason is named", lambda: "1024 weeks" in st.status()["clock"]["reason"], 60)
+    t.check("the clock is not locked", st.status()["clock"]["state"] != "locked", st.status()["clock"])
+    t.check("frames come", all(link["state"] == "up" for link in st.status()["links"]), st.status()["links"])
+    t.equal("the daemon ends with 0", st.stop(), 0)
+
+
+if __name__ == "__main__":
+    harness.main([the_year_ends, a_leap_second, an_expired_table, weeks_begin_again])
