@@ -37,11 +37,12 @@ struct track {
 
 struct consumer_check {
 	int32_t tai_utc_s;
+	int64_t leap_utc_s; /* the midnight after a leap second; INT64_MAX: there is none */
 	enum hit_day_origin origin;
 	struct consumer_counts counts;
 	struct track track[TRACKS_MAX];
 	unsigned tracks, last_track;
-	int64_t stamp_second; /* UTC; `stamp` is of it, stamp_before of the one before */
+	int64_t stamp_second; /* TAI; `stamp` is of it, stamp_before of the one before */
 	struct hit_stamp stamp, stamp_before;
 	uint8_t scratch[HITS_BYTES_MAX];
 	int record_fd;
@@ -49,13 +50,14 @@ struct consumer_check {
 	struct consumer_record record[RECORD_BUFFER];
 };
 
-struct consumer_check *consumer_check_create(int32_t tai_utc_s, enum hit_day_origin origin,
-					     int record_fd)
+struct consumer_check *consumer_check_create(int32_t tai_utc_s, int64_t leap_utc_s,
+					     enum hit_day_origin origin, int record_fd)
 {
 	struct consumer_check *c = calloc(1, sizeof(*c));
 
 	if (c) {
 		c->tai_utc_s = tai_utc_s;
+		c->leap_utc_s = leap_utc_s;
 		c->origin = origin;
 		c->record_fd = record_fd;
 		c->stamp_second = INT64_MIN;
@@ -170,17 +172,30 @@ static int64_t labelled_tai_ns(const struct fcm_block_header *h)
 	return h->tai_ns - h->cable_delay_ns;
 }
 
-/* UTC since 1970 of the second of the board's count in which the block lies. A label may be off the
- * border of seconds by what its source is worth; `*ret_off_ns` says how far. */
-static int64_t block_utc_s(const struct consumer_check *c, const struct fcm_block_header *h,
-			   int64_t *ret_off_ns)
+/* TAI of the second of the board's count in which the block lies. A label may be off the border of seconds
+ * by what its source is worth; `*ret_off_ns` says how far. */
+static int64_t block_tai_s(const struct fcm_block_header *h, int64_t *ret_off_ns)
 {
 	int64_t begin_ns = labelled_tai_ns(h) -
 			   (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND) * TDM_FRAME_NS;
 	int64_t tai_s = (begin_ns + SECOND_NS / 2) / SECOND_NS;
 
 	*ret_off_ns = begin_ns - tai_s * SECOND_NS;
-	return tai_s - c->tai_utc_s;
+	return tai_s;
+}
+
+/* UTC since 1970, without leap seconds: 23:59:60 has the number of the next midnight. */
+static int64_t utc_s(const struct consumer_check *c, int64_t tai_s)
+{
+	int64_t utc = tai_s - c->tai_utc_s;
+
+	return utc - (utc > c->leap_utc_s);
+}
+
+/* As hits say it: 23:59:60 is a second 23:59:59. */
+static int64_t hit_utc_s(const struct consumer_check *c, int64_t tai_s)
+{
+	return utc_s(c, tai_s) - (tai_s - c->tai_utc_s == c->leap_utc_s);
 }
 
 static bool has_time(const struct fcm_block_header *h)
@@ -199,7 +214,7 @@ static void check_label(struct consumer_check *c, const struct fcm_block_header 
 		c->counts.no_time++;
 		return;
 	}
-	ms = (block_utc_s(c, h, &off_ns) - EPOCH_2000_S) * 1000 +
+	ms = (utc_s(c, block_tai_s(h, &off_ns)) - EPOCH_2000_S) * 1000 +
 	     (int64_t)(h->first_frame % TDM_FRAMES_PER_SECOND / FCM_SLICE_FRAMES) * SLICE_MS;
 	if (ms < 0 || h->slice_id != (uint64_t)(ms / SLICE_MS) || llabs(off_ns) > LABEL_OFF_NS ||
 	    h->first_frame / FCM_SLICE_FRAMES !=
@@ -208,13 +223,13 @@ static void check_label(struct consumer_check *c, const struct fcm_block_header 
 	}
 }
 
-/* The stamps a hit may carry in a frame of this UTC second. */
-static void prepare_stamps(struct consumer_check *c, int64_t second)
+/* The stamps a hit may carry in a frame of this second. */
+static void prepare_stamps(struct consumer_check *c, int64_t tai_s)
 {
-	if (second != c->stamp_second) {
-		hit_stamp_of(second, c->origin, &c->stamp);
-		hit_stamp_of(second - 1, c->origin, &c->stamp_before);
-		c->stamp_second = second;
+	if (tai_s != c->stamp_second) {
+		hit_stamp_of(hit_utc_s(c, tai_s), c->origin, &c->stamp);
+		hit_stamp_of(hit_utc_s(c, tai_s - 1), c->origin, &c->stamp_before);
+		c->stamp_second = tai_s;
 	}
 }
 
@@ -350,7 +365,7 @@ bool consumer_check_block(struct consumer_check *c, const struct fcmdata_block *
 	if (has_time(h)) {
 		int64_t off_ns;
 
-		prepare_stamps(c, block_utc_s(c, h, &off_ns));
+		prepare_stamps(c, block_tai_s(h, &off_ns));
 	}
 	for (uint32_t f = 0; f < h->frames; f++) {
 		if (c->records == RECORD_BUFFER && consumer_check_flush(c) < 0) {

@@ -70,9 +70,10 @@ struct consumer_counts {
 
 struct consumer_check;
 
-/* `tai_utc_s`: TAI - UTC that the reader believes in: 37. `record_fd`: append records there, or -1. */
-struct consumer_check *consumer_check_create(int32_t tai_utc_s, enum hit_day_origin origin,
-					     int record_fd);
+/* `tai_utc_s`: TAI - UTC that the reader believes in: 37. `leap_utc_s`: from this midnight on one more, after 23:59:60;
+ * INT64_MAX: never. `record_fd`: append records there, or -1. */
+struct consumer_check *consumer_check_create(int32_t tai_utc_s, int64_t leap_utc_s,
+					     enum hit_day_origin origin, int record_fd);
 void consumer_check_destroy(struct consumer_check *c);
 
 /* A block as libfcmdata hands it out. `tai_now_ns`: when it arrived. False: it could not be recorded. */

@@ -30,7 +30,7 @@
 struct options {
 	const char *endpoint, *monitor, *topic, *name, *group, *record, *runs, *server_key,
 		*key_file;
-	unsigned credit, seconds, stall_after, slow_us;
+	unsigned credit, seconds, stall_after, slow_us, leap;
 	int tai_utc_s, day_origin;
 	bool check, complete, quiet, each_second;
 };
@@ -336,8 +336,8 @@ static int start(struct consumer *c)
 			c->o.runs && !c->runs ? c->o.runs : c->o.record, strerror(-r));
 		return -1;
 	}
-	c->check = consumer_check_create(c->o.tai_utc_s, (enum hit_day_origin)c->o.day_origin,
-					 c->record_fd);
+	c->check = consumer_check_create(c->o.tai_utc_s, c->o.leap ? c->o.leap : INT64_MAX,
+					 (enum hit_day_origin)c->o.day_origin, c->record_fd);
 	if (!c->check) {
 		fprintf(stderr, "fcm-consumer: out of memory\n");
 		return -1;
@@ -383,6 +383,7 @@ static const char usage[] =
 	"  --seconds N       end after N seconds\n"
 	"  --each-second     a summary line each second, not only at the end\n"
 	"  --tai-utc S       TAI - UTC (default 37)\n"
+	"  --leap UTC        one more from this midnight on (s since 1970), after 23:59:60\n"
 	"  --day-origin N    1 January in hits is day 0 (default, as TriDAS) or 1\n"
 	"  --stall-after N   stop taking and acknowledging after N blocks, but stay alive\n"
 	"  --slow-us N       sleep after each block\n"
@@ -427,6 +428,7 @@ static bool parse_options(int argc, char **argv, struct options *o)
 		{"stall-after", NUMBER, &o->stall_after, 1, 1000000000},
 		{"slow-us", NUMBER, &o->slow_us, 0, 10000000},
 		{"tai-utc", NUMBER, &tai_utc, 0, 100},
+		{"leap", NUMBER, &o->leap, 1, UINT32_MAX},
 		{"day-origin", NUMBER, &origin, 0, 1},
 		{"check", SWITCH, &o->check},
 		{"complete", SWITCH, &o->complete},

@@ -13,7 +13,7 @@ from faults import sees  # noqa: E402
 
 SINCE_1900 = 2208988800
 WEEKS_S = 1024 * 7 * 86400
-BEFORE_S = 12  # the emulator begins so long before midnight: the clock is locked by then
+BEFORE_S = 20  # the emulator begins so long before midnight: the clock is locked by then
 YEAR = datetime.datetime.now(datetime.timezone.utc).year + 1
 MIDNIGHT_S = int(datetime.datetime(YEAR, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
 
@@ -37,7 +37,10 @@ def over_midnight(t, seconds):
     """A station that runs over the year's end. The model's time is another than the host's: far_s is off."""
     st = t.station(load="quiet", emulator_args=["--start", utc(MIDNIGHT_S - BEFORE_S)], config=["[clock]", "far_s = 0"])
     table(st, seconds)
-    st.start()
+    leaps = [second for second, offset in seconds if offset > 37]
+    st.start(consumers=False)
+    for name, group in (("trigger-1", "trigger"), ("acoustic-1", "acoustic")):
+        st.start_consumer(name, group, *(f"--leap={second}" for second in leaps))
     st.wait_ready()
     before = st.status()["clock"]
     t.check("the clock is locked before midnight", before["utc"] < MIDNIGHT_S, before)
@@ -62,7 +65,6 @@ def a_leap_second(t):
     after = st.status()["clock"]
     t.equal("one label goes through", (after["state"], after["time_epoch"], after["relabelled"]),
             ("locked", before["time_epoch"], before["relabelled"]))
-    t.equal("TAI - UTC", after["tai_utc_s"], 38)
     t.account(st)
 
 
@@ -77,12 +79,12 @@ def an_expired_table(t):
 
 
 def weeks_begin_again(t):
-    """a receiver that is 1024 weeks back: its time is not taken, and the reason is named; data flow without a time"""
+    """a receiver that is 1024 weeks back: gpsd knows better, and the station has today's date"""
     st = t.station(load="quiet", emulator_args=["--start", utc(time.time() - WEEKS_S)], truth=False)
     st.start(consumers=False)
-    st.wait_for("the reason is named", lambda: "1024 weeks" in st.status()["clock"]["reason"], 60)
-    t.check("the clock is not locked", st.status()["clock"]["state"] != "locked", st.status()["clock"])
-    t.check("frames come", all(link["state"] == "up" for link in st.status()["links"]), st.status()["links"])
+    st.wait_ready()
+    clock = st.status()["clock"]
+    t.check("the date is right", abs(clock["utc"] - time.time()) < 60, clock)
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 

@@ -166,7 +166,7 @@ static int setup(void **state)
 	close(mkstemp(bench.truth_path));
 	close(mkstemp(bench.ledger_path));
 	bench.record_fd = mkstemp(bench.record_path);
-	bench.check = consumer_check_create(TAI_UTC_S, HIT_DAY_FROM_0, bench.record_fd);
+	bench.check = consumer_check_create(TAI_UTC_S, INT64_MAX, HIT_DAY_FROM_0, bench.record_fd);
 	return bench.check ? 0 : -1;
 }
 
