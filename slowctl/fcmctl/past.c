@@ -122,10 +122,10 @@ static void render_diff(struct writer *w, const json_t *result)
 {
 	static const struct value_column columns[] = {{"parameter", "{name}"},
 						      {"unit", "{unit}"},
-						      {">set to, first", "{from.setpoint:word}"},
-						      {">then", "{to.setpoint:word}"},
-						      {">value, first", .cell = from_cell},
-						      {">then", .cell = to_cell},
+						      {">set first", "{from.setpoint:word}"},
+						      {">set then", "{to.setpoint:word}"},
+						      {">value first", .cell = from_cell},
+						      {">value then", .cell = to_cell},
 						      {"set by", .cell = between_cell},
 						      {0}};
 	const json_t *differences = value_at(result, "differences");

@@ -9,7 +9,9 @@ what goes wrong on the way. Needs no board, no daemon, no emulator.
 `N passed, N failed`.
 """
 import argparse
+import csv
 import glob
+import io
 import json
 import os
 import pty
@@ -756,6 +758,79 @@ def looks(bench):
     d.stop()
 
 
+# --- for those who do not see colours, and for programs ---
+
+COLOURED = ["status", "top --once", "incident list", "incident list --since 8h", "incident show 42", "event list", "link list",
+            "link show 2", "phase show", "phase history 2", "clock show", "clock history", "command list", "command show 17",
+            "consumer list", "ledger show", "ledger dark", "run show", "get", "report --to 2026-11-20T15:12:04"]
+
+
+def colours(bench):
+    """colour is never alone: without it the same words are there"""
+    d = bench.daemon.start()
+    seen = 0
+    for d.scene in (None, "red"):
+        for words in COLOURED:
+            coloured, plain = (on_terminal(bench, words.split(), env=env)[1] for env in (None, {"NO_COLOR": "1"}))
+            pieces = re.findall("\033\\[[0-9;]+m(.*?)\033\\[0?m", coloured, re.S)
+            seen += len(pieces)
+            bench.equal(f"{words} without its colours", re.sub("\033\\[[0-9;]*m", "", coloured), plain)
+            bench.check(f"{words}: what is coloured is a word", all(re.search(r"[\w!]", p) for p in pieces), pieces)
+    bench.check("there were colours", seen > 100, seen)
+    d.scene = None
+    d.stop()
+
+
+# Commands that print tables, as they are typed; and those that print none, or that other cases and tests look at.
+TABLES = ["status", "top --once", "incident list", "incident list --since 8h", "event list", "report --to 2026-11-20T15:12:04",
+          "link list", "phase history 2", "phase soak 2 --trials 2", "clock history", "get", "get --at 2026-11-20T15:12",
+          "safe floor3 --dry-run", "diff --at 2026-11-20T15:11", "history floor3.om2.hv", "plan gains.plan", "job list",
+          "job show gains-1", "snapshot list", "snapshot diff nominal", "command list", "command show 17", "consumer list",
+          "ledger show", "ledger show --rows", "ledger dark", "run show", "record list", "key list KEYS", "drill causes",
+          "notify show", "data plot"]
+NO_TABLES = ["incident show", "incident ack", "incident pause", "incident resume", "incident watch", "log", "doctor", "link show",
+             "link reset", "link align", "phase show", "phase accept", "clock show", "set", "ramp", "action", "apply", "batch",
+             "snapshot save", "snapshot show", "snapshot restore", "snapshot remove", "command cancel", "run start", "run stop",
+             "record start", "record stop", "record dump", "data tail", "serial", "completion", "key make", "key server",
+             "drill answer", "notify test", "backup", "restore"]
+ELSEWHERE = ["key list", "drill causes", "notify show", "data plot"]  # they need more than canned answers
+
+
+def tables(bench):
+    """every table as CSV: each column has a name of its own that -o takes, each row has all of them"""
+    bench.daemon.start()
+    make_database(os.path.join(bench.dir, "station.db"))
+    make_recordings(os.path.join(bench.dir, "recordings"))
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)(?= |$)", bench.run("--help")[1].split("Options:")[0], re.M)
+
+    def is_of(line, command):
+        return (line + " ").startswith(command + " ")
+    bench.equal("no command is left out", [c for c in commands if c not in NO_TABLES and not any(is_of(x, c) for x in TABLES)], [])
+    for bench.daemon.scene in (None, "red"):
+        for line in TABLES:
+            if any(is_of(line, c) for c in ELSEWHERE):
+                continue
+            code, out, err = bench.run(*line.split(), "--csv")
+            found = [list(csv.reader(io.StringIO(part))) for part in out.split("\n\n") if part]
+            heads = [table[0] for table in found]
+            names = list(dict.fromkeys(name for head in heads for name in head))
+            bench.check(f"{line} --csv", code in (0, 1) and found and all(len(row) == len(t[0]) for t in found for row in t),
+                        (code, out, err))
+            bench.check(f"{line}: names", all(len(set(h)) == len(h) and all(n and not re.search("[, ]", n) for n in h) for h in heads),
+                        heads)
+            _, out, err = bench.run(*line.split(), "--csv", "-o", "nothing")
+            there = re.search("there are (.*)", err)
+            bench.check(f"{line}: -o has the same", there and ",".join(names).startswith(there.group(1)), (err, names))
+            if there and there.group(1) == ",".join(names):  # else there are too many to be listed
+                for name in names:
+                    code, out, err = bench.run(*line.split(), "--csv", "-o", name)
+                    got = [list(csv.reader(io.StringIO(part))) for part in out.split("\n\n") if part]
+                    wanted = [[[row[t[0].index(name)]] for row in t] for t in found if name in t[0]]
+                    bench.equal(f"{line} --csv -o {name}", got, wanted)
+    bench.daemon.scene = None
+    bench.daemon.stop()
+
+
 # --- every command of the help ---
 
 def helps(bench):
@@ -848,7 +923,8 @@ def completion(bench):
     bench.equal("an unknown shell", bench.run("completion", "fish")[0], 2)
 
 
-CASES = [completion, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, looks, away]
+CASES = [completion, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, looks, away,
+         colours, tables]
 
 
 def main():

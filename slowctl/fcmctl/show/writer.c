@@ -538,6 +538,19 @@ const char *writer_choice_missed(const struct writer_choice *choice, char *buf, 
 	return buf;
 }
 
+/* Whether one of the names in the list, separated by commas, is `name`. */
+static bool is_listed(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *p = strstr(list, name); p != NULL; p = strstr(p + 1, name)) {
+		if ((p == list || p[-1] == ',') && (p[length] == ',' || p[length] == '\0')) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void choose(struct writer *w, const char *const *columns, size_t count)
 {
 	struct writer_choice *choice = &w->choice;
@@ -550,7 +563,7 @@ static void choose(struct writer *w, const char *const *columns, size_t count)
 		name_of(columns[c], name, sizeof(name));
 		w->shown[c] = wanted_bit(choice->wanted, name) != 0;
 		choice->found |= wanted_bit(choice->wanted, name);
-		if (used + 1 < sizeof(choice->there)) {
+		if (used + 1 < sizeof(choice->there) && !is_listed(choice->there, name)) {
 			snprintf(choice->there + used, sizeof(choice->there) - used, "%s%s",
 				 used > 0 ? "," : "", name);
 			used += strlen(choice->there + used);
@@ -600,12 +613,20 @@ static void csv_header(struct writer *w, const char *const *columns)
 	fputc('\n', w->file);
 }
 
-/* What is not known is empty. */
+/* What is not known is empty: alone in its row in quotes, for an empty line ends a table. */
 static void csv_cell(struct writer *w, const char *text)
 {
+	size_t shown = 0;
+
 	w->cell = w->cell == w->count ? 0 : w->cell;
-	if (w->shown[w->cell]) {
-		csv_field(w, strcmp(text, "-") == 0 ? "" : text, is_first(w, w->cell));
+	for (size_t c = 0; c < w->count; c++) {
+		shown += w->shown[c];
+	}
+	text = strcmp(text, "-") == 0 ? "" : text;
+	if (w->shown[w->cell] && shown == 1 && *text == '\0') {
+		fputs("\"\"", w->file);
+	} else if (w->shown[w->cell]) {
+		csv_field(w, text, is_first(w, w->cell));
 	}
 	if (++w->cell == w->count && !is_first(w, w->count)) {
 		fputc('\n', w->file);
