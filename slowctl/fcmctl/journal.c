@@ -109,8 +109,8 @@ const struct ctl_command ctl_journal_commands[] = {
 		 "there yet), DONE, REFUSED, FAILED,\nCANCELLED; UNKNOWN: no answer, it is "
 		 "being settled.\n\n  fcmctl command list --state UNKNOWN\n  fcmctl command "
 		 "list --floor 3 --limit 100",
-	 .options =
-		 CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_SINCE),
+	 .options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_STATE) | CTL_BIT(CTL_FLOOR) |
+		    CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO),
 	 .op = "command.list", .render = render_list, .limit = 20},
 	{"command", "show", "COMMAND", "one command with every transition",
 	 .help = "Who, from where, why, old and new value, and each state with its time and "

@@ -82,7 +82,8 @@ const struct ctl_command ctl_run_commands[] = {
 	 .help = "Data continue as run 0.", .options = CTL_BIT(CTL_DRY_RUN), .op = "run.stop",
 	 .look = "run show", .timeout_s = 10.0, .render = render_stop},
 	{"run", "show", "", "the run going on, and the last ones",
-	 .help = "Also works while the daemon is not running.", .options = CTL_BIT(CTL_LIMIT),
-	 .op = "run.show", .render = render_show, .limit = 20},
+	 .help = "Also works while the daemon is not running.",
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT), .op = "run.show",
+	 .render = render_show, .limit = 20},
 	{0},
 };

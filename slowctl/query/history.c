@@ -67,7 +67,7 @@ int query_history(struct query *q, const struct query_filter *f, json_t **ret_js
 	json_t *head = NULL, *before = NULL, *rows;
 	char full[PARAM_NAME_MAX];
 	unsigned limit = f->limit ? f->limit : 1000;
-	int64_t until_ns = f->until_ns ? f->until_ns : INT64_MAX;
+	int64_t until_ns = query_until_ns(f);
 	int r = full_name(q, f->name, full, sizeof(full));
 
 	if (r == -ENOENT && kind_known(q, f->name)) {

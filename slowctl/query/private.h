@@ -40,9 +40,11 @@ int query_row(struct query *q, json_t **ret_json, const char *sql, const char *t
  * the answer has failed, nothing is asked. 0, `r`, or negative errno. */
 int query_add_rows(struct query *q, int r, json_t *object, const char *key, const char *sql,
 		   const char *types, ...);
-/* {KEY:[rows]}, the newest `limit` (0: 100; ?2) since since_ns (?1). */
-int query_list(struct query *q, const char *key, const char *sql, int64_t since_ns, unsigned limit,
+/* {KEY:[rows]}, the newest `limit` (0: 100; ?2) from since_ns (?1) on and before until_ns (?3). */
+int query_list(struct query *q, const char *key, const char *sql, const struct query_filter *f,
 	       json_t **ret_json);
+/* Before this time; of a filter without one no time is after it. */
+int64_t query_until_ns(const struct query_filter *f);
 /* The end of an answer: *ret_json is `object`, which is released where `r` < 0 or a part of it is missing. `r`. */
 int query_answer(struct query *q, int r, json_t *object, json_t **ret_json);
 /* Into `object`: missing, missing_s, begins, as in the answer of query_ledger(). Negative errno. */

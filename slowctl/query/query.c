@@ -416,12 +416,17 @@ int query_add_rows(struct query *q, int r, json_t *object, const char *key, cons
 	return r;
 }
 
-int query_list(struct query *q, const char *key, const char *sql, int64_t since_ns, unsigned limit,
+int64_t query_until_ns(const struct query_filter *f)
+{
+	return f->until_ns ? f->until_ns : INT64_MAX;
+}
+
+int query_list(struct query *q, const char *key, const char *sql, const struct query_filter *f,
 	       json_t **ret_json)
 {
 	json_t *json = json_object();
-	int r = query_add_rows(q, 0, json, key, sql, "ii", since_ns,
-			       (int64_t)(limit ? limit : 100));
+	int r = query_add_rows(q, 0, json, key, sql, "iii", f->since_ns,
+			       (int64_t)(f->limit ? f->limit : 100), query_until_ns(f));
 
 	return query_answer(q, r, json, ret_json);
 }
@@ -441,7 +446,8 @@ int query_answer(struct query *q, int r, json_t *object, json_t **ret_json)
 
 #define COMMANDS_SQL(which)                                                                        \
 	QUERY_COMMAND                                                                              \
-	"command WHERE time >= ?1 AND (?2 IS NULL OR name_matches(?2, parameter)) AND " which      \
+	"command WHERE time >= ?1 AND time < ?8 AND (?2 IS NULL OR name_matches(?2, parameter)) "  \
+	"AND " which                                                                               \
 	" AND (?4 IS NULL OR who = ?4) AND (?5 = 0 OR tower = ?5) AND (?6 = 0 OR floor = ?6)"      \
 	" ORDER BY id DESC LIMIT ?7"
 
@@ -453,9 +459,9 @@ int query_commands(struct query *q, const struct query_filter *f, json_t **ret_j
 	int r = query_add_rows(q, 0, json, "commands",
 			       open ? COMMANDS_SQL(JOURNAL_OPEN)
 				    : COMMANDS_SQL("(?3 IS NULL OR state = ?3 COLLATE NOCASE)"),
-			       "isssiii", f->since_ns, f->parameter, open ? NULL : f->state, f->who,
-			       (int64_t)f->tower, (int64_t)f->floor,
-			       (int64_t)(f->limit ? f->limit : 100));
+			       "isssiiii", f->since_ns, f->parameter, open ? NULL : f->state,
+			       f->who, (int64_t)f->tower, (int64_t)f->floor,
+			       (int64_t)(f->limit ? f->limit : 100), query_until_ns(f));
 
 	return query_answer(q, r, json, ret_json);
 }

@@ -53,9 +53,10 @@ struct query_filter {
 	const char *job, *after;
 	int link; /* 0..3, of the ledger also QUERY_ALL */
 	unsigned
-		by_s; /* of the ledger: 60, 3600: rows of links and streams by minute or hour; else as kept */
+		by_s; /* 60, 3600: of the ledger, rows of links and streams by minute or hour; of the phase, the last
+		       * row of each; else as kept */
 };
-/* By limit (0: 100), since_ns, parameter, state, who, tower, floor. Newest first. {commands:[Command]} */
+/* By limit (0: 100), since_ns, until_ns, parameter, state, who, tower, floor. Newest first. {commands:[Command]} */
 int query_commands(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* The command with that client id; -ENOENT. */
 int query_client(struct query *q, const char *client_id, json_t **ret_json);
@@ -123,9 +124,11 @@ int query_diff(struct query *q, const struct query_filter *f, json_t **ret_json)
  * accounts for, a gap of less than 2 s (at the end 5 s) left out, oldest first; missing_s their sum.
  */
 int query_ledger(struct query *q, const struct query_filter *f, json_t **ret_json);
-/* {reference:{...}|null, rows:[..], events:[..]} of one link since since_ns, the newest `limit` of each (0: 600). */
+/* {reference:{...}|null, rows:[..], events:[..]} of one link from since_ns on and before until_ns (0: all), the newest
+ * `limit` of each (0: 600). */
 int query_phase_history(struct query *q, const struct query_filter *f, json_t **ret_json);
-/* The last `limit` (0: 100) of each, newest first: {current, runs:[..]} and, since since_ns, {events:[..]} twice. */
+/* From since_ns on and before until_ns (0: all), the newest `limit` (0: 100) of each, newest first: {current, runs:[..]} with
+ * the runs that had a part of that time, and {events:[..]} twice. */
 int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_events(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json);

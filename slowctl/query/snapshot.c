@@ -9,8 +9,9 @@
 
 int query_snapshots(struct query *q, unsigned limit, json_t **ret_json)
 {
-	return query_list(q, "snapshots", SNAPSHOT " ORDER BY time DESC LIMIT ?2", 0, limit,
-			  ret_json);
+	return query_list(q, "snapshots",
+			  SNAPSHOT " WHERE time >= ?1 AND time < ?3 ORDER BY time DESC LIMIT ?2",
+			  &(struct query_filter){.limit = limit}, ret_json);
 }
 
 int query_snapshot(struct query *q, const char *name, json_t **ret_json)

@@ -6,9 +6,17 @@
 
 #include "schemas/rows.h"
 
+/* Rows of the link ?1 in the time ?2 to ?3, the newest ?4, oldest first. */
+#define PHASE_ROWS(time, by)                                                                       \
+	"SELECT * FROM (SELECT " time " AS [time:t], mean_ps, sigma_ps, min_ps, max_ps, samples,"  \
+	" rtt_frames, rtt_bytes, rtt_bits FROM phase_row"                                          \
+	" WHERE link = ?1 AND time >= ?2 AND time < ?3 " by " ORDER BY " time " DESC LIMIT ?4)"    \
+	" ORDER BY [time:t]"
+
 int query_phase_history(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	int64_t link = f->link, limit = f->limit ? f->limit : 600;
+	int64_t link = f->link, limit = f->limit ? f->limit : 600, until = query_until_ns(f);
+	bool thin = f->by_s > 1;
 	json_t *json, *reference = NULL;
 	int r = query_row(q, &reference,
 			  "SELECT phase_ps, rtt_frames, rtt_bytes, rtt_bits, time AS [time:t], who,"
@@ -16,50 +24,45 @@ int query_phase_history(struct query *q, const struct query_filter *f, json_t **
 			  "i", link);
 
 	json = json_pack("{s:i,s:o*}", "link", f->link, "reference", reference);
-	r = query_add_rows(q, r, json, "rows",
-			   "SELECT * FROM (SELECT time AS [time:t], mean_ps, sigma_ps, min_ps,"
-			   " max_ps, samples, rtt_frames, rtt_bytes, rtt_bits FROM phase_row"
-			   " WHERE link = ?1 AND time >= ?2 ORDER BY time DESC LIMIT ?3)"
-			   " ORDER BY [time:t]",
-			   "iii", link, f->since_ns, limit);
 	r = query_add_rows(
-		q, r, json, "events",
-		"SELECT * FROM (SELECT time AS [time:t], verdict, slip, difference_ps,"
-		" mean_ps, sigma_ps, samples, who, reason FROM phase_event"
-		" WHERE link = ?1 AND time >= ?2 ORDER BY time DESC, rowid DESC LIMIT ?3)"
-		" ORDER BY [time:t]",
-		"iii", link, f->since_ns, limit);
+		q, r, json, "rows",
+		thin ? PHASE_ROWS("max(time)", "GROUP BY time / ?5") : PHASE_ROWS("time", ""),
+		thin ? "iiiii" : "iiii", link, f->since_ns, until, limit, f->by_s * 1000000000ll);
+	r = query_add_rows(q, r, json, "events",
+			   "SELECT * FROM (SELECT time AS [time:t], verdict, slip, difference_ps,"
+			   " mean_ps, sigma_ps, samples, who, reason FROM phase_event"
+			   " WHERE link = ?1 AND time >= ?2 AND time < ?3"
+			   " ORDER BY time DESC, rowid DESC LIMIT ?4) ORDER BY [time:t]",
+			   "iiii", link, f->since_ns, until, limit);
 	return query_answer(q, r, json, ret_json);
 }
 
 int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	const json_t *last;
-	json_int_t current = 0;
-	int r = query_list(q, "runs",
+	json_t *answer = NULL;
+	int r = query_row(q, &answer,
+			  "SELECT coalesce((SELECT iif(ended IS NULL, number, 0) FROM run"
+			  " ORDER BY number DESC LIMIT 1), 0) AS current",
+			  "");
+
+	r = query_add_rows(q, r, answer, "runs",
 			   "SELECT number, note, who, begun AS [begun:t], ended AS [ended:t],"
 			   " nullif(begun_slice, 0) AS begun_slice,"
 			   " nullif(ended_slice, 0) AS ended_slice"
-			   " FROM run ORDER BY number DESC LIMIT ?2",
-			   0, f->limit, ret_json);
-
-	if (r < 0) {
-		return r;
-	}
-	last = json_array_get(json_object_get(*ret_json, "runs"), 0);
-	if (last && json_is_null(json_object_get(last, "ended"))) {
-		current = json_integer_value(json_object_get(last, "number"));
-	}
-	json_object_set_new(*ret_json, "current", json_integer(current));
-	return 0;
+			   " FROM run WHERE begun < ?3 AND coalesce(ended, ?3) >= ?1"
+			   " ORDER BY number DESC LIMIT ?2",
+			   "iii", f->since_ns, (int64_t)(f->limit ? f->limit : 100),
+			   query_until_ns(f));
+	return query_answer(q, r, answer, ret_json);
 }
 
 int query_events(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
 	return query_list(q, "events",
 			  "SELECT time AS [time:t], severity, code, object, text, action"
-			  " FROM event WHERE time >= ?1 ORDER BY time DESC, id DESC LIMIT ?2",
-			  f->since_ns, f->limit, ret_json);
+			  " FROM event WHERE time >= ?1 AND time < ?3 ORDER BY time DESC, id DESC"
+			  " LIMIT ?2",
+			  f, ret_json);
 }
 
 int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json)
@@ -67,8 +70,9 @@ int query_clock_history(struct query *q, const struct query_filter *f, json_t **
 	return query_list(
 		q, "events",
 		"SELECT time AS [time:t], state, source, uncertainty_ns, time_epoch, reason"
-		" FROM clock_event WHERE time >= ?1 ORDER BY time DESC, rowid DESC LIMIT ?2",
-		f->since_ns, f->limit, ret_json);
+		" FROM clock_event WHERE time >= ?1 AND time < ?3"
+		" ORDER BY time DESC, rowid DESC LIMIT ?2",
+		f, ret_json);
 }
 
 static int station_values(struct query *q, json_t *object)

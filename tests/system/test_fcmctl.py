@@ -370,6 +370,110 @@ def away(bench):
     os.unlink(db)
 
 
+# --- a shift of some days ago ---
+
+SHIFT_BEGIN, SHIFT_END = 1793520000, 1793548800  # 2026-11-01, 08:00 to 16:00 UTC
+SHIFT = ["report", "--since", "2026-11-01T08:00", "--to", "2026-11-01T16:00"]
+
+
+def fill_shift(path, at, rows):
+    """A row of each list every 0.1 s from `at` on, so many."""
+    times = [(n, int((at + 0.1 * n) * 1e9)) for n in range(rows)]
+    with sqlite3.connect(path) as db:
+        first = db.execute("SELECT max(id) FROM command").fetchone()[0] + 1
+        db.executemany("INSERT INTO command VALUES (?,NULL,?,'later',1000,1,'local','',2,1,3,'tower1.floor3.om2.hv','set',1,2,"
+                       "'V',1,3,'DONE','',1,?)", [(first + n, t, t) for n, t in times])
+        db.executemany("INSERT INTO clock_event VALUES (?,'locked','gpsd',50,1,'later')", [(t,) for _, t in times])
+        db.executemany("INSERT INTO phase_event VALUES (2,?,'PASS',0,1,1,1,1,'','later')", [(t,) for _, t in times])
+        db.executemany("INSERT INTO event(time,severity,code,object,text,action) VALUES (?,'info','remark','later','later','')",
+                       [(t,) for _, t in times for _ in range(4)])
+
+
+def old_shift(bench):
+    """the report of a shift that was over long ago: what came later takes nothing of it, and open is what was open then"""
+    db = os.path.join(bench.dir, "station.db")
+    make_database(db)
+    ns = 1000000000
+    begin, end = SHIFT_BEGIN * ns, SHIFT_END * ns
+
+    def incident(number, obj, since, until, who=""):
+        return (number, "link-dark", obj, 1, "no light", "", since, until, "", 1, 80, 0, 0, 0, None, who, "local", "", 0)
+
+    def command(number, time_ns, state, ended):
+        return (number, f"s{number}", time_ns, "anna", 1000, 1, "local", "in the shift", 2, 1, 3, "tower1.floor3.om2.hv", "set", 1400,
+                1450, "V", 1, 3, state, "", 1, ended)
+    with sqlite3.connect(db) as base:
+        base.execute("DELETE FROM event")
+        base.execute("UPDATE run SET number = 90")
+        base.executemany("INSERT INTO run VALUES (?,?,'anna',?,1,?,2)",
+                         [(5, "before", begin - 3600 * ns, begin - 60 * ns), (6, "cosmics", begin + 60 * ns, end + 60 * ns),
+                          (7, "after", end + 70 * ns, end + 80 * ns)] +
+                         [(10 + n, "later", end + (100 + n) * ns, end + (101 + n) * ns) for n in range(40)])
+        base.executemany("INSERT INTO event(time,severity,code,object,text,action) VALUES (?,'info',?,?,?,'')", [
+            (begin + 100 * ns, "remark", "floor3", "anna: a storm"), (begin + 200 * ns, "summary", "shift", "anna: a quiet day"),
+            (begin + 300 * ns, "incident-acknowledged", "link1/link-dark", "acknowledged by anna (local): known"),
+            (begin + 310 * ns, "incident-paused", "link2/link-dark", "paused until 2026-11-01 09:00:00 UTC by anna (local): diver")])
+        base.execute("INSERT INTO phase_event VALUES (2,?,'SLIP',2,2500.4,8713.2,22.0,5,'','in the shift')", (begin + 400 * ns,))
+        base.executemany("INSERT INTO phase_row VALUES (2,?,6213.4,21.5,-60.2,70.1,10,6,7012,3)",
+                         [(begin + n * ns,) for n in range(28800)])
+        base.execute("INSERT INTO clock_event VALUES (?,'holdover','gpsd',60,1,'gpsd silent')", (begin + 500 * ns,))
+        base.executemany("INSERT INTO incident VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", [
+            incident(1, "link1", begin - 60 * ns, begin + 600 * ns, "anna"), incident(2, "link2", begin + 700 * ns, end + 3600 * ns),
+            incident(3, "link3", begin + 800 * ns, None), incident(4, "link0", end + 10 * ns, None)])
+        base.execute("DELETE FROM command WHERE id <> 18")
+        base.execute("UPDATE command SET time = ?", (begin - 3600 * ns,))  # open since before
+        base.executemany("INSERT INTO command VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", [
+            command(31, begin + 10 * ns, "DONE", begin + 11 * ns), command(32, begin + 20 * ns, "FAILED", begin + 21 * ns),
+            command(33, end - 1 * ns, "FAILED", end + 2 * ns)])
+    fill_shift(db, SHIFT_END + 100, 1600)
+
+    def report(*options):
+        code, out, err = bench.run(*SHIFT, *options)
+        bench.check(f"report {' '.join(options)}", code == 0 and "not running" in err, (code, err))
+        return out
+    r = json.loads(report("--json"))
+    bench.equal("its summary and remarks", (r["summary"], [e["object"] for e in r["remarks"]]), ("anna: a quiet day", ["floor3", "shift"]))
+    bench.equal("its commands", sorted(c["command"] for c in r["commands"]), [31, 32, 33])
+    bench.equal("its verdicts", [e["reason"] for e in r["phases"][2]["events"]], ["in the shift"])
+    bench.equal("its clock", [e["reason"] for e in r["clock"]], ["gpsd silent"])
+    bench.equal("its runs", [x["number"] for x in r["runs"]], [6])
+    bench.equal("who acknowledged and paused", [e["object"] for e in r["handled"]], ["link1/link-dark", "link2/link-dark"])
+    bench.equal("its incidents", [i["number"] for i in r["incidents"]], [1, 2, 3])
+    bench.equal("open at its end", ([i["number"] for i in r["open"]["incidents"]], sorted(c["command"] for c in r["open"]["commands"])),
+                ([2, 3], [18, 33]))
+    bench.equal("and counted so", [r["sums"][k] for k in ("incidents", "active", "commands", "failed", "open")], [3, 2, 3, 1, 2])
+    times = [p["time"] for p in r["phases"][2]["rows"]]
+    bench.check("the phase of all of it, by minute", len(times) == 480 and times[0] < SHIFT_BEGIN + 60 and times[-1] > SHIFT_END - 60,
+                (len(times), times[:1], times[-1:]))
+    bench.equal("no list was cut", r["cut"], [])
+    out = report()
+    bench.check("the same as text", "  anna: a quiet day" in out and "only the newest" not in out and "1 of them not done" in out and
+                "2 active at the end" in out, out)
+    shown = out.split("Open at the end\n")[1].split("\n\n")[0]
+    bench.check("with the ends that came later", re.search(r" 2 +red .* 2026-11-01 17:00:00 ", shown) and
+                re.search(r" 2026-11-01 16:00:02 +FAILED", shown) and " active " in shown and re.search(r" open +SENT", shown), shown)
+    page = report("--html")
+    heads = page.split("<h2>")
+    bench.check("the same as a page", "only the newest" not in page and "a quiet day" in page and
+                re.search(r"link2/link-dark.*\n.*link3/link-dark", heads[1]) and "acknowledged by anna" in page, heads[1])
+    points = [float(y) for y in re.findall(r"<circle cx=\S+ cy=\"([-.0-9]+)\"", page)]
+    bench.check("the phase is in its picture", len(points) == 480 and all(0 <= y <= 120 for y in points), points[:3])
+    fill_shift(db, SHIFT_BEGIN + 1000, 1600)
+    wanted = [f"only the newest {n} {what}: a report of a shorter time has all" for n, what in
+              ((1000, "commands"), (1000, "changes of the clock"), (1500, "verdicts on a phase"), (5000, "events"))]
+    r, out, page = json.loads(report("--json")), report(), report("--html")
+    bench.equal("a list that was cut is named", [c["text"] for c in r["cut"]], wanted)
+    bench.equal("what is left has its length", (len(r["commands"]), len(r["clock"]), len(r["phases"][2]["events"])), (1000, 1000, 1500))
+    bench.check("the newest are left", r["commands"][-1]["who"] == "later" and r["phases"][2]["events"][0]["reason"] == "later", "")
+    bench.check("in the text and on the page, too", all(x in out and x in page for x in wanted), out[:1500])
+    for words in ("command list", "event list", "clock history", "phase history 2", "run show"):
+        code, out, err = bench.run("--json", *words.split(), "--since", "2026-11-01T15:59:58", "--to", "2026-11-01T16:00")
+        found = next(rows for key, rows in json.loads(out).items() if key in ("commands", "events", "runs"))
+        bench.equal(f"{words} --to", (code, len(found)), (0, 1 if words in ("command list", "run show") else 0))
+        code, _, err = bench.run(*words.split(), "--since", "1h", "--to", "2h")
+        bench.check(f"{words}: from later to earlier", code == 2 and "--to is not after --since" in err, err)
+
+
 # --- a daemon that misbehaves ---
 
 def faults(bench):
@@ -924,7 +1028,7 @@ def completion(bench):
 
 
 CASES = [completion, helps, transcripts, widths, recordings, requests, faults, interrupt, terminals, tail, looks, away,
-         colours, tables]
+         old_shift, colours, tables]
 
 
 def main():

@@ -500,6 +500,10 @@ static int check_command(const struct ctl_args *args, struct ctl_fault *ret_faul
 					 option_table[i].name);
 		}
 	}
+	if (ctl_given(args, CTL_SINCE) && ctl_given(args, CTL_TO) &&
+	    args->number[CTL_TO] <= args->number[CTL_SINCE]) {
+		return ctl_fault(ret_fault, "--since comes first", "--to is not after --since");
+	}
 	if (ctl_all_boards(args) && !command->all_boards) {
 		return ctl_fault(ret_fault, "fcmctl --board all status shows all of them",
 				 "'%s' is for one board", name);

@@ -477,6 +477,9 @@ json_t *ctl_filter(const struct ctl_args *args, unsigned limit)
 		      CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_LINK) |
 			      CTL_BIT(CTL_FLOOR) | CTL_BIT(CTL_STATE),
 		      filter);
+	if (ctl_given(args, CTL_TO)) {
+		json_object_set_new(filter, "until", json_real(args->number[CTL_TO]));
+	}
 	return filter;
 }
 

@@ -320,5 +320,5 @@ int ctl_command_number(struct ctl *ctl, const char *text, json_int_t *ret_comman
 int ctl_check_state(struct ctl *ctl, const struct ctl_args *args);
 /* {names:[...]} of the words typed. A new reference. */
 json_t *ctl_names(const struct ctl_args *args);
-/* {since, limit, link, ...} of the options that were given; `limit` 0: only if given. */
+/* {since, until, limit, link, ...} of the options that were given; `limit` 0: only if given. */
 json_t *ctl_filter(const struct ctl_args *args, unsigned limit);

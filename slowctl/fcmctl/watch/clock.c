@@ -109,7 +109,7 @@ const struct ctl_command ctl_clock_commands[] = {
 	{"clock", "history", "", "changes of the clock's state",
 	 .help = "Newest first, by the system clock; relabellings among them.\nAlso answers while "
 		 "the daemon is not running.",
-	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT), .op = "clock.history",
-	 .render = render_history, .limit = 40},
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT),
+	 .op = "clock.history", .render = render_history, .limit = 40},
 	{0},
 };

@@ -46,6 +46,6 @@ const struct ctl_command ctl_event_commands[] = {
 	{"event", "list", "", "what happened, newest first",
 	 .help = "Alarms, restarts, changes of state, each with what to do. The newest 30. "
 		 "Also\nanswers while the daemon is not running.",
-	 .options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_SINCE), .run = list_run},
+	 .options = CTL_BIT(CTL_LIMIT) | CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO), .run = list_run},
 	{0},
 };

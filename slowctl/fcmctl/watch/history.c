@@ -158,10 +158,6 @@ static int usage_of(struct ctl *ctl, const struct ctl_args *args)
 		return ctl_usage(ctl, "leave the others out",
 				 "use only one of --csv, --plot, --rows, --json");
 	}
-	if (ctl_given(args, CTL_TO) && ctl_given(args, CTL_SINCE) &&
-	    args->number[CTL_TO] <= args->number[CTL_SINCE]) {
-		return ctl_usage(ctl, "--since comes first", "--to is not after --since");
-	}
 	return CTL_DONE;
 }
 
@@ -171,9 +167,6 @@ static json_t *question(const struct ctl_args *args, const char *name, unsigned 
 	json_t *filter = ctl_filter(args, limit);
 
 	json_object_set_new(filter, "name", json_string(name));
-	if (ctl_given(args, CTL_TO)) {
-		json_object_set_new(filter, "until", json_real(args->number[CTL_TO]));
-	}
 	return filter;
 }
 

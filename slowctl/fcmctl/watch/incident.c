@@ -10,7 +10,8 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
-#define SILENT_S 20.0 /* the daemon gives a sign of life every 5 s */
+#define SILENT_S  20.0 /* the daemon gives a sign of life every 5 s */
+#define PAST_MOST 1000u
 
 /* --- words --- */
 
@@ -264,14 +265,9 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	static const char *const needs_since[] = {"--limit", "--to"};
 	const enum ctl_option options[] = {CTL_LIMIT, CTL_TO};
-	json_t *filter;
 
 	if (ctl_given(args, CTL_SINCE)) {
-		filter = ctl_filter(args, 0);
-		if (ctl_given(args, CTL_TO)) {
-			json_object_set_new(filter, "until", json_real(args->number[CTL_TO]));
-		}
-		return ctl_show(ctl, "incident.history", filter, render_past);
+		return ctl_show(ctl, "incident.history", ctl_filter(args, PAST_MOST), render_past);
 	}
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (ctl_given(args, options[i])) {

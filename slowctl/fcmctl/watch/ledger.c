@@ -344,17 +344,10 @@ static int make_question(struct ctl *ctl, const struct ctl_args *args, json_t *f
 	double from = ctl_number(args, CTL_SINCE, to - 600.0);
 
 	if (from >= to) { /* without --since it is before */
-		bool both = ctl_given(args, CTL_TO);
-
-		return ctl_usage(ctl, "say 02:00, 1h or 2026-11-01T02:00 (UTC)", "--since %s %s%s",
-				 args->text[CTL_SINCE],
-				 both ? "is not before --to " : "has not come yet",
-				 both ? args->text[CTL_TO] : "");
+		return ctl_usage(ctl, "say 02:00, 1h or 2026-11-01T02:00 (UTC)",
+				 "--since %s has not come yet", args->text[CTL_SINCE]);
 	}
 	json_object_set_new(filter, "since", json_real(from));
-	if (ctl_given(args, CTL_TO)) {
-		json_object_set_new(filter, "until", json_real(to));
-	}
 	if (!ctl_given(args, CTL_BY)) {
 		return CTL_DONE;
 	}

@@ -240,8 +240,8 @@ const struct ctl_command ctl_phase_commands[] = {
 	 .help = "The verdicts on re-locks (with who and why for an accepted reference), and one "
 		 "row a\nsecond, the newest 60 of each. Also answers while the daemon is not "
 		 "running.\n\n  fcmctl phase history 2 --since 1h --limit 3600",
-	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_LIMIT), .op = "phase.history",
-	 .member = "link", .render = render_history, .limit = 60},
+	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT),
+	 .op = "phase.history", .member = "link", .render = render_history, .limit = 60},
 	{"phase", "accept", "LINK --reason TEXT", "make the present phase the reference",
 	 .help = "Later re-locks are judged against it. Kept in the journal with who and why. Do "
 		 "this only\nwhen the new phase is known to be right (fibre exchanged, floor "

@@ -13,56 +13,86 @@
 #include "slowctl/fcmctl/watch/report.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
-#define SHIFT_S	    28800.0
-#define ROWS_MOST   1000
-#define EVENTS_MOST 5000
-#define MINUTES_S   86400.0 /* a longer time is shown by hour */
+#define SHIFT_S	  28800.0
+#define MINUTES_S 86400.0 /* a longer time is shown by hour */
+#define POINTS	  1500	  /* of a link in a picture */
 
 /* --- the questions --- */
 
 struct span {
 	double since, until;
+	json_t *cut; /* what has more rows than are shown: [{list, rows, text}] */
 };
 
-static json_t *of_span(const struct span *s, int limit)
+/* Rows of a time. More than `most` are not asked for: the last of them, or the first, are left out. */
+struct list {
+	const char *op, *member;
+	const char *text; /* "the newest 1000 commands" */
+	unsigned most;
+	bool last_out;
+};
+
+static const struct list incidents_list = {"incident.history", "incidents", "incidents", 1000},
+			 commands_list = {"command.list", "commands", "commands", 1000, true},
+			 clock_list = {"clock.history", "events", "changes of the clock", 1000,
+				       true},
+			 runs_list = {"run.show", "runs", "runs", 1000, true},
+			 events_list = {"event.list", "events", "events", 5000, true},
+			 losses_list = {"ledger.show", "links", "rows of losses", 4 * POINTS},
+			 causes_list = {"dark.show", "causes", "causes of dark time", 1000, true},
+			 phase_list = {"phase.history", "rows", "points of a phase", POINTS},
+			 verdicts_list = {"phase.history", "events", "verdicts on a phase", POINTS};
+
+static json_t *of_span(const struct span *s, const struct list *list)
 {
-	return json_pack("{s:f,s:f,s:i}", "since", s->since, "until", s->until, "limit", limit);
+	return json_pack("{s:f,s:f,s:i}", "since", s->since, "until", s->until, "limit",
+			 (int)list->most + 1);
 }
 
-/* For operations that have no `until`. */
-static json_t *since(const struct span *s, int limit)
+/* The seconds of a row, for a picture. */
+static int step(const struct span *s)
 {
-	return json_pack("{s:f,s:i}", "since", s->since, "limit", limit);
+	double seconds = s->until - s->since;
+
+	return seconds > MINUTES_S ? 3600 : seconds > POINTS ? 60 : 1;
 }
 
-/* The answer's member; null when there is none. Its rows begin before the end of the time. */
-static json_t *ask(struct ctl *ctl, const struct span *s, const char *op, json_t *args,
-		   const char *member, const char *time)
+/* One more than its most was asked for: where it came, there are more. */
+static void cut(const struct span *s, const struct list *list, json_t *answer)
 {
-	json_t *answer = NULL, *rows, *kept = json_array();
-	size_t i;
-	json_t *row;
+	json_t *rows = json_object_get(answer, list->member);
+	char text[100];
 
-	if (ctl_ask(ctl, op, args, &answer) != CTL_DONE) {
-		json_decref(kept);
-		return json_null();
+	if (json_array_size(rows) <= list->most) {
+		return;
 	}
-	rows = json_object_get(answer, member);
-	json_array_foreach (rows, i, row) {
-		if (time == NULL || value_number(row, time) < s->until) {
-			json_array_append(kept, row);
-		}
-	}
-	json_decref(answer);
-	return kept;
+	json_array_remove(rows, list->last_out ? list->most : 0);
+	snprintf(text, sizeof(text), "only the %s %u %s: a report of a shorter time has all",
+		 list == &causes_list ? "largest" : "newest", list->most, list->text);
+	json_array_append_new(s->cut, json_pack("{s:s,s:i,s:s}", "list", list->text, "rows",
+						(int)list->most, "text", text));
 }
 
-/* All of the answer. */
-static json_t *ask_all(struct ctl *ctl, const char *op, json_t *args)
+/* All of the answer; null when there is none. */
+static json_t *ask_all(struct ctl *ctl, const struct span *s, const struct list *list, json_t *args)
 {
 	json_t *answer = NULL;
 
-	return ctl_ask(ctl, op, args, &answer) == CTL_DONE ? answer : json_null();
+	if (ctl_ask(ctl, list->op, args, &answer) != CTL_DONE) {
+		return json_null();
+	}
+	cut(s, list, answer);
+	return answer;
+}
+
+/* Its rows. */
+static json_t *ask(struct ctl *ctl, const struct span *s, const struct list *list, json_t *args)
+{
+	json_t *answer = ask_all(ctl, s, list, args);
+	json_t *rows = json_incref(json_object_get(answer, list->member));
+
+	json_decref(answer);
+	return rows != NULL ? rows : json_null();
 }
 
 static json_t *phases_of(struct ctl *ctl, const struct span *s)
@@ -70,11 +100,13 @@ static json_t *phases_of(struct ctl *ctl, const struct span *s)
 	json_t *phases = json_array();
 
 	for (int link = 0; link < 4; link++) {
-		json_t *args = since(s, ROWS_MOST);
+		json_t *args = of_span(s, &phase_list);
 		json_t *answer;
 
 		json_object_set_new(args, "link", json_integer(link));
-		answer = ask_all(ctl, "phase.history", args);
+		json_object_set_new(args, "by_s", json_integer(step(s)));
+		answer = ask_all(ctl, s, &phase_list, args);
+		cut(s, &verdicts_list, answer);
 		json_array_append_new(phases,
 				      json_pack("{s:i,s:O?,s:O?,s:O?}", "link", link, "reference",
 						json_object_get(answer, "reference"), "events",
@@ -88,11 +120,10 @@ static json_t *phases_of(struct ctl *ctl, const struct span *s)
 /* Rows by minute or hour, for the picture. */
 static json_t *losses_by_time(struct ctl *ctl, const struct span *s)
 {
-	json_t *args = of_span(s, 4 * 1500);
+	json_t *args = of_span(s, &losses_list);
 
-	json_object_set_new(args, "by_s",
-			    json_integer(s->until - s->since > MINUTES_S ? 3600 : 60));
-	return ask(ctl, s, "ledger.show", args, "links", NULL);
+	json_object_set_new(args, "by_s", json_integer(step(s) > 60 ? 3600 : 60));
+	return ask(ctl, s, &losses_list, args);
 }
 
 static bool has_code(const json_t *event, const char *const *codes)
@@ -162,50 +193,59 @@ static bool is_red(const json_t *incident)
 	return strcmp(value_string(incident, "severity", ""), "red") == 0;
 }
 
-static bool is_active(const json_t *incident)
+/* What had not ended by the end of the report: `end` is the member with its end. A new reference. */
+static json_t *open_of(const json_t *rows, const char *end, double until)
 {
-	return strcmp(value_string(incident, "state", ""), "active") == 0;
-}
-
-static bool is_open(const json_t *command)
-{
-	return json_is_null(value_at(command, "ended"));
-}
-
-static bool has_failed(const json_t *command)
-{
-	return !is_open(command) && strcmp(value_string(command, "state", ""), "DONE") != 0;
-}
-
-static json_t *only(const json_t *rows, bool (*wanted)(const json_t *row))
-{
-	json_t *kept = json_array();
+	json_t *open = json_array();
 	size_t i;
 	json_t *row;
 
 	json_array_foreach (rows, i, row) {
-		if (wanted(row)) {
-			json_array_append(kept, row);
+		if (!(value_number(row, end) < until)) {
+			json_array_append(open, row);
 		}
 	}
-	return kept;
+	return open;
+}
+
+static bool has_failed(const json_t *command)
+{
+	return !json_is_null(value_at(command, "ended")) &&
+	       strcmp(value_string(command, "state", ""), "DONE") != 0;
+}
+
+/* Also commands that are open since before it. */
+static void add_open(json_t *r, struct ctl *ctl, const struct span *s)
+{
+	json_t *commands = open_of(value_at(r, "commands"), "ended", s->until);
+	json_t *args = json_pack("{s:f,s:s,s:i}", "until", s->since, "state", "open", "limit",
+				 (int)commands_list.most + 1);
+	json_t *before = ask(ctl, s, &commands_list, args);
+
+	json_array_extend(commands, before);
+	json_decref(before);
+	json_object_set_new(r, "open",
+			    json_pack("{s:o,s:o}", "incidents",
+				      open_of(value_at(r, "incidents"), "until", s->until),
+				      "commands", commands));
 }
 
 static json_t *sums_of(const json_t *r)
 {
 	const json_t *incidents = value_at(r, "incidents"), *commands = value_at(r, "commands");
+	const json_t *open = value_at(r, "open.commands"); /* some have failed later */
 
 	return json_pack("{s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:I,s:I,s:I}", "incidents",
 			 (json_int_t)json_array_size(incidents), "red",
 			 (json_int_t)count(incidents, is_red), "active",
-			 (json_int_t)count(incidents, is_active), "frames",
+			 (json_int_t)json_array_size(value_at(r, "open.incidents")), "frames",
 			 sum(value_at(r, "hops"), "frames", of_link), "dropped",
 			 sum(value_at(r, "hops"), "frames", of_group), "hits",
 			 json_real(value_number(r, "dark.hits")), "dark_s",
 			 json_real(value_number(r, "dark.dark_s")), "commands",
 			 (json_int_t)json_array_size(commands), "failed",
-			 (json_int_t)count(commands, has_failed), "open",
-			 (json_int_t)count(commands, is_open));
+			 (json_int_t)(count(commands, has_failed) - count(open, has_failed)),
+			 "open", (json_int_t)json_array_size(open));
 }
 
 static void add_ledger(json_t *r, json_t *ledger)
@@ -226,6 +266,8 @@ static void add_events(json_t *r, json_t *events)
 {
 	static const char *const remarks[] = {"remark", "summary", NULL},
 				 *const summaries[] = {"summary", NULL},
+				 *const handled[] = {"incident-acknowledged", "incident-paused",
+						     "incident-resumed", NULL},
 				 *const relocks[] = {"reset", "align", NULL},
 				 *const restarts[] = {"daemon-start", "daemon-stop", NULL};
 	json_t *said = events_of(events, summaries);
@@ -234,6 +276,7 @@ static void add_events(json_t *r, json_t *events)
 
 	json_object_set_new(r, "summary", summary != NULL ? json_incref(summary) : json_null());
 	json_object_set_new(r, "remarks", events_of(events, remarks));
+	json_object_set_new(r, "handled", events_of(events, handled));
 	json_object_set_new(r, "relocks", events_of(events, relocks));
 	json_object_set_new(r, "restarts", events_of(events, restarts));
 	json_decref(said);
@@ -242,23 +285,27 @@ static void add_events(json_t *r, json_t *events)
 
 static json_t *make(struct ctl *ctl, const struct span *s, bool pictures)
 {
-	json_t *r = json_pack("{s:i,s:f,s:f,s:f}", "board", (int)ctl->station.board, "since",
-			      s->since, "until", s->until, "made", ctl_now());
+	static const struct {
+		const char *name;
+		const struct list *list;
+	} lists[] = {{"incidents", &incidents_list},
+		     {"commands", &commands_list},
+		     {"clock", &clock_list},
+		     {"runs", &runs_list}};
+	json_t *r = json_pack("{s:i,s:f,s:f,s:f,s:O}", "board", (int)ctl->station.board, "since",
+			      s->since, "until", s->until, "made", ctl_now(), "cut", s->cut);
+	json_t *of_sums = json_pack("{s:f,s:f,s:i}", "since", s->since, "until", s->until, "limit",
+				    1); /* its rows are not shown, but its sums */
 
-	json_object_set_new(
-		r, "incidents",
-		ask(ctl, s, "incident.history", of_span(s, ROWS_MOST), "incidents", NULL));
-	add_ledger(r, ask_all(ctl, "ledger.show", of_span(s, 1)));
-	json_object_set_new(r, "dark", ask_all(ctl, "dark.show", of_span(s, ROWS_MOST)));
-	json_object_set_new(r, "commands",
-			    ask(ctl, s, "command.list", since(s, ROWS_MOST), "commands", "time"));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		json_object_set_new(r, lists[i].name,
+				    ask(ctl, s, lists[i].list, of_span(s, lists[i].list)));
+	}
+	add_ledger(r, ask_all(ctl, s, &losses_list, of_sums));
+	json_object_set_new(r, "dark", ask_all(ctl, s, &causes_list, of_span(s, &causes_list)));
 	json_object_set_new(r, "phases", phases_of(ctl, s));
-	json_object_set_new(r, "clock",
-			    ask(ctl, s, "clock.history", since(s, ROWS_MOST), "events", "time"));
-	json_object_set_new(
-		r, "runs",
-		ask(ctl, s, "run.show", json_pack("{s:i}", "limit", 20), "runs", "begun"));
-	add_events(r, ask(ctl, s, "event.list", since(s, EVENTS_MOST), "events", "time"));
+	add_events(r, ask(ctl, s, &events_list, of_span(s, &events_list)));
+	add_open(r, ctl, s);
 	if (pictures) {
 		json_object_set_new(r, "losses", losses_by_time(ctl, s));
 	}
@@ -268,14 +315,11 @@ static json_t *make(struct ctl *ctl, const struct span *s, bool pictures)
 
 /* --- as text --- */
 
-static bool ends_in(const json_t *r, const json_t *run)
-{
-	return !(value_number(run, "ended") < value_number(r, "since"));
-}
-
 static void render_head(struct writer *w, const json_t *r)
 {
 	char span[48];
+	size_t i;
+	const json_t *cut;
 
 	value_say(w, WRITER_BOLD, r, "Report of board {board}, {since:time} to {until:time} UTC");
 	writer_line(w, WRITER_BOLD, " (%s)",
@@ -284,15 +328,17 @@ static void render_head(struct writer *w, const json_t *r)
 	writer_paragraph(
 		w, 2, WRITER_PLAIN, "%s",
 		value_string(r, "summary", "no summary of the shift: fcmctl log --summary TEXT"));
-	value_line(
-		w, WRITER_PLAIN, value_at(r, "sums"),
-		"incidents: {incidents}, {red} of them red, {active} still active; {frames:count} "
-		"frames lost,");
+	value_line(w, WRITER_PLAIN, value_at(r, "sums"),
+		   "incidents: {incidents}, {red} of them red, {active} active at the end; "
+		   "{frames:count} frames lost,");
 	value_line(w, WRITER_PLAIN, value_at(r, "sums"),
 		   "{dropped:count} dropped for groups; {dark_s:rate} module-seconds dark, "
 		   "{hits:rate} hits lost in modules;");
 	value_line(w, WRITER_PLAIN, value_at(r, "sums"),
-		   "commands: {commands}, {failed} of them not done, {open} open");
+		   "commands: {commands}, {failed} of them not done, {open} open at the end");
+	json_array_foreach (value_at(r, "cut"), i, cut) {
+		value_line(w, WRITER_WARN, cut, "{text}");
+	}
 }
 
 static void begin(struct writer *w, const char *heading)
@@ -349,43 +395,43 @@ static void render_clock(struct writer *w, const json_t *clock)
 	value_table(w, clock, columns, "no change");
 }
 
-static void render_runs(struct writer *w, const json_t *r)
+static void render_runs(struct writer *w, const json_t *runs)
 {
 	static const struct value_column columns[] = {{">run", "{number:count}"},
 						      {"begun (UTC)", "{begun:time}"},
 						      {"ended (UTC)", "{ended:time}"},
 						      {"note", "{note}"},
 						      {0}};
-	json_t *runs = json_array();
-	size_t i;
-	json_t *run;
 
-	json_array_foreach (value_at(r, "runs"), i, run) {
-		if (ends_in(r, run)) {
-			json_array_append(runs, run);
-		}
-	}
 	value_table(w, runs, columns, "none");
-	json_decref(runs);
 }
 
 static void render_open(struct writer *w, const json_t *r)
 {
-	json_t *incidents = only(value_at(r, "incidents"), is_active);
-	json_t *commands = only(value_at(r, "commands"), is_open);
+	static const struct value_column columns[] = {{"time (UTC)", "{time:time}"},
+						      {"who", "{who}"},
+						      {"parameter", "{parameter}"},
+						      {">new", "{new:word}"},
+						      {"ended (UTC)", "{ended:time|open}"},
+						      {"state", "{state|?}", VALUE_BY_WORD},
+						      {0}};
+	static const struct value_column incident_columns[] = {
+		{">no.", "{number:count}"},	      {"severity", "{severity}", VALUE_BY_WORD},
+		{"since (UTC)", "{since:time}"},      {"until (UTC)", "{until:time|active}"},
+		{"cause", "{object}/{code}: {text}"}, {0}};
+	const json_t *incidents = value_at(r, "open.incidents");
+	const json_t *commands = value_at(r, "open.commands");
 
 	begin(w, "Open at the end");
 	if (json_array_size(incidents) + json_array_size(commands) == 0) {
 		writer_line(w, WRITER_GOOD, "nothing");
 	}
 	if (json_array_size(incidents) > 0) {
-		ctl_incident_past_render(w, incidents);
+		value_table(w, incidents, incident_columns, "");
 	}
 	if (json_array_size(commands) > 0) {
-		render_commands(w, commands);
+		value_table(w, commands, columns, "");
 	}
-	json_decref(incidents);
-	json_decref(commands);
 }
 
 static void render(struct writer *w, const json_t *r)
@@ -404,6 +450,8 @@ static void render(struct writer *w, const json_t *r)
 	ctl_dark_render(w, value_at(r, "dark.causes"));
 	begin(w, "Logbook");
 	render_events(w, value_at(r, "remarks"));
+	begin(w, "Acknowledged and paused");
+	render_events(w, value_at(r, "handled"));
 	begin(w, "Commands");
 	render_commands(w, value_at(r, "commands"));
 	begin(w, "Links that were reset or aligned");
@@ -413,7 +461,7 @@ static void render(struct writer *w, const json_t *r)
 	begin(w, "Clock");
 	render_clock(w, value_at(r, "clock"));
 	begin(w, "Runs");
-	render_runs(w, r);
+	render_runs(w, value_at(r, "runs"));
 	begin(w, "Starts and ends of the daemon");
 	render_events(w, value_at(r, "restarts"));
 }
@@ -422,14 +470,10 @@ static void render(struct writer *w, const json_t *r)
 
 static int report_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct span s = {.until = ctl_number(args, CTL_TO, ctl_now())};
+	struct span s = {.until = ctl_number(args, CTL_TO, ctl_now()), .cut = json_array()};
 	json_t *report;
 
 	s.since = ctl_number(args, CTL_SINCE, s.until - SHIFT_S);
-	if (s.since >= s.until) {
-		return ctl_usage(ctl, "fcmctl report --since 8h",
-				 "the report's beginning is not before its end");
-	}
 	if (ctl_given(args, CTL_HTML) && ctl->json) {
 		return ctl_usage(ctl, "leave the other out", "use only one of --html, --json");
 	}

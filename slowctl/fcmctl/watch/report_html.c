@@ -181,8 +181,8 @@ static void put_losses(FILE *out, const json_t *report)
 	}
 }
 
-/* Mean against time, each row a point with its spread. */
-static void put_phase(FILE *out, const json_t *report, const json_t *phase)
+/* Mean against time, each row a point with its spread (least and greatest against the mean). */
+static void put_means(FILE *out, const json_t *report, const json_t *phase)
 {
 	const json_t *rows = value_at(phase, "rows");
 	struct frame f = {.since = value_number(report, "since"),
@@ -193,27 +193,43 @@ static void put_phase(FILE *out, const json_t *report, const json_t *phase)
 	const json_t *row;
 
 	json_array_foreach (rows, i, row) {
-		f.low = fmin(f.low, value_number(row, "min_ps"));
-		f.high = fmax(f.high, value_number(row, "max_ps"));
+		double mean = value_number(row, "mean_ps");
+
+		f.low = fmin(f.low, mean + value_number(row, "min_ps"));
+		f.high = fmax(f.high, mean + value_number(row, "max_ps"));
 	}
 	if (!(f.low <= f.high)) {
 		return;
 	}
-	fprintf(out, "<h3>link %lld</h3>", value_integer(phase, "link", -1));
 	begin_picture(out, &f, report, "ps");
 	json_array_foreach (rows, i, row) {
 		double x = across(&f, value_number(row, "time"));
+		double mean = value_number(row, "mean_ps");
 
-		if (isfinite(x) && x >= 0 && x <= WIDTH) {
+		if (isfinite(mean) && x >= 0 && x <= WIDTH) {
 			fprintf(out,
 				"<path d=\"M%.1f %.1fV%.1f\" class=spread />"
 				"<circle cx=\"%.1f\" cy=\"%.1f\" r=1 />",
-				x, down(&f, value_number(row, "min_ps")),
-				down(&f, value_number(row, "max_ps")) + 0.1, x,
-				down(&f, value_number(row, "mean_ps")));
+				x, down(&f, mean + value_number(row, "min_ps")),
+				down(&f, mean + value_number(row, "max_ps")) + 0.1, x,
+				down(&f, mean));
 		}
 	}
 	fputs("</svg>\n", out);
+}
+
+static void put_phase(FILE *out, const json_t *report, const json_t *phase)
+{
+	static const struct column verdicts[] = {{"time (UTC)", "{time:time}"},
+						 {"verdict", "{verdict}"},
+						 {"moved ps", "{difference_ps:+ps}"},
+						 {"who", "{who|}"},
+						 {"reason", "{reason|}"},
+						 {0}};
+
+	fprintf(out, "<h3>link %lld</h3>", value_integer(phase, "link", -1));
+	put_means(out, report, phase);
+	put_table(out, value_at(phase, "events"), verdicts, "no verdict");
 }
 
 /* --- the page --- */
@@ -230,6 +246,9 @@ static const char style[] =
 
 static void put_head(FILE *out, const json_t *r)
 {
+	size_t i;
+	const json_t *cut;
+
 	fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>"
 	      "<meta name=viewport content=\"width=device-width\"><title>",
 	      out);
@@ -242,11 +261,17 @@ static void put_head(FILE *out, const json_t *r)
 	put_text(out, value_string(r, "summary", "No summary of the shift was written."));
 	fputs("</b></p>\n<p>", out);
 	put(out, value_at(r, "sums"),
-	    "incidents: {incidents}, {red} of them red, {active} still active; {frames:count} "
-	    "frames lost, {dropped:count} dropped for groups; {dark_s:rate} module-seconds dark, "
+	    "incidents: {incidents}, {red} of them red, {active} active at the end; "
+	    "{frames:count} frames lost, {dropped:count} dropped for groups; {dark_s:rate} "
+	    "module-seconds dark, "
 	    "{hits:rate} hits lost in modules; commands: {commands}, {failed} of them not done, "
-	    "{open} open.");
+	    "{open} open at the end.");
 	fputs("</p>\n", out);
+	json_array_foreach (value_at(r, "cut"), i, cut) {
+		fputs("<p><b>", out);
+		put(out, cut, "{text}");
+		fputs("</b></p>\n", out);
+	}
 }
 
 void report_html(FILE *out, const json_t *r)
@@ -285,6 +310,7 @@ void report_html(FILE *out, const json_t *r)
 						 {"parameter", "{parameter}"},
 						 {"old", "{old:word}"},
 						 {"new", "{new:word}"},
+						 {"ended (UTC)", "{ended:time|open}"},
 						 {"state", "{state|?}"},
 						 {"reason", "{reason|}"},
 						 {0}},
@@ -302,6 +328,9 @@ void report_html(FILE *out, const json_t *r)
 	const json_t *phase;
 
 	put_head(out, r);
+	fputs("<h2>Open at the end</h2>\n", out);
+	put_table(out, value_at(r, "open.incidents"), incidents, "no incident");
+	put_table(out, value_at(r, "open.commands"), commands, "no command");
 	fputs("<h2>Incidents</h2>\n", out);
 	put_table(out, value_at(r, "incidents"), incidents, "none");
 	fputs("<h2>Lost frames</h2>\n", out);
@@ -311,6 +340,8 @@ void report_html(FILE *out, const json_t *r)
 	put_table(out, value_at(r, "dark.causes"), dark, "nothing");
 	fputs("<h2>Logbook</h2>\n", out);
 	put_table(out, value_at(r, "remarks"), events, "no remarks");
+	fputs("<h2>Acknowledged and paused</h2>\n", out);
+	put_table(out, value_at(r, "handled"), events, "nothing");
 	fputs("<h2>Phase</h2>\n", out);
 	json_array_foreach (value_at(r, "phases"), i, phase) {
 		put_phase(out, r, phase);

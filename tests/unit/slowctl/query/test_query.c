@@ -682,6 +682,99 @@ static void test_station(void **state)
 	query_close(q);
 }
 
+/* Rows of the answer to `op` in a time of seconds since the rig's, the newest `limit`. */
+static json_t *between(struct query *q, const char *op, const char *rows, double since,
+		       double until, int limit)
+{
+	double zero = (double)RIG_UTC / 1e9;
+	json_t *args = json_pack("{s:f,s:f,s:i,s:i}", "since", zero + since, "until", zero + until,
+				 "limit", limit, "link", 3);
+	json_t *answer = NULL, *found;
+
+	assert_int_equal(query_ask(q, op, args, NULL, &answer), 0);
+	found = json_incref(json_object_get(answer, rows));
+	json_decref(args);
+	json_decref(answer);
+	return found;
+}
+
+/* Of a time that is over: what came later neither counts against the limit nor is in the answer. */
+static void test_until(void **state)
+{
+	static const struct {
+		const char *op, *rows, *time;
+	} lists[] = {{"command.list", "commands", "time"}, {"event.list", "events", "time"},
+		     {"clock.history", "events", "time"},  {"run.show", "runs", "begun"},
+		     {"phase.history", "events", "time"},  {"phase.history", "rows", "time"}};
+	struct store_rig *r = *state;
+	struct query *q;
+	char sql[1500];
+
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const inserts[] = {
+			"INSERT INTO event(time, severity, code, object, text, action)"
+			" SELECT at, 'info', 'remark', 'shift', i, '' FROM t",
+			"INSERT INTO command SELECT 100 + i, NULL, at, 'anna', 1, 1, 'local', '', "
+			"1,"
+			" 1, 1, 'clock.state', 'set', 0, 1, '', 1, 1, 'DONE', '', 1, at FROM t",
+			"INSERT INTO clock_event SELECT at, 'locked', 'gpsd', 50, 1, '' FROM t",
+			"INSERT INTO run SELECT 100 + i, '', 'anna', at, 1, at + 500000000, 2 FROM "
+			"t",
+			"INSERT INTO phase_event SELECT 3, at, 'PASS', 0, 1, 1, 1, 1, '', '' FROM "
+			"t"};
+
+		snprintf(sql, sizeof(sql),
+			 "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < "
+			 "39), t(i, at) AS (SELECT i, %lld + 1000000000 * (i + 10) FROM n) %s",
+			 (long long)RIG_UTC, inserts[i]);
+		change(r, sql);
+	}
+	change(r, "INSERT INTO phase_row SELECT 3, time, 1, 1, 1, 1, 1, 1, 1, 1 FROM phase_event "
+		  "WHERE link = 3; UPDATE run SET ended = begun WHERE ended IS NULL");
+	q = query_rig_open(r);
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		json_t *rows = between(q, lists[i].op, lists[i].rows, 12, 15, 10);
+		size_t n;
+		json_t *row;
+
+		assert_int_equal(json_array_size(rows), 3); /* of 12, 13 and 14 s */
+		json_array_foreach (rows, n, row) {
+			double at = json_number_at(row, lists[i].time) - (double)RIG_UTC / 1e9;
+
+			assert_true(at > 11.9 && at < 14.1);
+		}
+		json_decref(rows);
+		rows = between(q, lists[i].op, lists[i].rows, 12, 15, 2);
+		assert_int_equal(json_array_size(rows), 2);
+		json_decref(rows);
+	}
+	query_close(q);
+}
+
+/* Of a long time, one row of the phase in so many seconds: the last of them. */
+static void test_phase_by_minute(void **state)
+{
+	struct store_rig *r = *state;
+	struct query *q;
+	json_t *answer = NULL;
+
+	change(r, "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 179)"
+		  " INSERT INTO phase_row SELECT 3, 6000000000 * 1000 + 1000000000 * i, i, 1, 1, 1,"
+		  " 1, 1, 1, 1 FROM n");
+	q = query_rig_open(r);
+	assert_int_equal(
+		query_phase_history(q, &(struct query_filter){.link = 3, .by_s = 60}, &answer), 0);
+	assert_int_equal(json_array_size(json_at(answer, "rows")), 3);
+	for (int i = 0; i < 3; i++) {
+		json_t *row = json_array_get(json_at(answer, "rows"), (size_t)i);
+
+		assert_true(json_number_at(row, "mean_ps") == 59 + 60 * i);
+		assert_true(json_number_at(row, "time") == 6059 + 60 * i);
+	}
+	json_decref(answer);
+	query_close(q);
+}
+
 /* The schema of the file, and that of this program. */
 static void test_schema_is_told(void **state)
 {
@@ -902,6 +995,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_command_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_check, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_station, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_until, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_phase_by_minute, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_schema_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_orderly_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_after_kill, setup, teardown),
