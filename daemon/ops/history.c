@@ -158,6 +158,9 @@ const struct control_op history_ops[] = {
 	{"dark.show", ACCESS_READER, ask_database, "what modules did not see, by cause",
 	 CONTROL_ARGS(SINCE, UNTIL, LIMIT), ASK(.what = "darkness")},
 	{"event.list", ACCESS_READER, ask_database, "what happened, newest first",
-	 CONTROL_ARGS(LIMIT, SINCE, UNTIL), ASK(.what = "events")},
+	 CONTROL_ARGS(LIMIT, SINCE, UNTIL,
+		      {"incident", ARG_INT, false, 1, 0,
+		       .about = "only remarks about the one of this number"}),
+	 ASK(.what = "events")},
 	{0},
 };

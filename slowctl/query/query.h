@@ -128,7 +128,7 @@ int query_ledger(struct query *q, const struct query_filter *f, json_t **ret_jso
  * `limit` of each (0: 600). */
 int query_phase_history(struct query *q, const struct query_filter *f, json_t **ret_json);
 /* From since_ns on and before until_ns (0: all), the newest `limit` (0: 100) of each, newest first: {current, runs:[..]} with
- * the runs that had a part of that time, and {events:[..]} twice. */
+ * the runs that had a part of that time, and {events:[..]} twice; with `incident` only the remarks about it. */
 int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_events(struct query *q, const struct query_filter *f, json_t **ret_json);
 int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json);

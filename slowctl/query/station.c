@@ -58,11 +58,18 @@ int query_runs(struct query *q, const struct query_filter *f, json_t **ret_json)
 
 int query_events(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
-	return query_list(q, "events",
-			  "SELECT time AS [time:t], severity, code, object, text, action"
-			  " FROM event WHERE time >= ?1 AND time < ?3 ORDER BY time DESC, id DESC"
-			  " LIMIT ?2",
-			  f, ret_json);
+	json_t *json = json_object();
+	/* A remark about an incident ends with its number, as daemon/ops/logbook.c writes it. */
+	int r = query_add_rows(q, 0, json, "events",
+			       "SELECT time AS [time:t], severity, code, object, text, action"
+			       " FROM event WHERE time >= ?1 AND time < ?2 AND (?4 = 0 OR"
+			       " code IN ('remark', 'summary')"
+			       " AND text LIKE '% [incident ' || ?4 || ']')"
+			       " ORDER BY time DESC, id DESC LIMIT ?3",
+			       "iiii", f->since_ns, query_until_ns(f),
+			       (int64_t)(f->limit ? f->limit : 100), f->incident);
+
+	return query_answer(q, r, json, ret_json);
 }
 
 int query_clock_history(struct query *q, const struct query_filter *f, json_t **ret_json)

@@ -411,6 +411,7 @@ def old_shift(bench):
                          [(10 + n, "later", end + (100 + n) * ns, end + (101 + n) * ns) for n in range(40)])
         base.executemany("INSERT INTO event(time,severity,code,object,text,action) VALUES (?,'info',?,?,?,'')", [
             (begin + 100 * ns, "remark", "floor3", "anna: a storm"), (begin + 200 * ns, "summary", "shift", "anna: a quiet day"),
+            (begin + 750 * ns, "remark", "link2", "bert: a <diver> is there [incident 2]"), (begin + 751 * ns, "remark", "link2", "x [incident 22]"),
             (begin + 300 * ns, "incident-acknowledged", "link1/link-dark", "acknowledged by anna (local): known"),
             (begin + 310 * ns, "incident-paused", "link2/link-dark", "paused until 2026-11-01 09:00:00 UTC by anna (local): diver")])
         base.execute("INSERT INTO phase_event VALUES (2,?,'SLIP',2,2500.4,8713.2,22.0,5,'','in the shift')", (begin + 400 * ns,))
@@ -432,7 +433,7 @@ def old_shift(bench):
         bench.check(f"report {' '.join(options)}", code == 0 and "not running" in err, (code, err))
         return out
     r = json.loads(report("--json"))
-    bench.equal("its summary and remarks", (r["summary"], [e["object"] for e in r["remarks"]]), ("anna: a quiet day", ["floor3", "shift"]))
+    bench.equal("its summary and remarks", (r["summary"], [e["object"] for e in r["remarks"]]), ("anna: a quiet day", ["floor3", "shift", "link2", "link2"]))
     bench.equal("its commands", sorted(c["command"] for c in r["commands"]), [31, 32, 33])
     bench.equal("its verdicts", [e["reason"] for e in r["phases"][2]["events"]], ["in the shift"])
     bench.equal("its clock", [e["reason"] for e in r["clock"]], ["gpsd silent"])
@@ -441,6 +442,7 @@ def old_shift(bench):
     bench.equal("its incidents", [i["number"] for i in r["incidents"]], [1, 2, 3])
     bench.equal("open at its end", ([i["number"] for i in r["open"]["incidents"]], sorted(c["command"] for c in r["open"]["commands"])),
                 ([2, 3], [18, 33]))
+    bench.equal("what was written about each", [i["written"] for i in r["incidents"]], [[], ["bert: a <diver> is there [incident 2]"], []])
     bench.equal("and counted so", [r["sums"][k] for k in ("incidents", "active", "commands", "failed", "open")], [3, 2, 3, 1, 2])
     times = [p["time"] for p in r["phases"][2]["rows"]]
     bench.check("the phase of all of it, by minute", len(times) == 480 and times[0] < SHIFT_BEGIN + 60 and times[-1] > SHIFT_END - 60,
@@ -455,7 +457,13 @@ def old_shift(bench):
     page = report("--html")
     heads = page.split("<h2>")
     bench.check("the same as a page", "only the newest" not in page and "a quiet day" in page and
-                re.search(r"link2/link-dark.*\n.*link3/link-dark", heads[1]) and "acknowledged by anna" in page, heads[1])
+                re.search(r"link2/link-dark.*\n.*link3/link-dark", heads[1]) and "acknowledged by anna" in page and
+                "<td>bert: a &lt;diver&gt; is there [incident 2]\n" in heads[1], heads[1])
+    code, out, _ = bench.run("incident", "show", "2")
+    bench.check("incident show has it, too", code == 0 and re.search(r"^remarks +2026-11-01 08:12:30  bert: a <diver> is there", out, re.M) and
+                "incident 22" not in out, (code, out))
+    bench.equal("for programs", [e["text"] for e in json.loads(bench.run("--json", "incident", "show", "2")[1])["remarks"]],
+                ["bert: a <diver> is there [incident 2]"])
     points = [float(y) for y in re.findall(r"<circle cx=\S+ cy=\"([-.0-9]+)\"", page)]
     bench.check("the phase is in its picture", len(points) == 480 and all(0 <= y <= 120 for y in points), points[:3])
     fill_shift(db, SHIFT_BEGIN + 1000, 1600)

@@ -292,6 +292,20 @@ static void text_cell(struct writer *w, const json_t *row)
 		    *dealt != '\0' ? ")" : "");
 }
 
+/* What operators have written about it: fcmctl log --incident. */
+static void render_remarks(struct writer *w, const json_t *remarks)
+{
+	size_t i;
+	const json_t *remark;
+	char text[600];
+
+	json_array_foreach (remarks, i, remark) {
+		value_fill(remark, "{time:time}  {text}", text, sizeof(text));
+		writer_text(w, WRITER_PLAIN, "%-18s", i == 0 ? "remarks" : "");
+		writer_paragraph(w, 18, WRITER_PLAIN, "%s", text);
+	}
+}
+
 void ctl_incident_render(struct writer *w, const json_t *incident)
 {
 	static const struct value_column columns[] = {{"since (UTC)", "{since:time}"},
@@ -318,6 +332,7 @@ void ctl_incident_render(struct writer *w, const json_t *incident)
 	value_pair(w, "by our command", WRITER_PLAIN, incident, "{own}");
 	dealt_text(incident, text, sizeof(text));
 	writer_pair(w, "operators", WRITER_PLAIN, "%s", *text != '\0' ? text : "-");
+	render_remarks(w, value_at(incident, "remarks"));
 	if (json_is_integer(value_at(incident, "observations"))) { /* of the past */
 		value_pair(w, "observations", WRITER_PLAIN, incident,
 			   "{observations:count}, with its cause");
@@ -352,6 +367,20 @@ static json_t *find(const json_t *incidents, const char *word)
 	return NULL;
 }
 
+/* With the remarks about it. */
+static void show_one(struct ctl *ctl, json_t *incident)
+{
+	json_t *about = NULL;
+	json_t *args = json_pack("{s:I,s:f}", "incident", value_integer(incident, "number", 0),
+				 "since", value_number(incident, "since"));
+
+	if (ctl_ask(ctl, "event.list", args, &about) == CTL_DONE) {
+		json_object_set(incident, "remarks", json_object_get(about, "events"));
+	}
+	writer_result(ctl->out, incident, ctl_incident_render);
+	json_decref(about);
+}
+
 /* One that the database has, also while the daemon is not running. */
 static int show_past(struct ctl *ctl, long long number)
 {
@@ -369,7 +398,7 @@ static int show_past(struct ctl *ctl, long long number)
 		}
 	}
 	if (incident != NULL) {
-		writer_result(ctl->out, incident, ctl_incident_render);
+		show_one(ctl, incident);
 	} else if (code == CTL_DONE) {
 		code = ctl_fail(ctl, CTL_NOT, "not-found", "fcmctl incident list --since 1d",
 				"there is no incident %lld, or it is part of another one", number);
@@ -396,7 +425,7 @@ static int show_run(struct ctl *ctl, const struct ctl_args *args)
 	}
 	incident = find(value_at(incidents, "list"), word);
 	if (incident != NULL) {
-		writer_result(ctl->out, incident, ctl_incident_render);
+		show_one(ctl, incident);
 	} else if (number > 0) {
 		code = show_past(ctl, number);
 	} else if (code == CTL_DONE) {
@@ -539,7 +568,8 @@ const struct ctl_command ctl_incident_commands[] = {
 	 .options = CTL_BIT(CTL_SINCE) | CTL_BIT(CTL_TO) | CTL_BIT(CTL_LIMIT), .run = list_run},
 	{"incident", "show", "INCIDENT", "all about one: what to do, cost, what it explains",
 	 .help = "Its cause, what to do, since when, what it has cost, the command of ours that\n"
-		 "caused it, what operators have done about it, and each observation that it\n"
+		 "caused it, what operators have done and written about it, and each observation "
+		 "that it\n"
 		 "explains. INCIDENT is its number, or the name of its cause. One that has "
 		 "cleared\n"
 		 "is found by its number, also while the daemon is not running; of that the\n"

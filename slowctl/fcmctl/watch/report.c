@@ -261,6 +261,34 @@ static void add_ledger(json_t *r, json_t *ledger)
 	json_decref(ledger);
 }
 
+/* The number behind "... [incident 42]", as the daemon writes it; 0: it is about none. */
+static long long incident_of(const json_t *remark)
+{
+	const char *text = value_string(remark, "text", "");
+	const char *mark = strrchr(text, '[');
+	long long number = 0;
+
+	return mark != NULL && sscanf(mark, "[incident %lld]", &number) == 1 ? number : 0;
+}
+
+/* To each incident what was written about it: `written`. */
+static void add_remarks(json_t *incidents, const json_t *remarks)
+{
+	size_t i, n;
+	json_t *incident, *remark;
+
+	json_array_foreach (incidents, i, incident) {
+		json_t *about = json_array();
+
+		json_array_foreach (remarks, n, remark) {
+			if (incident_of(remark) == value_integer(incident, "number", -1)) {
+				json_array_append(about, json_object_get(remark, "text"));
+			}
+		}
+		json_object_set_new(incident, "written", about);
+	}
+}
+
 /* With remarks in their own list; the last summary begins the report. */
 static void add_events(json_t *r, json_t *events)
 {
@@ -305,6 +333,7 @@ static json_t *make(struct ctl *ctl, const struct span *s, bool pictures)
 	json_object_set_new(r, "dark", ask_all(ctl, s, &causes_list, of_span(s, &causes_list)));
 	json_object_set_new(r, "phases", phases_of(ctl, s));
 	add_events(r, ask(ctl, s, &events_list, of_span(s, &events_list)));
+	add_remarks(json_object_get(r, "incidents"), value_at(r, "remarks"));
 	add_open(r, ctl, s);
 	if (pictures) {
 		json_object_set_new(r, "losses", losses_by_time(ctl, s));
