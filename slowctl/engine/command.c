@@ -292,6 +292,18 @@ static void has_left(struct command *c)
 	c->attempts = c->attempts > 0 ? c->attempts : 1;
 }
 
+/* Who sets it to what it is already has changed nothing. */
+static void note_hand(const struct command *c)
+{
+	struct param_hand *by = &c->param->by;
+
+	if (!by->who[0]) {
+		snprintf(by->who, sizeof(by->who), "%s", journal_who(c));
+		by->safe = c->job != 0;
+		by->time_ns = c->time_ns;
+	}
+}
+
 static void acked(struct engine *e, struct command *c, int32_t value, const char *how)
 {
 	struct param *p = c->param;
@@ -306,6 +318,7 @@ static void acked(struct engine *e, struct command *c, int32_t value, const char
 		c->wanted_count = (uint32_t)value;
 	} else {
 		param_put_setpoint(p, param_from_raw(p->kind, value), e->now.mono_ns);
+		note_hand(c);
 	}
 	c->alarm = false;
 	c->hint[0] = 0;

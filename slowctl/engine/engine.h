@@ -273,6 +273,7 @@ struct engine_command_view {
 	int64_t time_ns, changed_ns;
 	uint32_t boot;
 	const struct row *row; /* ROW_COMMAND as it began; NULL: of a previous daemon */
+	const char *who;       /* "": of a previous daemon */
 };
 /* As param_quality(); of what is polled stale as soon as its floor is known not to answer. */
 enum param_quality engine_quality(const struct engine *e, const struct param *p,

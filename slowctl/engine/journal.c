@@ -123,6 +123,11 @@ void journal_command_row(struct engine *e, struct row *r, const struct engine_re
 		 ROW_VT(c->ended ? c->detail : NULL), ROW_VI_IF(c->ended, e->now.utc_ns));
 }
 
+const char *journal_who(const struct command *c)
+{
+	return c->row ? c->row->arena + c->row->values[3].text : "";
+}
+
 /* A copy of minimal size. */
 static struct row *row_keep(const struct row *row)
 {

@@ -240,6 +240,8 @@ uint32_t journal_new_sequence(struct engine *e, struct link *l);
 /* Its ROW_COMMAND, into `row`: as it begins, or as it ends when it was rejected. */
 void journal_command_row(struct engine *e, struct row *row, const struct engine_request *q,
 			 const struct command *c);
+/* Who gave it, as its row has it; "": a previous daemon began it. */
+const char *journal_who(const struct command *c);
 /* Keep the row with the command, and give it to the database, or at once to the emergency journal.
  * -ENOMEM: neither. */
 int journal_begin(struct engine *e, struct command *c, const struct row *row);

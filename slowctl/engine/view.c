@@ -34,6 +34,7 @@ bool engine_command(const struct engine *e, uint64_t id, struct engine_command_v
 		.changed_ns = c->changed_ns,
 		.boot = c->boot,
 		.row = c->row,
+		.who = journal_who(c),
 	};
 	return true;
 }

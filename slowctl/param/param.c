@@ -373,6 +373,9 @@ void param_put_bad(struct param *p)
 
 void param_put_setpoint(struct param *p, double setpoint, uint64_t mono_ns)
 {
+	if (setpoint != p->setpoint) {
+		p->by.who[0] = '\0';
+	}
 	p->setpoint = setpoint;
 	p->has_setpoint = true;
 	p->setpoint_ns = mono_ns;

@@ -93,6 +93,13 @@ struct param_kind {
 	uint64_t given;			     /* which keys were, a bit each */
 };
 
+/* A command of ours. */
+struct param_hand {
+	char who[64];	 /* "": none is known */
+	bool safe;	 /* it was part of a `safe` */
+	int64_t time_ns; /* UTC */
+};
+
 struct param {
 	const struct param_kind *kind;
 	char name[PARAM_NAME_MAX]; /* full: "tower1.floor7.om3.hv", "link2.phase", "clock.state" */
@@ -108,6 +115,7 @@ struct param {
 	int64_t time_ns;      /* UTC of the value */
 	uint64_t mono_ns;     /* the same instant, CLOCK_MONOTONIC */
 	uint64_t setpoint_ns; /* when the setpoint was acknowledged or read */
+	struct param_hand by; /* our command that made the setpoint what it is */
 	struct limits_state beyond;
 	/* The history's own. */
 	bool sampled;

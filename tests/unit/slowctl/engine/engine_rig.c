@@ -833,7 +833,7 @@ int rig_submit(struct rig *r, struct engine_request q, uint64_t *ret_id, struct 
 {
 	int result;
 
-	q.who = "test";
+	q.who = q.who ? q.who : "test";
 	q.uid = 1;
 	q.pid = 2;
 	q.origin = "local";

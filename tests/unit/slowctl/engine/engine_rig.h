@@ -116,7 +116,7 @@ void rig_crash(struct rig *r);
 void rig_journal_back(struct rig *r, uint64_t last_id, const uint64_t reserved_until[RIG_FLOORS]);
 void rig_link(struct rig *r, unsigned link, bool locked);
 void rig_boot(struct rig *r, unsigned link);
-/* Submit it as "test". */
+/* Submit it, as "test" where nobody is named. */
 int rig_submit(struct rig *r, struct engine_request q, uint64_t *ret_id, struct sc_error *error);
 int rig_set(struct rig *r, const char *name, double value, uint64_t *ret_id);
 int rig_action(struct rig *r, const char *name, uint64_t *ret_id);

@@ -47,6 +47,54 @@ static void test_set(void **state)
 	rig_destroy(r);
 }
 
+/* Until the value is found to be another. */
+static void test_who_set_it(void **state)
+{
+	struct rig *r = rig_create(1);
+	const struct param *hv = get(r, "floor2.om2.hv"), *power = get(r, "floor2.om2.power");
+	struct engine_request q = {.parameter = "floor2.om2.hv", .value = 0, .who = "ann"};
+	struct engine_command_view v;
+	uint64_t id, job, first;
+
+	assert_string_equal(hv->by.who, "");
+	assert_int_equal(rig_submit(r, q, &first, NULL), 0);
+	rig_run(r, 1000); /* long before it is down */
+	assert_string_equal(hv->by.who, "ann");
+	assert_false(hv->by.safe);
+	assert_true(hv->by.time_ns == r->commands[first].time_ns);
+	assert_true(engine_command(r->e, first, &v));
+	assert_string_equal(v.who, "ann");
+	rig_until_end(r, first, 30000);
+	/* The next one does what is done; of a `safe` as well. */
+	q.who = "bert";
+	assert_int_equal(rig_submit(r, q, &id, NULL), 0);
+	rig_until_end(r, id, 30000);
+	assert_string_equal(hv->by.who, "ann");
+	q.parameter = "floor2.om2.power";
+	q.job = engine_next_id(r->e, r->now);
+	assert_int_equal(rig_submit(r, q, &job, NULL), 0);
+	rig_until_end(r, job, 30000);
+	assert_string_equal(power->by.who, "bert");
+	assert_true(power->by.safe);
+	rig_set(r, "floor2.om2.power", 1, &id);
+	rig_until_end(r, id, 30000);
+	assert_string_equal(power->by.who, "test");
+	assert_false(power->by.safe);
+	param_put_setpoint(get(r, "floor2.om2.hv"), 1400, r->now.mono_ns);
+	assert_string_equal(hv->by.who, "");
+	/* A daemon that takes a command up does not know whose it was. */
+	q = (struct engine_request){.parameter = "floor2.om2.hv", .value = 1300, .who = "ann"};
+	r->floors[1].mute = true;
+	assert_int_equal(rig_submit(r, q, &id, NULL), 0);
+	rig_run(r, 100);
+	rig_crash(r);
+	r->floors[1].mute = false;
+	rig_until_end(r, id, 60000);
+	assert_true(get(r, "floor2.om2.hv")->setpoint == 1300);
+	assert_string_equal(get(r, "floor2.om2.hv")->by.who, "");
+	rig_destroy(r);
+}
+
 static void test_refused_at_once(void **state)
 {
 	struct rig *r = rig_create(1);
@@ -873,6 +921,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_who_set_it),
 		cmocka_unit_test(test_refused_at_once),
 		cmocka_unit_test(test_refused_by_role),
 		cmocka_unit_test(test_check_is_submit),
