@@ -163,13 +163,22 @@ static void collect(struct judge *j)
 static void note_own(struct judge *j)
 {
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
+		const struct judge_link *l = &j->v->link[link];
 		struct judge_own *own = &j->own[link];
-		uint64_t now_ns = j->v->link[link].own_ns;
+		bool first = l->own_ns > own->last_ns + RELOCK_NS;
 
-		if (now_ns > own->last_ns + RELOCK_NS) {
-			own->first_ns = now_ns;
+		if (l->own_ns == own->last_ns) {
+			continue;
 		}
-		own->last_ns = now_ns;
+		if (first) {
+			own->first_ns = l->own_ns;
+		}
+		if (first || strstr(own->text, l->own)) { /* of a row of one command the last */
+			own->text[0] = '\0';
+		}
+		judge_add_own(own->text, l->own,
+			      j->v->utc_ns - (int64_t)(j->v->now_ns - l->own_ns));
+		own->last_ns = l->own_ns;
 	}
 }
 

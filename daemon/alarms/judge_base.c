@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/alarms/private.h"
+#include "daemon/core/text.h"
 #include "daemon/incidents/reason_kinds.h"
 
 /* --- time --- */
@@ -69,12 +70,23 @@ static void add_dark(const struct judge *j, const struct reason_kind *kind, stru
 	}
 }
 
+void judge_add_own(char *text, const char *did, int64_t utc_ns)
+{
+	char date[32], cut[60];
+
+	snprintf(cut, sizeof(cut), "%s", did);
+	text_whole(cut);
+	text_utc(date, sizeof(date), utc_ns);
+	text_list(text, OWN_BYTES, "%s at %s", cut, date + strlen("2026-11-22 "));
+	text_whole(text);
+}
+
 const char *judge_own_command(const struct judge *j, unsigned link, uint64_t since_ns)
 {
 	const struct judge_own *own = &j->own[link];
 	bool near = own->first_ns <= since_ns + OWN_NS && since_ns <= own->last_ns + OWN_NS;
 
-	return own->last_ns && near ? j->v->link[link].own : NULL;
+	return own->last_ns && near ? own->text : NULL;
 }
 
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm)
@@ -84,7 +96,7 @@ void judge_explain(struct judge *j, struct observation o, const struct alarm *al
 	if (kind) {
 		add_dark(j, kind, &o);
 	}
-	if (o.object.link >= 0) {
+	if (o.object.link >= 0 && !o.own) {
 		o.own = judge_own_command(j, (unsigned)o.object.link, o.since_ns);
 	}
 	if (alarm) {

@@ -13,6 +13,7 @@
 
 #define OWN_NS	  2000000000ull /* our commands take effect at the board within this time */
 #define RELOCK_NS 5000000000ull /* they interrupt a link no longer */
+#define OWN_BYTES sizeof(((struct incident *)0)->own)
 #define START_GRACE_NS                                                                             \
 	3000000000ull /* no link or consumer is reported as silent so soon after our start */
 
@@ -27,6 +28,7 @@ struct judge {
 	/* Of our commands to a link, each soon after the one before: the first, and the last. */
 	struct judge_own {
 		uint64_t first_ns, last_ns;
+		char text[OWN_BYTES]; /* "align by ann at 22:15:35, reset by ann at 22:15:37" */
 	} own[NANET3_LINKS];
 	uint64_t back_reported_ns; /* the board.back_ns that was reported */
 	uint64_t stalled_at_ns;	   /* when the board's DMA was last seen stalled; 0: never */
@@ -59,7 +61,9 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 		__VA_ARGS__)
 /* Passes it to the incidents, with what operators have done about it (`alarm` NULL: nothing). */
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
-/* Our command that caused what is true of the link since then, "reset by ann"; NULL: none did. */
+/* Adds to the list `text` of OWN_BYTES what we did, "reset by ann", and when. */
+void judge_add_own(char *text, const char *did, int64_t utc_ns);
+/* Our command that caused what is true of the link since then, "reset by ann at 22:15:37"; NULL: none did. */
 const char *judge_own_command(const struct judge *j, unsigned link, uint64_t since_ns);
 /* `log`: also to the system log, with this subject; NULL: not. */
 void judge_put_event(struct judge *j, const char *severity, const char *code,

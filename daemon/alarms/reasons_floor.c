@@ -226,16 +226,44 @@ static void hv_reason(struct judge *j, unsigned link)
 	}
 }
 
+/* A command of ours has set it to 0. */
+static bool we_set_0(const struct param *p)
+{
+	return p && p->setpoint == 0 && p->by.who[0];
+}
+
+/* Our command that has switched the module off is added to `text`; false: none is known. */
+static bool we_did(const struct judge_module *m, char *text)
+{
+	const struct param *p = we_set_0(m->hv) ? m->hv : m->power;
+	char did[OWN_BYTES];
+
+	if (!we_set_0(p)) {
+		return false;
+	}
+	snprintf(did, sizeof(did), "%s by %s",
+		 p->by.safe   ? "safe"
+		 : p == m->hv ? "hv 0"
+			      : "power off",
+		 p->by.who);
+	if (!strstr(text, did)) {
+		judge_add_own(text, did, p->by.time_ns);
+	}
+	return true;
+}
+
+#define SWITCH_ON                                                                                  \
+	"to switch it on: fcmctl set floorN.omM.power on, then fcmctl set floorN.omM.hv VOLTS"
+
 /* Not by a silence timer, which is a reason of its own. */
 static void off_reason(struct judge *j, unsigned link)
 {
 	struct observation o = {
 		.code = "hv-off",
 		.object = floor_on(j, link),
-		.advice =
-			"if nobody has switched it off: fcmctl command list; to switch it on: "
-			"fcmctl set 'floorN.omM.power' on, then fcmctl set 'floorN.omM.hv' VOLTS"};
-	char names[200] = "";
+		.advice = "if nobody has switched it off: fcmctl command list; " SWITCH_ON};
+	char names[200] = "", own[OWN_BYTES] = "";
+	bool ours = true;
 
 	for (unsigned m = 0; m < PARAM_OM_COUNT && !j->v->link[link].silence.fired; m++) {
 		const struct judge_module *module = &j->v->link[link].module[m];
@@ -244,11 +272,15 @@ static void off_reason(struct judge *j, unsigned link)
 			o.parts |= 1u << m;
 			text_list(names, sizeof(names), "om%u%s", m,
 				  is(module->power, false) ? "" : " (powered)");
+			ours = we_did(module, own) && ours;
 		}
 	}
 	if (o.parts) {
 		o.object.modules = (uint8_t)o.parts;
-		observe(j, &o, "modules are switched off and see nothing: %s", names);
+		o.own = ours ? own : NULL;
+		o.advice = ours ? SWITCH_ON : o.advice;
+		observe(j, &o, "modules are switched off and see nothing: %s%s%s", names,
+			ours ? "; " : "", ours ? own : "");
 	}
 }
 

@@ -31,10 +31,12 @@ static void dark_reason(struct judge *j, unsigned link)
 static void boot_reason(struct judge *j, unsigned link)
 {
 	const struct boots_floor *f = j->v->link[link].boot;
+	const char *own;
 
 	if (!f || !f->booted_ns || j->v->now_ns - f->booted_ns > BOOT_SHOWN_NS) {
 		return;
 	}
+	own = judge_own_command(j, link, f->booted_ns);
 	observe(j,
 		&(struct observation){.code = "fcm-booted",
 				      .object = object_floor(f->tower, f->floor, link),
@@ -42,9 +44,10 @@ static void boot_reason(struct judge *j, unsigned link)
 						"and set again what is gone",
 				      .since_ns = f->booted_ns,
 				      .past = judge_seconds_since(j, f->booted_ns) > BOOT_CAUSES_S},
-		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u): its settings may "
-		"be lost",
-		f->tower, f->floor, judge_seconds_since(j, f->booted_ns), f->count);
+		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u%s%s): its settings "
+		"may be lost",
+		f->tower, f->floor, judge_seconds_since(j, f->booted_ns), f->count, own ? "; " : "",
+		own ? own : "");
 }
 
 /*

@@ -98,7 +98,7 @@ struct incident {
 	bool held; /* what is left of it has ended: held */
 	bool of_start; /* it began with the daemon, less than INCIDENT_START_NS ago or long: no more than its start */
 	const struct incident_part *cause;
-	char own[80];			/* our command that caused it: "reset by ann"; "": none */
+	char own[80]; /* our command that caused it: "reset by ann at 22:15:37"; "": none */
 	struct alarm_hand acknowledged; /* who "": it is not acknowledged */
 	uint64_t since_ns, over_ns;	/* CLOCK_MONOTONIC; over_ns 0: not cleared */
 	int64_t begun_ns; /* UTC, under a previous daemon; 0: under this one, at since_ns */

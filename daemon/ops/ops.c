@@ -269,6 +269,7 @@ static void on_stop(struct ops *ops)
 static void on_progress(struct ops *ops, const struct engine_out *out)
 {
 	safing_progress(ops, out);
+	relock_progress(ops, out);
 	waiters_progress(ops, out);
 }
 

@@ -121,6 +121,8 @@ void waiters_stop(struct ops *ops);
 void op_relock(struct control_request *rq, json_t *args,
 	       void *context); /* link.reset, link.align */
 void op_soak(struct control_request *rq, json_t *args, void *context);
+/* An FCM that boots at our command interrupts its link. */
+void relock_progress(struct ops *ops, const struct engine_out *o);
 void relock_judged(struct ops *ops, unsigned link, const struct phase_judgement *j);
 void relock_tick(struct ops *ops);
 void relock_stop(struct ops *ops);

@@ -159,6 +159,18 @@ static void begin_trial(struct ops *ops, unsigned link)
 	}
 }
 
+void relock_progress(struct ops *ops, const struct engine_out *o)
+{
+	struct engine_command_view v;
+	struct param *p;
+
+	if (o->progress.state == COMMAND_SENT && engine_command(ops->engine, o->progress.id, &v) &&
+	    *v.who && params_find(ops->params, v.parameter, &p, NULL) == 0 &&
+	    strcmp(p->kind->section, "fcm.reset") == 0) {
+		links_note_own(ops->station, (unsigned)p->link, "fcm.reset", v.who);
+	}
+}
+
 /* Time-outs, and the next trial of a soak. */
 static void tick(struct ops *ops, unsigned link)
 {

@@ -295,7 +295,16 @@ def our_own_commands(t):
     t.equal("no event is a warning", {e["severity"] for e in events(st, "link-loss") if "reset by" in e["text"] or
                                       "align by" in e["text"]}, {"info"})
     report = st.ctl("report", "--since", "1h")[1]
+    t.check("with its time", all(re.fullmatch(r"\w+ by \S+ at \d\d:\d\d:\d\d", i["own"]) for i in mine.values()), mine)
     t.check("the report has both", re.search(r"link2 +reset by ", report) and re.search(r"link1 +align by ", report), report)
+    st.ask("action", "floor4.fcm.reset", "--yes")
+
+    def boots():
+        return [i for i in st.ask("incident", "list")["list"] if cause(i) == "tower1.floor4/fcm-booted"]
+    st.wait_for("the boot, as cause of its losses", boots, 20)
+    boot = boots()[0]
+    t.check("it is named, too", re.fullmatch(r"fcm\.reset by \S+ at \d\d:\d\d:\d\d", boot["own"] or "") and
+            boot["own"] in boot["text"], boot)
     w.close()
 
 

@@ -3,6 +3,7 @@
 """A shift of twelve faults, as an operator sees it: each cause is one entry with the right numbers, the screen stays a
 screen, and the report has it all."""
 import fnmatch
+import getpass
 import html.parser
 import os
 import re
@@ -250,6 +251,16 @@ def numbers_last(t):
     t.check("so is the account of darkness", code == 0 and "link2/link-dark" in out, (code, out, err))
 
 
+def named_as_ours(t, st, floor, what):
+    """Which command has switched its modules off, and whose: nobody needs to look for it."""
+    def mine():
+        return [i for i in st.status()["incidents"]["list"] if i["code"] == "hv-off" and i["object"] == floor]
+    st.wait_for("it is told", mine, 20)
+    i = mine()[0]
+    t.check(f"it is named: {what}", re.fullmatch(rf"{what} by {getpass.getuser()} at \d\d:\d\d:\d\d", i["own"] or "") and
+            i["own"] in i["text"] and i["action"].startswith("to switch it on: fcmctl set "), i)
+
+
 def modules_off(t):
     """modules that somebody has switched off are in sight: what is wrong is not WELL, and it can be paused"""
     st = t.station(load="quiet")
@@ -261,11 +272,14 @@ def modules_off(t):
     code, out, _ = st.ctl("status")
     t.check("status says which", code == 0 and re.search(r"modules +! 23/24 on; off: tower1.floor2.om1", out) and
             "tower1.floor2/hv-off" in out, out)
+    named_as_ours(t, st, "tower1.floor2", "power off")
     st.ask("incident", "pause", "floor2/hv-off", "--for", "1h", "--reason", "test")
     t.equal("paused it does not count", st.word(), "WELL")
     st.ask("set", "floor2.om1.power", "on", "--yes")
     st.ask("set", "floor2.om1.hv", "1400")
     st.wait_for("its end", lambda: st.status()["modules"]["on"] == 24, 60)
+    st.ask("safe", "floor3.om[01]", "--yes")
+    named_as_ours(t, st, "tower1.floor3", "safe")
     t.account(st)
 
 

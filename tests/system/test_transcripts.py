@@ -56,7 +56,7 @@ MASKS = (
     (r"(?m)^  +\d+  (red|warning|seen|paused|cleared)  ", r"  N  \1  "),
     (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
     (r"(?m)^(clock .*)\n  +(?=\S)", r"\1 "),  # where it is broken
-    (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?", "TIME"),
+    (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?|(?<= at )\d\d:\d\d:\d\d\b", "TIME"),
     (r"(?m)^TIME  TIME  .*/link-dark: .*\n", ""),  # a link that became light just when another one went dark
     (DATE, "DATE"),
     (r"127\.0\.0\.1:\d+", "HOST:PORT"),

@@ -3,10 +3,12 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "daemon/core/text.h"
 #include "judge_rig.h"
 
 static struct judge_rig rig;
@@ -209,32 +211,146 @@ static void a_paused_cause_covers_what_it_explains(void **state)
 	assert_string_equal(word(), "RED");
 }
 
+/* "reset by ann at 15:12:03", of now; valid until the fourth call after it. */
+static const char *now_did(const char *did)
+{
+	static char texts[4][80];
+	static unsigned next;
+	char date[32];
+
+	text_utc(date, sizeof(date), rig.v.utc_ns);
+	next = (next + 1) % 4;
+	snprintf(texts[next], sizeof(texts[next]), "%s at %s", did, strchr(date, ' ') + 1);
+	return texts[next];
+}
+
+/* Our command to the link, just now; what is to be said of it. */
+static const char *we_do(unsigned link, const char *did)
+{
+	rig.v.link[link].own = did;
+	rig.v.link[link].own_ns = rig.v.now_ns;
+	return now_did(did);
+}
+
 static void a_command_of_ours_is_named(void **state)
 {
-	rig.v.link[1].own = "reset by ann";
-	rig.v.link[1].own_ns = rig.v.now_ns;
+	const char *said = we_do(1, "reset by ann");
+
 	rig_cut(&rig, 1);
 	rig_run(&rig, 1);
-	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "reset by ann");
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, said);
 	rig_mend(&rig, 1);
 	rig_run(&rig, 5);
-	assert_string_equal(rig_only(&rig, INCIDENT_CLEARED)->own, "reset by ann");
+	assert_string_equal(rig_only(&rig, INCIDENT_CLEARED)->own, said);
 	/* An old command did nothing of this. */
 	rig_cut(&rig, 1);
 	rig_run(&rig, 1);
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "");
 }
 
+/* One soon after the other; of one that is repeated the last. */
+static void two_commands_are_both_named(void **state)
+{
+	const char *reset, *align;
+	char both[80];
+
+	we_do(2, "reset by bert");
+	rig_run(&rig, 1.5);
+	reset = we_do(2, "reset by bert");
+	rig_run(&rig, 1.5);
+	align = we_do(2, "align by ann");
+	rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 7);
+	rig_run(&rig, 0.1);
+	snprintf(both, sizeof(both), "%s, %s", reset, align);
+	assert_string_equal(rig_only(&rig, INCIDENT_CLEARED)->own, both);
+	rig_run(&rig, 60);
+	align = we_do(2, "align by ann");
+	rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 7);
+	rig_run(&rig, 0.1);
+	assert_string_equal(incidents_list(judge_incidents(rig.judge), &(size_t){0})[0]->own,
+			    align);
+}
+
+static struct param *of(const char *name)
+{
+	struct param *p = NULL;
+
+	assert_int_equal(params_find(rig.params, name, &p, NULL), 0);
+	return p;
+}
+
+/* It is read as set to 0; `who` NULL: by no command of ours. */
+static void set_0(const char *name, const char *who, bool safe)
+{
+	struct param *p = of(name);
+
+	rig_read(&rig, name, 0);
+	param_put_setpoint(p, 1, rig.v.now_ns);
+	param_put_setpoint(p, 0, rig.v.now_ns);
+	assert_string_equal(p->by.who, "");
+	if (who) {
+		snprintf(p->by.who, sizeof(p->by.who), "%s", who);
+		p->by.safe = safe;
+		p->by.time_ns = rig.v.utc_ns;
+	}
+}
+
+static void what_we_have_switched_off_is_ours(void **state)
+{
+	static const char off[] = "modules are switched off and see nothing";
+	const char *hv = now_did("hv 0 by ann"), *power;
+	char text[240], own[80];
+
+	set_0("floor3.om0.hv", "ann", false);
+	rig_run(&rig, 4);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(word(), "ATTENTION");
+	assert_string_equal(i->own, hv);
+	snprintf(text, sizeof(text), "%s: om0 (powered); %s", off, hv);
+	assert_string_equal(i->cause->text, text);
+	assert_string_equal(i->cause->action,
+			    "to switch it on: fcmctl set floor3.om0.power on, then fcmctl set "
+			    "floor3.om0.hv VOLTS");
+	power = now_did("power off by bert");
+	set_0("floor3.om1.power", "bert", false);
+	rig_run(&rig, 1);
+	snprintf(own, sizeof(own), "%s, %s", hv, power);
+	assert_string_equal(i->own, own);
+	assert_null(strstr(i->cause->action, "nobody"));
+	/* One more, and who knows by whom. */
+	set_0("floor3.om2.power", NULL, false);
+	rig_run(&rig, 1);
+	snprintf(text, sizeof(text), "%s: om0 (powered), om1, om2", off);
+	assert_string_equal(i->cause->text, text);
+	assert_string_equal(i->cause->action,
+			    "if nobody has switched it off: fcmctl command list; to switch it on: "
+			    "fcmctl set 'floor3.om[012].power' on, then fcmctl set "
+			    "'floor3.om[012].hv' VOLTS");
+}
+
+static void safe_is_named_once(void **state)
+{
+	const char *said = now_did("safe by ann");
+
+	set_0("floor3.om0.hv", "ann", true);
+	set_0("floor3.om1.hv", "ann", true);
+	rig_run(&rig, 4);
+	set_0("floor3.om0.power", "ann", true);
+	rig_run(&rig, 1);
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, said);
+}
+
 static void ours(unsigned link)
 {
-	rig.v.link[link].own = "reset by ann";
-	rig.v.link[link].own_ns = rig.v.now_ns;
+	we_do(link, "reset by ann");
 }
 
 /* It is counted and named. */
 static void what_our_command_costs_is_expected(void **state)
 {
-	ours(2);
+	const char *said = we_do(2, "reset by ann");
+	char text[160];
+
 	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 60);
 	rig_run(&rig, 1);
 	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 19);
@@ -242,14 +358,17 @@ static void what_our_command_costs_is_expected(void **state)
 	rig_run(&rig, 0.1);
 	assert_string_equal(word(), "WELL");
 	i = rig_only(&rig, INCIDENT_CLEARED);
-	assert_string_equal(i->own, "reset by ann");
+	assert_string_equal(i->own, said);
 	assert_int_equal(i->cost.frames, 82);
 	assert_true(!i->red && i->over_ns > 0 && i->over_ns <= rig.v.now_ns);
-	assert_string_equal(i->cause->text, "79 frames lost in 1.0 s: link-down (reset by ann)");
+	snprintf(text, sizeof(text), "79 frames lost in 1.0 s: link-down (%s)", said);
+	assert_string_equal(i->cause->text, text);
 	assert_string_equal(i->cause->action, "");
 	assert_int_equal(rig.boxes, 0);
-	assert_string_equal(rig.said, "info link-loss: more frames were lost, until now: "
-				      "79 link-down, 3 alignment: reset by ann");
+	snprintf(text, sizeof(text),
+		 "info link-loss: more frames were lost, until now: 79 link-down, 3 alignment: %s",
+		 said);
+	assert_string_equal(rig.said, text);
 	rig_run(&rig, 60);
 	i = rig_only(&rig, INCIDENT_CLEARED);
 	assert_int_equal(i->cost.frames, 82);
@@ -348,6 +467,7 @@ static void few_are_a_warning(void **state)
 static void no_other_loss_is_expected(void **state)
 {
 	unsigned boxes;
+	const char *said;
 
 	ours(2);
 	rig_lose(&rig, 2, TDM_LOSS_LINK_DOWN, 82);
@@ -356,13 +476,13 @@ static void no_other_loss_is_expected(void **state)
 	assert_string_equal(word(), "RED");
 	rig_run(&rig, 70);
 	assert_string_equal(word(), "WELL");
-	ours(2);
+	said = we_do(2, "reset by ann");
 	for (unsigned n = 0; n < 6; n++) {
 		rig_lose(&rig, 2, TDM_LOSS_ALIGNMENT, 10);
 		rig_run(&rig, 1);
 		assert_string_equal(word(), n < 5 ? "WELL" : "RED");
 	}
-	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, "reset by ann");
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, said);
 	rig_run(&rig, 70);
 	/* A link that does not come back: at once without light, with light when it has had the time for a lock. */
 	ours(2);
@@ -419,8 +539,7 @@ static void a_step_is_one_incident_through_resets(void **state)
 	phase->lock_ns = rig.v.now_ns;
 	rig_run(&rig, 90);
 	for (unsigned n = 0; n < 2; n++) {
-		rig.v.link[1].own = "reset by ann";
-		rig.v.link[1].own_ns = rig.v.now_ns;
+		ours(1);
 		phase->last = (struct phase_judgement){.verdict = PHASE_NONE};
 		rig_cut(&rig, 1);
 		rig_run(&rig, 1);
@@ -519,6 +638,29 @@ static void a_boot_is_noticed_late(void **state)
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->cause->kind->code, "link-dark");
 }
 
+static void a_boot_by_our_command_is_named(void **state)
+{
+	const char *said = we_do(2, "fcm.reset by ann");
+	char text[160];
+
+	rig_cut(&rig, 2);
+	rig_run(&rig, 0.5);
+	rig_mend(&rig, 2);
+	rig_run(&rig, 0.5);
+	rig.boot = (struct boots_floor){1, 3, 8, rig.v.now_ns - RIG_S / 2};
+	rig.v.link[2].boot = &rig.boot;
+	rig_run(&rig, 1);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "fcm-booted");
+	assert_string_equal(i->own, said);
+	snprintf(text, sizeof(text),
+		 "the FCM of tower 1 floor 3 booted 2 s ago (boot count 8; %s): its settings may "
+		 "be lost",
+		 said);
+	assert_string_equal(i->cause->text, text);
+	assert_string_equal(word(), "ATTENTION");
+}
+
 static void a_group_without_a_member_drops(void **state)
 {
 	rig.publisher.group[0].members = 0;
@@ -558,6 +700,8 @@ static void hits_and_tripped_modules_are_counted(void **state)
 	i = rig_only(&rig, INCIDENT_ACTIVE);
 	assert_string_equal(rig_parts(&rig, i), "hv-trip tower1.floor3");
 	assert_non_null(strstr(i->cause->action, "fcmctl set 'floor3.om[04].hv' VOLTS"));
+	assert_non_null(strstr(i->cause->action, "of neighbours are normal: fcmctl get "
+						 "'floor*.om*.rate'. "));
 	assert_true(i->cost.dark_ns == 2 * 49 * RIG_S / 10);
 	rig_read(&rig, "floor3.om0.trip", 0);
 	rig_read(&rig, "floor3.om4.trip", 0);
@@ -638,6 +782,9 @@ int main(void)
 		CASE(what_is_paused_does_not_count),
 		CASE(a_paused_cause_covers_what_it_explains),
 		CASE(a_command_of_ours_is_named),
+		CASE(two_commands_are_both_named),
+		CASE(what_we_have_switched_off_is_ours),
+		CASE(safe_is_named_once),
 		CASE(what_our_command_costs_is_expected),
 		CASE(no_other_loss_is_expected),
 		CASE(a_row_of_our_commands_is_expected),
@@ -649,6 +796,7 @@ int main(void)
 		CASE(the_board_is_gone_and_back),
 		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
 		CASE(a_boot_is_noticed_late),
+		CASE(a_boot_by_our_command_is_named),
 		CASE(a_group_without_a_member_drops),
 		CASE(hits_and_tripped_modules_are_counted),
 		CASE(people_who_cannot_be_told_are_an_incident),
