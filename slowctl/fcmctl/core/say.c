@@ -42,68 +42,15 @@ double ctl_monotonic(void)
 	return clock_s(CLOCK_MONOTONIC);
 }
 
-/* A command of the shell begins here, with or without a path before its name. */
-static bool begins_typed(const char *text)
-{
-	static const char *const commands[] = {"fcmctl ", "fcm-server --", "sudo ",	 "cd ",
-					       "mv ",	  "systemctl ",	   "journalctl "};
-	const char *end = text + strcspn(text, " ");
-
-	while (end > text && end[-1] != '/') {
-		end--;
-	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-		if (strncmp(end, commands[i], strlen(commands[i])) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Bytes of the first word of `text`, or of the command that begins it: that ends where the sentence has a mark. */
-static size_t piece_bytes(const char *text)
-{
-	size_t bytes = text[0] == '(';
-
-	if (begins_typed(text + bytes)) {
-		for (; text[bytes] != '\0' && strchr(";)", text[bytes]) == NULL; bytes++) {
-			const char *quoted =
-				text[bytes] == '\'' ? strchr(text + bytes + 1, '\'') : NULL;
-
-			if (strncmp(text + bytes, ", ", 2) == 0 ||
-			    strncmp(text + bytes, ": ", 2) == 0 ||
-			    strncmp(text + bytes, " (", 2) == 0) {
-				break;
-			}
-			bytes = quoted != NULL ? (size_t)(quoted - text) : bytes;
-		}
-	}
-	return bytes + strcspn(text + bytes, " ");
-}
-
 void ctl_print_line(const char *before, const char *text)
 {
 	struct writer *w = writer_create_text(stderr, false);
-	size_t bytes;
 
-	if (w == NULL) {
-		return;
+	if (w != NULL) {
+		writer_text(w, WRITER_PLAIN, "%s", before);
+		writer_paragraph(w, strlen(before), WRITER_PLAIN, "%s", text);
+		writer_destroy(w);
 	}
-	writer_text(w, WRITER_PLAIN, "%s", before);
-	for (const char *p = text; *p != '\0'; p += bytes) {
-		size_t blanks = strspn(p, " ");
-
-		bytes = blanks + piece_bytes(p + blanks);
-		if (p > text && bytes > writer_room(w)) {
-			writer_newline(w);
-			writer_text(w, WRITER_PLAIN, "%*s", (int)strlen(before), "");
-			p += blanks;
-			bytes -= blanks;
-		}
-		writer_text(w, WRITER_PLAIN, "%.*s", (int)bytes, p);
-	}
-	writer_newline(w);
-	writer_destroy(w);
 }
 
 void ctl_append_word(char *text, size_t size, const char *option, const char *word)

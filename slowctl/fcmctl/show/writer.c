@@ -15,6 +15,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "slowctl/fcmctl/show/typed.h"
+
 #define PAIR_COLUMN 18u /* where the values of pairs begin */
 #define LAST_MIN                                                                                   \
 	16u /* columns that the last one of a table is broken to at least; its longest word stays whole */
@@ -331,10 +333,23 @@ size_t writer_lines_of(const char *page)
 	return lines;
 }
 
-size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render)
+/* Rows of the screen that a page without colours takes: a line that is longer than the screen takes more than one. */
+static size_t rows_of(const char *page, size_t width)
+{
+	size_t rows = 0;
+
+	for (const char *end; (end = strchr(page, '\n')) != NULL; page = end + 1) {
+		size_t cells = cells_of(page, (size_t)(end - page));
+
+		rows += cells > width ? (cells + width - 1) / width : 1;
+	}
+	return rows;
+}
+
+size_t writer_count_rows(const struct writer *w, const json_t *result, writer_render_fn render)
 {
 	char *page = NULL;
-	size_t size, lines = 0;
+	size_t size, rows = 0;
 	FILE *memory = open_memstream(&page, &size);
 	struct writer *trial = memory != NULL ? writer_create_text(memory, false) : NULL;
 
@@ -344,30 +359,30 @@ size_t writer_count_lines(const struct writer *w, const json_t *result, writer_r
 	}
 	writer_destroy(trial);
 	if (memory != NULL && fclose(memory) == 0) {
-		lines = writer_lines_of(page);
+		rows = rows_of(page, w->width);
 	}
 	free(page);
-	return lines;
+	return rows;
 }
 
-/* Bytes of the longest piece of `text` that fits into `room` cells and ends at a blank; a longer word
- * stays whole. */
+/* Bytes of the longest piece of `text` that fits into `room` cells and ends at a blank; a longer word stays whole, and so
+ * does a command that can be copied. */
 static size_t line_bytes(const char *text, size_t room)
 {
 	size_t cells = 0;
-	size_t end = 0;
-	size_t i;
+	size_t i = 0;
 
-	for (i = 0; text[i] != '\0'; i++) {
-		if (text[i] == ' ') {
-			if (end != 0 && cells > room) {
-				return end;
-			}
-			end = i;
+	while (text[i] != '\0') {
+		size_t blanks = strspn(text + i, " ");
+		size_t bytes = blanks + typed_bytes(text + i + blanks);
+
+		cells += cells_of(text + i, bytes);
+		if (cells > room && i > 0) {
+			break;
 		}
-		cells += ((unsigned char)text[i] & 0xc0) != 0x80;
+		i += bytes;
 	}
-	return cells > room && end != 0 ? end : i;
+	return i;
 }
 
 __attribute__((format(printf, 4, 0))) static void
@@ -464,7 +479,7 @@ static char *wrapped_next(const struct libscols_column *column, char *text, void
 		return NULL;
 	}
 	text[bytes] = '\0';
-	return text + bytes + 1;
+	return text + bytes + 1 + strspn(text + bytes + 1, " ");
 }
 
 static const char *paint(const struct writer *w, enum writer_style style)

@@ -55,7 +55,8 @@ void writer_cut_line(struct writer *w, const char *format, ...)
 void writer_pair(struct writer *w, const char *name, enum writer_style style, const char *format,
 		 ...) __attribute__((format(printf, 4, 5)));
 
-/* Text to the end of the line; where the screen ends it is broken at a blank and goes on behind `indent` blanks. */
+/* Text to the end of the line; where the screen ends it is broken at a blank and goes on behind `indent` blanks. A
+ * command in it is not broken: one that is longer than the screen has a line of its own, and goes on beyond it. */
 void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, const char *format,
 		      ...) __attribute__((format(printf, 4, 5)));
 #define writer_heading(w, ...) writer_paragraph(w, 0, WRITER_BOLD, __VA_ARGS__)
@@ -63,9 +64,9 @@ void writer_paragraph(struct writer *w, size_t indent, enum writer_style style, 
 void writer_set_width(struct writer *w, size_t width);
 /* Cells that are left in the line. */
 size_t writer_room(const struct writer *w);
-/* Lines of a text; lines that render(w, result) would take. */
+/* Lines of a text; rows of the screen that render(w, result) would take, more than one for a line that is too long. */
 size_t writer_lines_of(const char *page);
-size_t writer_count_lines(const struct writer *w, const json_t *result, writer_render_fn render);
+size_t writer_count_rows(const struct writer *w, const json_t *result, writer_render_fn render);
 
 /* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is
  * right-aligned; one that begins with '?' is left out where the table would be wider than the screen. The last column is broken over several lines where the table would be wider than the screen.

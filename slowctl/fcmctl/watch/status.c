@@ -291,7 +291,7 @@ void ctl_status_render(struct writer *w, const json_t *s)
 	}
 	render_word(w, incidents);
 	render_head(w, s);
-	body = 2 + writer_count_lines(w, s, render_body);
+	body = 2 + writer_count_rows(w, s, render_body);
 	render_incidents(w, incidents, lines > body ? lines - body : 0);
 	render_body(w, s);
 	writer_set_width(w, wide);

@@ -62,7 +62,7 @@ static void fit(const struct writer *w, json_t *page, size_t rows)
 {
 	json_t *events = json_object_get(page, "events");
 
-	while (json_array_size(events) > 0 && writer_count_lines(w, page, render_page) > rows) {
+	while (json_array_size(events) > 0 && writer_count_rows(w, page, render_page) > rows) {
 		json_array_remove(events, json_array_size(events) - 1);
 	}
 }

@@ -167,6 +167,53 @@ static void test_pair_and_paragraph(void **state)
 		    "    end\n");
 }
 
+/* A command that is broken over lines cannot be copied. */
+static void test_commands_are_whole(void **state)
+{
+	static const char *const two[] = {"n", "what"};
+	static const char text[] =
+		"read it back (fcmctl --dir /a/b get 'floor1.om 0.*'), then /usr/bin/fcmctl set "
+		"floor1.om0.hv 1450 --reason 'two words'; it ramps";
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+
+	writer_set_width(w, 40);
+	writer_paragraph(w, 2, WRITER_PLAIN, "-> %s", text);
+	writer_table(w, two, 2);
+	writer_cell(w, WRITER_PLAIN, "1");
+	writer_cell(w, WRITER_PLAIN, "%s", text);
+	writer_table_end(w, "nothing");
+	paper_check(&p, w,
+		    "  -> read it back\n"
+		    "  (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
+		    "  then\n"
+		    "  /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
+		    "  it ramps\n"
+		    "n  what\n"
+		    "1  read it back\n"
+		    "   (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
+		    "   then\n"
+		    "   /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
+		    "   it ramps\n");
+}
+
+static void render_wide(struct writer *w, const json_t *result)
+{
+	writer_line(w, WRITER_BOLD, "%041d", 0);
+	writer_line(w, WRITER_PLAIN, "%040d", 0);
+	writer_newline(w);
+}
+
+static void test_rows(void **state)
+{
+	struct paper p;
+	struct writer *w = paper_text(&p, true);
+
+	writer_set_width(w, 40);
+	assert_int_equal(writer_count_rows(w, NULL, render_wide), 4);
+	paper_check(&p, w, "");
+}
+
 static void test_phrases(void **state)
 {
 	struct paper p;
@@ -361,6 +408,8 @@ int main(void)
 		cmocka_unit_test(test_foreign_text),
 		cmocka_unit_test(test_foreign_direction),
 		cmocka_unit_test(test_pair_and_paragraph),
+		cmocka_unit_test(test_commands_are_whole),
+		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_phrases),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_controls),

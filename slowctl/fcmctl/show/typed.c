@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "slowctl/fcmctl/show/typed.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* A command of the shell begins here, with or without a path before its name. */
+static bool begins_typed(const char *text)
+{
+	static const char *const commands[] = {"fcmctl ", "fcm-server --", "sudo ",	 "cd ",
+					       "mv ",	  "systemctl ",	   "journalctl "};
+	const char *end = text + strcspn(text, " ");
+
+	while (end > text && end[-1] != '/') {
+		end--;
+	}
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (strncmp(end, commands[i], strlen(commands[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t typed_bytes(const char *text)
+{
+	size_t bytes = text[0] == '(';
+
+	if (begins_typed(text + bytes)) {
+		for (; text[bytes] != '\0' && strchr(";)", text[bytes]) == NULL; bytes++) {
+			const char *quoted =
+				text[bytes] == '\'' ? strchr(text + bytes + 1, '\'') : NULL;
+
+			if (strncmp(text + bytes, ", ", 2) == 0 ||
+			    strncmp(text + bytes, ": ", 2) == 0 ||
+			    strncmp(text + bytes, " (", 2) == 0) {
+				break;
+			}
+			bytes = quoted != NULL ? (size_t)(quoted - text) : bytes;
+		}
+	}
+	return bytes + strcspn(text + bytes, " ");
+}
