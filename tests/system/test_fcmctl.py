@@ -110,20 +110,50 @@ def transcripts(bench):
 
 
 def storm(status):
-    """Sixty incidents with long names and texts, all modules off."""
+    """Sixty incidents with long names and texts, all modules off, and everything else as long as it can be."""
     def worse(n, i):
         text = "a text that is far too long for a line" + ", and goes on" * 40
-        return dict(i, number=n, object=f"tower1.floor3.fcm.temperature{n}", text=text, action=text,
+        return dict(i, number=n, object=f"tower1.floor3.fcm.temperature{n}", text=text, action=text + "; " + COMMAND,
                     cost=dict(frames=10 ** 12, dropped=10 ** 12, hits=10 ** 12, dark_s=1e9))
     result = dict(status["result"])
+    result["name"] = "a shore station with a name of so many letters that no line has room for it"[:63]
+    result["run"] = dict(number=2 ** 31, note=("a note " * 30)[:159], since=1795183923.25)
+    result["recording"] = dict(result["recording"], name="n" * 63, bytes=9e13, let_go_frames=10 ** 5, lasts_s=1e6)
+    result["clock"] = dict(result["clock"], source="emulator", uncertainty_ns=10 ** 12, gpsd=dict(
+        result["clock"]["gpsd"], age_s=86400 * 400), pps=dict(number=2 ** 31, age_s=86400 * 400), reason="because " * 20)
+    result["commands"] = dict(open=10 ** 6, unknown=10 ** 6)
+    result["links"] = [dict(link, state="aligning", tower=99, floor=99, lost_last_minute=480000) for link in result["links"]]
+    result["phases"] = [dict(p, difference_ps=-123456.7) for p in result["phases"]]
+    result["groups"] = [dict(g, group=f"{g['group']:x<31}", offered=10 ** 11, acknowledged=10 ** 11, in_flight=10 ** 6, waiting=10 ** 6,
+                             dropped={k: dict(blocks=10 ** 10, frames=10 ** 12) for k in g["dropped"]})
+                        for g in result["groups"] * 4]
     worst = result["incidents"]["list"][0]
     result["incidents"] = dict(result["incidents"], headline="wrong " * 60, list=[worst] + [worse(n, worst) for n in range(2, 61)])
     result["modules"] = dict(result["modules"], on=0, off=[f"tower1.floor{f}.om{m}" for f in (1, 2, 3, 4) for m in range(6)])
     return dict(status, scene="storm", result=result)
 
 
+COMMAND = "fcmctl set floor1.om0.hv 1450 --reason 'so many words that no line has room for all of them'"
+
+
+def rows_of(lines, columns=80):
+    """Of a screen."""
+    return sum(max(1, -(-len(x) // columns)) for x in lines)
+
+
+def screen(bench, words, what, wide_ones=1):
+    """Lines of fcmctl on a terminal of 80 x 24, which they fit."""
+    _, out = on_terminal(bench, words, rows=24, columns=80)
+    lines = re.sub("\033\\[[0-9;]*m", "", out).replace("\r", "").splitlines()
+    wide = [x for x in lines if len(x) > 80]
+    bench.check(f"{what}: in 80 columns, but for a command or a path on its own line",
+                len(wide) <= wide_ones and all(re.match(r" +(-> )?(\S*fcm\S* -|\S+$)", x) for x in wide), wide)
+    bench.check(f"{what}: in 24 rows", rows_of(lines) <= (23 if "top" in words else 24), (rows_of(lines), out))
+    return lines
+
+
 def widths(bench):
-    """without a terminal nothing is wider than 100 columns; status and top fit 80 x 24"""
+    """without a terminal nothing is wider than 100 columns but a command; status and top fit 80 x 24"""
     # Times and paths are masked there; JSON and errors, which have commands to paste, go on as long as they are.
     for path in sorted(glob.glob(os.path.join(TRANSCRIPTS, "*.txt"))):
         wide = [x for x in open(path).read().splitlines() if len(x) > 100 and not x.startswith(("2| ", "{", "$ ", "# ")) and "Z," not in x]
@@ -135,22 +165,40 @@ def widths(bench):
                 ">= 8624" in out and "No space left on device" in out, out)
     bench.check("a note drives no terminal", "noise ?[31m" in re.sub(r"\s+", " ", out) and "\033" not in out, out)
     d.answers.insert(0, storm(next(a for a in d.answers if a["op"] == "status" and a.get("scene") == "red")))
+    d.answers.insert(0, dict(op="incident.list", scene="storm", result=d.answers[0]["result"]["incidents"]))
+    far = os.path.join(bench.dir, "d" * 60)
+    os.symlink(bench.dir, far)
     for scene in (None, "red", "storm"):
         d.scene = scene
-        for words in (["status"], ["top", "--once"]):
-            _, out = on_terminal(bench, words, rows=24, columns=80)
-            lines = re.sub("\033\\[[0-9;]*m", "", out).replace("\r", "").splitlines()
-            bench.check(f"{words[0]} in 80 columns", max(map(len, lines)) <= 80, [x for x in lines if len(x) > 80])
-            bench.check(f"{words[0]} in 24 rows", len(lines) <= (24 if words[0] == "status" else 23), out)
-            bench.check(f"{words[0]} has the links and the groups", any(x.startswith("acoustic ") for x in lines), out)
+        for words in (["status"], ["top", "--once"], ["--dir", far, "status"], ["--dir", far, "top", "--once"]):
+            what = f"{scene}: {words[-1] if 'status' in words else 'top'}{' --dir' * ('--dir' in words)}"
+            lines = screen(bench, words, what)
+            text = "\n".join(lines)
+            bench.check(f"{what} has the links and the groups", "\nlink " in text and "\ngroup " in text, text)
             for hint in (x.split("-> ")[1] for x in lines if "-> " in x):
-                bench.check(f"{words[0]}: what to do is whole: {hint}", not hint.endswith("..."), out)
-    bench.check("the most severe are there, and how many more", any("   1 red " in x for x in lines) and
-                any(re.match(r" +\d+ more: .*fcmctl.* incident list", x) for x in lines), out)
+                bench.check(f"{what}: what to do is whole: {hint}", not hint.endswith("..."), text)
+            if scene:
+                show = [x for x in lines if re.search(r"-> \S+ (--dir \S+ )?incident show \d+$", x)]
+                bench.check(f"{what}: the worst is there, and what to do", any("   1 red " in x for x in lines) and "-> " in text, text)
+                bench.check(f"{what}: an incident has its name", all(re.search(r"\d\d:\d\d:\d\d [a-z]", x) for x in lines
+                                                                   if re.match(r" +\d+ red ", x)), text)
+                bench.check(f"{what}: --dir is in every command", "--dir" not in words or
+                            all(f"fcmctl --dir {far} " in x for x in lines if re.search(r"fcmctl [a-z-]", x)), text)
+                bench.check(f"{what}: a command that fits no line is there once",
+                            "--dir" not in words or [x.split("-> ")[1].split(far)[1] for x in show] == [" incident show 1"], text)
+            if scene == "storm":
+                bench.check(f"{what}: how many more", any(re.match(r" +\d+ more: (\S+fcmctl )?incident list$", x) for x in lines), text)
+                bench.check(f"{what}: the recording's losses", any(x.startswith("recording ! n") and x.endswith(" cells let go")
+                                                                  for x in lines), text)
+    for words, count in ((["status", "--verbose"], 59), (["incident", "show", "2"], 1)):
+        code, out, _ = bench.run(*words)
+        bench.check(f"{words[0]} in 100 columns", max(map(len, out.splitlines())) <= 100,
+                    [x for x in out.splitlines() if len(x) > 100][:5])
+        bench.check(f"{words[0]}: no command is broken", out.count(COMMAND) >= count, out[:3000])
     code, out, _ = bench.run("status", "--verbose")
-    bench.check("status -v has all, in 100 columns", out.count("Incident ") == 60 and max(map(len, out.splitlines())) <= 100,
-                (out.count("Incident "), [x for x in out.splitlines() if len(x) > 100][:5], out[:300]))
-    d.answers.pop(0)
+    bench.check("status -v has all", out.count("Incident ") == 60 and "tower1.floor4.om5" in out and ("a note " * 30)[:60] in out,
+                (out.count("Incident "), out[:300]))
+    del d.answers[:2]
     d.scene = None
     bench.daemon.stop()
     for columns in (80, 100):
@@ -288,6 +336,31 @@ def make_database(path):
                         ("no-member", 63920320, 80, t - 29_970000000, 0)])
 
 
+def away_at_worst(bench, db):
+    """The screen without a daemon, with as much as can be known, in a directory with a long name."""
+    far = os.path.join(bench.dir, "d" * 60)
+    os.mkdir(far)
+    shutil.copy(db, far)
+    t = 1795187520_000000000
+    with sqlite3.connect(os.path.join(far, "station.db")) as base:
+        base.execute("UPDATE run SET number = 2147483647, note = ?", [("a note " * 30)[:159]])
+        base.execute("INSERT INTO station VALUES ('words.clock.state','no-time acquiring locked holdover fault')")
+        base.executemany("INSERT INTO sample VALUES (?,?,3,NULL)", [(f"link{n}.state", t) for n in range(4)] + [("clock.state", t)])
+        base.executemany("INSERT INTO loss VALUES (1,1,'no-member',?,1,2,'pmt',?,1,63930000,400000,NULL,?,0,NULL)",
+                         [(n % 4, f"a-group-with-a-name-so-long-{n:03}", t) for n in range(40)])
+    for beside in (False, True):
+        for words in (["--dir", far, "status"], ["--dir", far, "top", "--once"]):
+            lines = screen(bench, words, f"away: {words[2]}", 3)
+            bench.check("away: it has the states, and the losses as far as there is room",
+                        all(f"link{n}.state aligning" in " ".join(lines) for n in range(4)) and "no-member of link" in " ".join(lines) and
+                        any(re.search(r" \(\d of 44\):$", x) for x in lines), lines)
+            bench.check("away: what to do is whole", not beside or
+                        any(x.strip() == f"fcm-server --board 0 --config {far}/board.conf" for x in lines), lines)
+        for name in ("board.sock", "board.conf"):
+            open(os.path.join(far, name), "w").close()
+    shutil.rmtree(far)
+
+
 def away(bench):
     """no daemon: status says so, the database answers read-only, nothing else pretends"""
     db = os.path.join(bench.dir, "station.db")
@@ -352,8 +425,8 @@ def away(bench):
                 ["run       12 since 2026-11-20 14:12:03 UTC  physics", "state     link2.state dark",
                  "commands  2 left open: fcmctl command list --state open",
                  "lost      in the 10 minutes before, frames:",
-                 "          240 slow of link 1 for group trigger, 80 no-member of link 1 for group trigger, 13 crc of",
-                 "          link 1, 7 alignment of link 1"])
+                 "          240 slow of link 1 for group trigger, 80 no-member of link 1 for group",
+                 "          trigger, 13 crc of link 1, 7 alignment of link 1"])
     bench.equal("top --once shows the same", [re.sub(r"\([^)]*\)", "", x) for x in bench.run("top", "--once")[1:]],
                 [re.sub(r"\([^)]*\)", "", out), ""])
     for words in ("status", "top --once"):
@@ -364,6 +437,7 @@ def away(bench):
                     (3, [], 2, 12, 4))
     bench.equal("the database is untouched", (os.stat(db).st_mtime_ns, open(db, "rb").read(),
                                               sorted(os.listdir(bench.dir))), before)
+    away_at_worst(bench, db)
     open(db, "w").write("not a database")
     code, _, err = bench.run("command", "list")
     bench.check("a damaged database is said", code == 3 and "station.db" in err, err)

@@ -189,6 +189,9 @@ static int status_run(struct ctl *ctl, const struct ctl_args *args)
 	err = ctl_connect(ctl);
 	if (ctl_is_away(err)) {
 		result = ctl_status_away(ctl, err);
+		if (!ctl->json) {
+			ctl_status_prepare(ctl, result, CTL_SCREEN_LINES);
+		}
 		writer_result(ctl->out, result, ctl_status_render_away);
 		json_decref(result);
 		return CTL_UNKNOWN;

@@ -38,7 +38,7 @@ static void render_system(struct writer *w, const json_t *c)
 		    disagrees ? ": one of the two is wrong, neither is proven right" : "");
 }
 
-const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size)
+const char *ctl_clock_words(const json_t *clock, bool since, char *buffer, size_t size)
 {
 	bool locked = strcmp(value_string(clock, "state", "?"), "locked") == 0;
 	bool none = strcmp(value_string(clock, "source", "none"), "none") == 0;
@@ -46,7 +46,8 @@ const char *ctl_clock_words(const json_t *clock, char *buffer, size_t size)
 	return value_fill(clock,
 			  none	   ? ", no source yet"
 			  : locked ? " by {source}"
-				   : " since {since:time} UTC, last by {source}",
+			  : since  ? " since {since:time} UTC, last by {source}"
+				   : ", last by {source}",
 			  buffer, size);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 
 #include "slowctl/fcmctl/core/client.h"
@@ -98,16 +99,15 @@ bool ctl_incident_has_cleared(const json_t *incident)
 }
 
 /* What is typed is never cut: "fcmctl incident show 7" in its place. */
-static void advise_line(struct writer *w, const json_t *incident)
+const char *ctl_incident_advice(const struct writer *w, const json_t *incident)
 {
-	const char *action = value_string(incident, "typed", "");
-	const char *show = value_string(incident, "show", "");
+	const char *advice = value_string(incident, "typed", "");
+	size_t room = writer_room(w) - strlen(CTL_ADVICE_INDENT);
 
-	if (*action != '\0' && strlen(action) + 9 <= writer_room(w)) {
-		writer_line(w, WRITER_PLAIN, "      -> %s", action);
-	} else if (*show != '\0') {
-		writer_line(w, WRITER_PLAIN, "      -> %s", show);
+	if (*advice != '\0' && strlen(advice) > room) {
+		advice = value_string(incident, "show", "");
 	}
+	return strlen(advice) <= room ? advice : "";
 }
 
 void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
@@ -122,7 +122,8 @@ void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
 	writer_text(w, WRITER_DIM, "%s ", strlen(when) > 11 ? when + 11 : when);
 	cost_words(value_at(incident, "cost"), true, cost, sizeof(cost));
 	used = strcmp(cost, "-") == 0 ? 0 : strlen(cost) + 2;
-	room = writer_room(w) > used ? writer_room(w) - used : 0;
+	room = writer_room(w) -
+	       MIN(used, writer_room(w) / 2); /* what it is comes before what it costs */
 	value_fill(incident, "{object}/{code}: {text}", text, sizeof(text));
 	if (used == 0) {
 		writer_cut_line(w, "%s", text);
@@ -131,8 +132,9 @@ void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
 			    writer_cut(text, room) < strlen(text) ? "..." : "");
 		writer_cut_line(w, "; %s", cost);
 	}
-	if (advice) {
-		advise_line(w, incident);
+	if (advice && *ctl_incident_advice(w, incident) != '\0') {
+		writer_line(w, WRITER_PLAIN, CTL_ADVICE_INDENT "%s",
+			    ctl_incident_advice(w, incident));
 	}
 }
 
@@ -161,9 +163,6 @@ void ctl_incident_type(const struct ctl *ctl, json_t *incidents)
 			add_typed(ctl, part);
 		}
 	}
-	json_object_set_new(
-		incidents, "more",
-		json_string(ctl_typed(ctl, "fcmctl incident list", typed, sizeof(typed))));
 }
 
 /* --- list --- */

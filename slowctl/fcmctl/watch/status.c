@@ -2,7 +2,8 @@
 /*
  * fcmctl status: is everything well, and if not, what to do. The same screen is what `top` refreshes. However much is wrong,
  * it has CTL_SCREEN_LINES lines of CTL_SCREEN_COLUMNS: the worst incidents come first, and what is left out is counted.
- * Every value has its age; what is not known is shown as "-", never as a good value.
+ * A text is cut there, a command is not: one that is too long, by the path of the station, has a line of its own, which
+ * counts as the rows that it takes. Every value has its age; what is not known is shown as "-", never as a good value.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,8 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
-#define GROUPS_SHOWN 3u
+#define GROUPS_SHOWN   3u /* with room; one at least */
+#define INCIDENT_LINES 5u /* that come before the others of them */
 
 static void render_word(struct writer *w, const json_t *incidents)
 {
@@ -45,31 +47,42 @@ static void begin_line(struct writer *w, const char *name)
 	writer_text(w, WRITER_DIM, "%-10s", name);
 }
 
-/* A line that is cut where the screen ends. */
-static void put_cut(struct writer *w, const char *name, const json_t *object, const char *text)
+/* To the end of the line: on the screen it is cut there, in full it is broken. */
+static void put_end(struct writer *w, bool full, const char *text)
 {
-	char buf[512];
-
-	begin_line(w, name);
-	writer_cut_line(w, "%s", value_fill(object, text, buf, sizeof(buf)));
+	if (full) {
+		writer_paragraph(w, 10, WRITER_PLAIN, "%s", text);
+	} else {
+		writer_cut_line(w, "%s", text);
+	}
 }
 
-/* A line that is broken there. */
-static void put_line(struct writer *w, const char *name, const json_t *object, const char *text)
+static void put_line(struct writer *w, bool full, const char *name, const json_t *object,
+		     const char *text)
 {
 	char buf[512];
 
 	begin_line(w, name);
-	writer_paragraph(w, 10, WRITER_PLAIN, "%s", value_fill(object, text, buf, sizeof(buf)));
+	put_end(w, full, value_fill(object, text, buf, sizeof(buf)));
+}
+
+/* The command "command list" behind the text as it can be typed; its words alone where that has no room. */
+static void put_command(struct writer *w, const char *text, const json_t *s, const char *words)
+{
+	const char *typed = value_string(value_at(s, "typed"), words, words);
+	bool fits = strlen(text) + strlen(typed) <= writer_room(w);
+
+	writer_line(w, WRITER_PLAIN, "%s%s", text, fits ? typed : words);
 }
 
 /* --- what is the same on the screen and in full --- */
 
-static void render_clock(struct writer *w, const json_t *clock)
+static void render_clock(struct writer *w, const json_t *clock, bool full)
 {
 	const char *state = value_string(clock, "state", "?");
 	char words[96];
 	char inputs[160];
+	char text[256];
 
 	begin_line(w, "clock");
 	writer_text(w, value_style(state), "%s", state);
@@ -79,35 +92,50 @@ static void render_clock(struct writer *w, const json_t *clock)
 			     "{pps.age_s:age} ago"
 			   : "; gpsd {gpsd.age_s:age} ago, PPS {pps.age_s:age} ago",
 		   inputs, sizeof(inputs));
-	writer_paragraph(w, 10, WRITER_PLAIN, "%s%s", ctl_clock_words(clock, words, sizeof(words)),
-			 inputs);
+	snprintf(text, sizeof(text), "%s%s", ctl_clock_words(clock, full, words, sizeof(words)),
+		 inputs);
+	put_end(w, full, text);
 }
 
-static void render_run(struct writer *w, const json_t *run)
+static void render_run(struct writer *w, const json_t *run, bool full)
 {
-	put_line(w, "run", run,
+	put_line(w, full, "run", run,
 		 value_integer(run, "number", 0) == 0 ? "none (data flow as run 0)"
 						      : "{number} since {since:time} UTC  {note|}");
 }
 
-/* Only while one is going on: what it costs, and how long it can. */
-static void render_recording(struct writer *w, const json_t *recording)
+/* Only while one is going on: what it costs, and how long it can. On the screen its name makes room for that. */
+static void render_recording(struct writer *w, const json_t *recording, bool full)
 {
-	char text[256];
-	char let_go[64] = "";
+	const char *name = value_string(recording, "name", "-");
+	bool lost = value_integer(recording, "let_go_frames", 0) > 0;
+	char rest[200], lasts[48], text[300];
+	size_t used, room;
 
 	if (!value_true(recording, "active")) {
 		return;
 	}
-	if (value_integer(recording, "let_go_frames", 0) > 0) {
-		value_fill(recording, "; {let_go_frames} cells let go", let_go, sizeof(let_go));
-	}
 	begin_line(w, "recording");
-	writer_paragraph(
-		w, 10, *let_go != '\0' ? WRITER_WARN : WRITER_PLAIN, "%s, %.1f GB by now%s",
-		value_fill(recording, "{name} since {since:time} UTC, room for {lasts_s:age} more",
-			   text, sizeof(text)),
-		value_number(recording, "bytes") / 1e9, let_go);
+	if (lost) {
+		writer_text(w, WRITER_WARN, "! ");
+	}
+	snprintf(rest, sizeof(rest), ", %.1f GB%s, room for %s more",
+		 value_number(recording, "bytes") / 1e9, full ? " by now" : "",
+		 value_text(value_at(recording, "lasts_s"), VALUE_AGE, lasts, sizeof(lasts)));
+	used = strlen(rest);
+	if (lost) {
+		value_fill(recording, "; {let_go_frames} cells let go", rest + used,
+			   sizeof(rest) - used);
+	}
+	room = full ? strlen(name) : MAX(8, writer_room(w) - MIN(writer_room(w), strlen(rest)));
+	snprintf(text, sizeof(text), "%.*s%s", (int)writer_cut(name, room), name,
+		 writer_cut(name, room) < strlen(name) ? "..." : "");
+	if (full) {
+		used = strlen(text);
+		value_fill(recording, " since {since:time} UTC", text + used, sizeof(text) - used);
+	}
+	value_append(text, sizeof(text), "%s", rest);
+	put_end(w, full, text);
 }
 
 /* "tripped: tower1.floor3.om2, ...", of a list that is not empty. */
@@ -124,7 +152,7 @@ static void append_modules(const json_t *modules, const char *state, char *text,
 }
 
 /* Those that see nothing are in sight, also where somebody meant it. */
-static void render_modules(struct writer *w, const json_t *modules)
+static void render_modules(struct writer *w, const json_t *modules, bool full)
 {
 	static const char *const states[] = {"tripped", "off", "low", "unknown"};
 	long long count = value_integer(modules, "count", 0), on = value_integer(modules, "on", 0);
@@ -138,16 +166,21 @@ static void render_modules(struct writer *w, const json_t *modules)
 	if (on < count) {
 		writer_text(w, WRITER_WARN, "! ");
 	}
-	writer_cut_line(w, "%s", text);
+	put_end(w, full, text);
 }
 
 /* Commands under way are worth a line, and those about which nobody knows. */
 static void render_commands(struct writer *w, const json_t *s)
 {
+	char text[96];
+
 	if (value_integer(s, "commands.open", 0) > 0 ||
 	    value_integer(s, "commands.unknown", 0) > 0) {
-		put_cut(w, "commands", s,
-			"{commands.open} open, {commands.unknown} unknown: fcmctl command list");
+		begin_line(w, "commands");
+		put_command(w,
+			    value_fill(s, "{commands.open} open, {commands.unknown} unknown: ",
+				       text, sizeof(text)),
+			    s, "command list");
 	}
 }
 
@@ -176,8 +209,8 @@ static void render_links(struct writer *w, const json_t *s)
 		{"state", "{state}", VALUE_BY_WORD},
 		{"floor", "{:floor}"},
 		{">frames/s", "{frames_per_s:rate}"},
+		{"?>hits/s", "{hits_per_s:rate}"},
 		{"?>bytes/s", "{bytes_per_s:rate}"},
-		{">hits/s", "{hits_per_s:rate}"},
 		{">lost/min", "{lost_last_minute:count}", VALUE_WARN},
 		{"?>ring", "{ring.used}/{ring.depth}"},
 		{"?>last", "{age_s:age}"},
@@ -195,9 +228,9 @@ static void render_groups(struct writer *w, const json_t *s)
 {
 	static const struct value_column columns[] = {{"group", "{group}"},
 						      {">members", "{members}"},
-						      {">offered", "{offered}"},
+						      {"?>offered", "{offered}"},
 						      {">acknowledged", "{acknowledged}"},
-						      {">in flight", "{in_flight}"},
+						      {"?>in flight", "{in_flight}"},
 						      {"?>waiting", "{waiting}"},
 						      {">dropped", "{dropped:lost}", VALUE_WARN},
 						      {">oldest", "{oldest_s:age}"},
@@ -207,19 +240,23 @@ static void render_groups(struct writer *w, const json_t *s)
 		    "no groups of reserved consumers are configured");
 }
 
+/* So many, or all where a line about the others would take no less. */
 static void render_some_groups(struct writer *w, const json_t *s)
 {
 	json_t *all = json_deep_copy(value_at(s, "groups")), *some = json_object();
 	size_t count = json_array_size(all);
+	size_t shown = (size_t)value_integer(s, "shown", GROUPS_SHOWN);
+	char text[48];
 
-	while (json_array_size(all) > GROUPS_SHOWN) {
-		json_array_remove(all, GROUPS_SHOWN);
+	while (count > shown + 1 && json_array_size(all) > shown) {
+		json_array_remove(all, shown);
 	}
+	shown = json_array_size(all);
 	json_object_set_new(some, "groups", all);
 	render_groups(w, some);
-	if (count > GROUPS_SHOWN) {
-		writer_line(w, WRITER_PLAIN, "%zu more: fcmctl consumer list",
-			    count - GROUPS_SHOWN);
+	if (count > shown) {
+		snprintf(text, sizeof(text), "%zu more: ", count - shown);
+		put_command(w, text, s, "consumer list");
 	}
 	json_decref(some);
 }
@@ -229,11 +266,11 @@ static void render_some_groups(struct writer *w, const json_t *s)
 static void render_body(struct writer *w, const json_t *s)
 {
 	writer_newline(w);
-	render_clock(w, value_at(s, "clock"));
-	render_modules(w, value_at(s, "modules"));
-	render_run(w, value_at(s, "run"));
+	render_clock(w, value_at(s, "clock"), false);
+	render_modules(w, value_at(s, "modules"), false);
+	render_run(w, value_at(s, "run"), false);
 	render_commands(w, s);
-	render_recording(w, value_at(s, "recording"));
+	render_recording(w, value_at(s, "recording"), false);
 	writer_newline(w);
 	render_links(w, s);
 	writer_newline(w);
@@ -245,25 +282,49 @@ struct share {
 	size_t shown, advised;
 };
 
-/* What to do about an active incident comes before the cleared ones. */
+/* What to do about the worst comes before the second, and about an active incident before the cleared ones. */
 static struct share share_lines(size_t active, size_t count, size_t lines)
 {
 	size_t first = MIN(active, lines);
-	size_t advised = MIN(first, lines - first);
+	size_t advised = MIN(first, MAX(lines - first, lines > 1));
 
 	return (struct share){MIN(count, lines - advised), advised};
 }
 
-/* In so many lines: active ones, worst first, then cleared ones; the last line counts those without room. */
-static void render_incidents(struct writer *w, const json_t *incidents, size_t lines)
+/* The first active incident whose advice has no room in a line; NULL: none. */
+static const json_t *first_too_long(const struct writer *w, const json_t *list, size_t active)
 {
-	const json_t *list = value_at(incidents, "list");
-	const char *more = value_string(incidents, "more", "fcmctl incident list");
-	size_t count = json_array_size(list), active = 0;
+	for (size_t i = 0; i < active; i++) {
+		const json_t *incident = json_array_get(list, i);
+
+		if (*ctl_incident_advice(w, incident) == '\0' &&
+		    *value_string(incident, "show", "") != '\0') {
+			return incident;
+		}
+	}
+	return NULL;
+}
+
+/* In so many lines: active ones, worst first, then cleared ones; how many have no room; and once the command that is
+ * too long for a line. */
+static void render_incidents(struct writer *w, const json_t *s, size_t lines)
+{
+	const json_t *list = value_at(s, "incidents.list"), *too_long;
+	size_t count = json_array_size(list), active = 0, wide = writer_room(w), rows;
+	const char *show;
 	struct share share;
+	char more[48];
 
 	while (active < count && !ctl_incident_has_cleared(json_array_get(list, active))) {
 		active++;
+	}
+	too_long = first_too_long(w, list, active);
+	show = value_string(too_long, "show", "");
+	rows = (strlen(CTL_ADVICE_INDENT) + strlen(show) + wide - 1) / wide;
+	if (too_long != NULL && lines > rows) {
+		lines -= rows;
+	} else {
+		show = "";
 	}
 	share = share_lines(active, count, lines);
 	if (share.shown < count && lines > 0) {
@@ -273,28 +334,52 @@ static void render_incidents(struct writer *w, const json_t *incidents, size_t l
 		ctl_incident_lines(w, json_array_get(list, i), i < share.advised);
 	}
 	if (share.shown < count && lines > 0) {
-		if (strlen(more) > writer_room(w) - sizeof("     999 more: ")) {
-			more = "fcmctl incident list";
-		}
-		writer_line(w, WRITER_BOLD, "     %zu more: %s", count - share.shown, more);
+		snprintf(more, sizeof(more), "     %zu more: ", count - share.shown);
+		put_command(w, more, s, "incident list");
+	}
+	if (*show != '\0') {
+		writer_line(w, WRITER_PLAIN, CTL_ADVICE_INDENT "%s", show);
 	}
 }
 
-void ctl_status_render(struct writer *w, const json_t *s)
+/* The writer's width is that of the screen, no more; returns what it was. */
+static size_t as_screen(struct writer *w)
 {
-	const json_t *incidents = value_at(s, "incidents");
 	size_t wide = writer_room(w);
-	size_t lines = (size_t)value_integer(s, "lines", CTL_SCREEN_LINES), body;
 
 	if (wide > CTL_SCREEN_COLUMNS) {
 		writer_set_width(w, CTL_SCREEN_COLUMNS);
 	}
-	render_word(w, incidents);
+	return wide;
+}
+
+/* Rows of the page with "shown" of what it has a list of, as much as there is room for in `lines`: `most`, or less. */
+static size_t fit(const struct writer *w, json_t *page, writer_render_fn render, unsigned most,
+		  size_t lines)
+{
+	size_t rows = 0;
+
+	for (unsigned shown = most; shown > 0 && (shown == most || rows > lines); shown--) {
+		json_object_set_new(page, "shown", json_integer(shown));
+		rows = writer_count_rows(w, page, render);
+	}
+	return rows;
+}
+
+void ctl_status_render(struct writer *w, const json_t *s)
+{
+	size_t lines = (size_t)value_integer(s, "lines", CTL_SCREEN_LINES), wide = as_screen(w);
+	size_t wanted = MIN(INCIDENT_LINES, 2 * json_array_size(value_at(s, "incidents.list")));
+	json_t *page = json_copy((json_t *)(uintptr_t)s);
+	size_t body;
+
+	render_word(w, value_at(s, "incidents"));
 	render_head(w, s);
-	body = 2 + writer_count_rows(w, s, render_body);
-	render_incidents(w, incidents, lines > body ? lines - body : 0);
-	render_body(w, s);
+	body = 2 + fit(w, page, render_body, GROUPS_SHOWN, lines - MIN(lines, 2 + wanted));
+	render_incidents(w, s, lines > body ? lines - body : 0);
+	render_body(w, page);
 	writer_set_width(w, wide);
+	json_decref(page);
 }
 
 /* --- in full --- */
@@ -313,7 +398,7 @@ static void render_store(struct writer *w, const json_t *s)
 			   ", {store.queued} rows queued, lag {store.lag_s:age}; capture's "
 			   "last tick {capture.tick_age_s:age} ago",
 			   text, sizeof(text)));
-	put_line(w, "commands", s, "{commands.open} open, {commands.unknown} unknown");
+	put_line(w, true, "commands", s, "{commands.open} open, {commands.unknown} unknown");
 }
 
 /* Where the data are, control on the network where it is there, and as whom the daemon knows us, and so what we may. */
@@ -344,7 +429,7 @@ static void render_access(struct writer *w, const json_t *s)
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		if (json_is_object(value_at(s, lines[i].of))) {
-			put_line(w, lines[i].name, s, lines[i].text);
+			put_line(w, true, lines[i].name, s, lines[i].text);
 		}
 	}
 }
@@ -414,10 +499,10 @@ void ctl_status_render_all(struct writer *w, const json_t *s)
 		ctl_incident_render(w, incident);
 	}
 	writer_newline(w);
-	render_clock(w, value_at(s, "clock"));
-	render_modules(w, value_at(s, "modules"));
-	render_run(w, value_at(s, "run"));
-	render_recording(w, value_at(s, "recording"));
+	render_clock(w, value_at(s, "clock"), true);
+	render_modules(w, value_at(s, "modules"), true);
+	render_run(w, value_at(s, "run"), true);
+	render_recording(w, value_at(s, "recording"), true);
 	render_store(w, s);
 	render_access(w, s);
 	render_silence(w, value_at(s, "silence"));
@@ -431,17 +516,21 @@ void ctl_status_render_all(struct writer *w, const json_t *s)
 
 #define HOPS_SHOWN 8u
 
-static void render_known_hops(struct writer *w, const json_t *hops)
+static void render_known_hops(struct writer *w, const json_t *hops, size_t shown)
 {
 	size_t count = json_array_size(hops);
-	char text[512] = "";
+	char text[512] = "", some[64] = "";
 
+	if (count > shown) {
+		snprintf(some, sizeof(some), " (%zu of %zu)", shown, count);
+	}
 	begin_line(w, "lost");
-	writer_line(w, WRITER_PLAIN, "%s",
-		    count > 0		  ? "in the 10 minutes before, frames:"
+	writer_line(w, WRITER_PLAIN, "%s%s%s",
+		    count > 0		  ? "in the 10 minutes before, frames"
 		    : json_is_array(hops) ? "nothing in the 10 minutes before"
-					  : "-");
-	for (size_t i = 0; i < count && i < HOPS_SHOWN; i++) {
+					  : "-",
+		    some, count > 0 ? ":" : "");
+	for (size_t i = 0; i < count && i < shown; i++) {
 		const json_t *hop = json_array_get(hops, i);
 		bool group = json_is_string(value_at(hop, "group"));
 		char one[128];
@@ -453,43 +542,44 @@ static void render_known_hops(struct writer *w, const json_t *hops)
 		value_append(text, sizeof(text), "%s%s", i > 0 ? ", " : "", one);
 	}
 	if (count > 0) {
-		writer_paragraph(w, 10, WRITER_WARN, "%s%s", text,
-				 count > HOPS_SHOWN ? ", ..." : "");
+		writer_paragraph(w, 10, WRITER_WARN, "%s", text);
 	}
 }
 
 /* As it was, with its time: nothing of it is to be taken for now. */
-static void render_known(struct writer *w, const json_t *known)
+static void render_known(struct writer *w, const json_t *s)
 {
+	const json_t *known = value_at(s, "known"), *state;
 	long long open = value_integer(known, "open", -1);
-	char when[40];
+	char when[40], text[320] = "", one[64];
 	size_t i;
-	const json_t *state;
 
 	writer_newline(w);
 	writer_heading(w, "Last known, at %s UTC",
 		       value_text(value_at(known, "time"), VALUE_TIME, when, sizeof(when)));
 	if (json_is_object(value_at(known, "run"))) {
-		render_run(w, value_at(known, "run"));
+		render_run(w, value_at(known, "run"), false);
+	}
+	json_array_foreach (value_at(known, "states"), i, state) {
+		value_append(text, sizeof(text), "%s%s", i > 0 ? ", " : "",
+			     value_fill(state, "{name|?} {state|?}", one, sizeof(one)));
 	}
 	begin_line(w, "state");
-	json_array_foreach (value_at(known, "states"), i, state) {
-		writer_text(w, WRITER_PLAIN, "%s", i > 0 ? ", " : "");
-		value_say(w, WRITER_PLAIN, state, "{name|?} {state|?}");
-	}
-	writer_line(w, WRITER_PLAIN, "%s", i == 0 ? "-" : "");
+	put_end(w, true, *text != '\0' ? text : "-");
 	if (open != 0) {
 		begin_line(w, "commands");
 		if (open > 0) {
 			writer_text(w, WRITER_WARN, "%lld left open", open);
+			put_command(w, ": ", s, "command list --state open");
+		} else {
+			writer_line(w, WRITER_PLAIN, "-");
 		}
-		writer_line(w, WRITER_PLAIN, "%s",
-			    open > 0 ? ": fcmctl command list --state open" : "-");
 	}
-	render_known_hops(w, value_at(known, "hops"));
+	render_known_hops(w, value_at(known, "hops"),
+			  (size_t)value_integer(s, "shown", HOPS_SHOWN));
 }
 
-void ctl_status_render_away(struct writer *w, const json_t *s)
+static void render_away(struct writer *w, const json_t *s)
 {
 	const json_t *incident = json_array_get(value_at(s, "incidents.list"), 0);
 
@@ -507,13 +597,24 @@ void ctl_status_render_away(struct writer *w, const json_t *s)
 		"counted, and ledger show shows that time as missing.");
 	writer_paragraph(w, 2, WRITER_PLAIN,
 			 "The high voltage of the floors stays as it is, unless a floor's "
-			 "silence timer is on: fcmctl history floorN.fcm.silence_timer.");
+			 "silence timer is on: history floorN.fcm.silence_timer.");
 	if (json_is_object(value_at(s, "known"))) {
 		writer_paragraph(w, 2, WRITER_PLAIN,
-				 "The database still answers: event list, command list, history, "
+				 "From the database: event list, command list, history, "
 				 "ledger show, run show.");
-		render_known(w, value_at(s, "known"));
+		render_known(w, s);
 	}
+}
+
+void ctl_status_render_away(struct writer *w, const json_t *s)
+{
+	size_t lines = (size_t)value_integer(s, "lines", CTL_SCREEN_LINES), wide = as_screen(w);
+	json_t *page = json_copy((json_t *)(uintptr_t)s);
+
+	fit(w, page, render_away, HOPS_SHOWN, lines);
+	render_away(w, page);
+	writer_set_width(w, wide);
+	json_decref(page);
 }
 
 json_t *ctl_status_away(struct ctl *ctl, int err)
@@ -539,7 +640,18 @@ json_t *ctl_status_away(struct ctl *ctl, int err)
 
 void ctl_status_prepare(const struct ctl *ctl, json_t *status, size_t lines)
 {
+	static const char *const commands[] = {"incident list", "command list",
+					       "command list --state open", "consumer list"};
+	json_t *typed = json_object();
+	char command[64], text[PATH_MAX];
+
 	ctl_incident_type(ctl, json_object_get(status, "incidents"));
+	for (size_t n = 0; n < sizeof(commands) / sizeof(commands[0]); n++) {
+		snprintf(command, sizeof(command), "fcmctl %s", commands[n]);
+		json_object_set_new(typed, commands[n],
+				    json_string(ctl_typed(ctl, command, text, sizeof(text))));
+	}
+	json_object_set_new(status, "typed", typed);
 	json_object_set_new(
 		status, "lines",
 		json_integer(lines < CTL_SCREEN_LINES ? (json_int_t)lines : CTL_SCREEN_LINES));

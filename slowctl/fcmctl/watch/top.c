@@ -70,15 +70,16 @@ static void fit(const struct writer *w, json_t *page, size_t rows)
 /* `rows` 0: as many as it takes. */
 static void round_render(struct ctl *ctl, struct writer *w, const struct round *r, size_t rows)
 {
+	size_t lines = rows > 0 ? rows : CTL_SCREEN_LINES;
 	json_t *page;
 	char reason[PATH_MAX + 256];
 	char action[PATH_MAX];
 
 	if (ctl_is_away(r->err)) {
-		json_t *away = ctl_status_away(ctl, r->err);
-
-		ctl_status_render_away(w, away);
-		json_decref(away);
+		page = ctl_status_away(ctl, r->err);
+		ctl_status_prepare(ctl, page, lines);
+		ctl_status_render_away(w, page);
+		json_decref(page);
 		return;
 	}
 	if (r->err != 0) {
@@ -97,7 +98,7 @@ static void round_render(struct ctl *ctl, struct writer *w, const struct round *
 	}
 	page = json_copy(r->status);
 	json_object_update(page, r->events);
-	ctl_status_prepare(ctl, page, rows > 0 ? rows : CTL_SCREEN_LINES);
+	ctl_status_prepare(ctl, page, lines);
 	if (rows > 0) {
 		fit(w, page, rows);
 	}
