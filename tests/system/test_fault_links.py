@@ -87,6 +87,19 @@ def reasons_in_order(t):
     st.stop()
 
 
+def losses_of_the_start(t):
+    """what a link loses before its first good frame is in the ledger, and no loss of the last minute"""
+    st = t.station(load="quiet", scenario=t.scenario("from start\nat 0 link 2 unplug 6\n"))
+    st.start()
+    st.wait_ready()
+    links = st.status()["links"]
+    t.check("link 2 began dark", links[2]["cells"]["link-down"] > 800, links[2]["cells"])
+    t.equal("lost in the last minute", [l["lost_last_minute"] for l in links], [0] * 4)
+    rows = [x.split() for x in st.ctl("status")[1].splitlines() if re.match(r" +[0-3]  up ", x)]
+    t.equal("on the screen", [r[-3] for r in rows], ["0"] * 4)  # before "moved ps" and "re-lock"
+    t.account(st, named=[(2, "link-down"), (2, "alignment")])
+
+
 def fibre_unplugged(t):
     """a fibre out and in again: dark, gap blocks, lock and verdict on return"""
     st = t.station(load="quiet", scenario=scenario(t, (0, "link 1 unplug 2")))
@@ -173,5 +186,5 @@ def incidents_of_a_dark_fibre(t):
 
 
 if __name__ == "__main__":
-    harness.main([damage_on_the_fibre, bursts_of_losses, reasons_in_order, fibre_unplugged, fibres_swapped,
+    harness.main([damage_on_the_fibre, bursts_of_losses, losses_of_the_start, reasons_in_order, fibre_unplugged, fibres_swapped,
                   incidents_of_a_dark_fibre])
