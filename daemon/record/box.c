@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The black boxes: raw data kept at an alarm. See recorder.h.
+ * The black boxes: raw data kept at an incident. See recorder.h.
  *
- *            a loss begins                  seconds over          no alarm came
- *   NONE --------------------> TAKING ----------------> WAITING -----------------> NONE, removed
- *            the alarm fires      | alarm fired before      | the alarm fires
- *                                 '--------> kept <---------'
+ *            a loss begins                  seconds over          no incident came
+ *   NONE --------------------> TAKING ----------------> WAITING -------------------> NONE, removed
+ *        an incident begins       | one began before       | an incident begins
+ *                                 '--------> kept <--------'
  *
  * A box that is not kept yet is in .box-linkN; a daemon that starts removes it.
  */
@@ -18,7 +18,7 @@
 #include "daemon/record/private.h"
 #include "tdm/frame.h"
 
-#define BOX_WAIT_NS    20000000000ull /* for an alarm, after the loss */
+#define BOX_WAIT_NS    20000000000ull /* for an incident, after the loss */
 #define BOX_SUSPECT_NS 60000000000ull /* between two boxes that begin with a loss */
 #define BOX_SLACK_NS   2000000000ull  /* for its cells to come */
 #define HOUR_NS	       3600000000000ull
@@ -118,9 +118,9 @@ static void name_box(struct record_spec *spec, unsigned link)
 {
 	char when[32];
 
-	record_dir_name_time(spec->alarm_ns, when, sizeof(when));
+	record_dir_name_time(spec->incident_ns, when, sizeof(when));
 	snprintf(spec->name, sizeof(spec->name), RECORD_BOX "%s-link%u-%s", when, link,
-		 spec->alarm);
+		 spec->incident);
 }
 
 static void keep(struct recorder *r, unsigned link, uint64_t now_ns)
@@ -129,9 +129,9 @@ static void keep(struct recorder *r, unsigned link, uint64_t now_ns)
 	struct record_spec spec = *record_dir_spec(b->recording);
 	struct segment_counts counts;
 
-	memcpy(spec.alarm, b->alarm.alarm, sizeof(spec.alarm));
-	memcpy(spec.alarm_text, b->alarm.alarm_text, sizeof(spec.alarm_text));
-	spec.alarm_ns = b->alarm.alarm_ns;
+	memcpy(spec.incident, b->incident.incident, sizeof(spec.incident));
+	memcpy(spec.incident_text, b->incident.incident_text, sizeof(spec.incident_text));
+	spec.incident_ns = b->incident.incident_ns;
 	name_box(&spec, link);
 	record_dir_counts(b->recording, &counts);
 	/* Empty: the disk, or the machine, was too slow for it. */
@@ -210,7 +210,7 @@ void box_freeze(struct recorder *r, const struct recorder_order *order, uint64_t
 {
 	struct box *b = &r->box[order->link];
 
-	if (!r->config.blackbox_s || b->wanted) { /* the first alarm has its name on it */
+	if (!r->config.blackbox_s || b->wanted) { /* the first incident has its name on it */
 		return;
 	}
 	if (too_many(b, now_ns) || r->status.free_bytes == 0) {
@@ -221,7 +221,7 @@ void box_freeze(struct recorder *r, const struct recorder_order *order, uint64_t
 		return;
 	}
 	b->wanted = true;
-	b->alarm = order->spec;
+	b->incident = order->spec;
 	memcpy(b->registers, order->registers, sizeof(b->registers));
 	if (b->state == BOX_WAITING) {
 		keep(r, order->link, now_ns);

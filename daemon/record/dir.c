@@ -66,11 +66,11 @@ static json_t *passport(const struct record_dir *r)
 	counts.let_go += r->let_go_before;
 	/* o*: not there when NULL, which json_string() is for what is no UTF-8, a name that was cut. */
 	return json_pack("{s:i,s:s,s:s,s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:s,s:o,s:o*,s:o*,s:o*,s:o*}",
-			 "version", 1, "name", s->name, "kind", *s->alarm ? KIND_BOX : KIND, "note",
-			 s->note, "who", s->who, "links", record_links_json(s->links), "begun",
-			 time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
-			 time_json(r->ended_ns), "alarm", s->alarm, "alarm_text", s->alarm_text,
-			 "alarm_time", time_json(s->alarm_ns), "why",
+			 "version", 1, "name", s->name, "kind", *s->incident ? KIND_BOX : KIND,
+			 "note", s->note, "who", s->who, "links", record_links_json(s->links),
+			 "begun", time_json(s->begun_ns), "until", time_json(s->until_ns), "ended",
+			 time_json(r->ended_ns), "incident", s->incident, "incident_text",
+			 s->incident_text, "incident_time", time_json(s->incident_ns), "why",
 			 ended ? json_string(r->why) : NULL, "trouble",
 			 ended ? json_string(r->trouble) : NULL, "let_go_frames",
 			 counted ? json_integer((json_int_t)counts.let_go) : NULL,
@@ -617,7 +617,7 @@ int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const
 	int e = write_file(r->fd, "registers.txt", registers);
 
 	r->spec = *spec;
-	e = e ? e : record_dir_end(r, "alarm", "");
+	e = e ? e : record_dir_end(r, "incident", "");
 	if (e < 0) {
 		return e;
 	}

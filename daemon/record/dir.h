@@ -29,12 +29,12 @@ struct record_place {
 struct record_spec {
 	char name[RECORD_NAME]; /* empty: the time */
 	char note[160], who[64];
-	unsigned links;	  /* bit mask */
-	int64_t begun_ns; /* UTC */
-	int64_t until_ns; /* UTC; 0: until it is stopped */
-	char alarm[32];	  /* of a black box: the reason's code; else empty */
-	char alarm_text[256];
-	int64_t alarm_ns;
+	unsigned links;	   /* bit mask */
+	int64_t begun_ns;  /* UTC */
+	int64_t until_ns;  /* UTC; 0: until it is stopped */
+	char incident[32]; /* of a black box: its code; else empty */
+	char incident_text[256];
+	int64_t incident_ns;
 };
 
 struct record_dir;
@@ -71,7 +71,7 @@ int record_dir_seal(struct record_dir *r);
 /* Sums over its links, of this daemon's writing. */
 void record_dir_counts(const struct record_dir *r, struct segment_counts *ret_counts);
 
-/* Keep a complete black box: writes its alarm and its end, and renames it last, so that a directory
+/* Keep a complete black box: writes its incident and its end, and renames it last, so that a directory
  * of that name is always complete. */
 int record_dir_adopt(struct record_dir *r, const struct record_spec *spec, const char *registers);
 

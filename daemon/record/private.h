@@ -25,15 +25,15 @@ struct recorder_order {
 enum box_state {
 	BOX_NONE = 0,
 	BOX_TAKING = 1,	 /* its seconds are not over */
-	BOX_WAITING = 2, /* they are; no alarm yet */
+	BOX_WAITING = 2, /* they are; no incident yet */
 };
 
 struct box {
 	enum box_state state;
 	struct record_dir *recording;
 	uint64_t begun_ns, next_suspect_ns;
-	bool wanted; /* the alarm has fired */
-	struct record_spec alarm;
+	bool wanted; /* the incident has begun */
+	struct record_spec incident;
 	char registers[REGISTERS_MAX];
 	uint64_t kept_ns[BOX_HOURLY]; /* when the last ones were kept */
 	unsigned kept_at;

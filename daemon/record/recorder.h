@@ -19,7 +19,7 @@
  * are let go, and a record says so.
  *
  * A black box is `blackbox_s` seconds of a link's cells, from the oldest that the ring still held when a loss began (or
- * when the alarm came, without a loss). It is written at the first loss and removed if no alarm of the link follows
+ * when the incident came, without a loss). It is written at the first loss and removed if no incident of the link follows
  * within BOX_WAIT_NS.
  */
 #pragma once
@@ -83,7 +83,7 @@ void recorder_destroy(struct recorder *r); /* NULL is accepted */
  * number 0. */
 int recorder_order_start(struct recorder *r, uint32_t number, const struct record_spec *spec);
 int recorder_order_stop(struct recorder *r, uint32_t number, const char *who);
-/* An alarm of the link fired; `spec`: alarm, its text and time; `registers`: text. */
+/* An incident of the link has begun; `spec`: its code, text and time; `registers`: text. */
 int recorder_order_freeze(struct recorder *r, unsigned link, const struct record_spec *spec,
 			  const char *registers);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The main thread's side of the recorder: orders from operators, black boxes for alarms; their results go into the
+ * The main thread's side of the recorder: orders from operators, black boxes for incidents; their results go into the
  * events, the answers and the status.
  */
 #include "daemon/station/records.h"
@@ -267,7 +267,7 @@ static void on_black_box(struct station *s, const struct recorder_event *e,
 	snprintf(object, sizeof(object), "link%u", e->link);
 	snprintf(text, sizeof(text),
 		 "%s: black box kept as %s: %llu frames, %llu cells without data, registers",
-		 e->spec.alarm, e->spec.name, (unsigned long long)e->counts.frames,
+		 e->spec.incident, e->spec.name, (unsigned long long)e->counts.frames,
 		 (unsigned long long)e->counts.gaps + (unsigned long long)e->counts.let_go);
 	store_put_event(s->store, "info", "black-box", object, text,
 			"fcmctl record list shows where it is", now_utc_ns());
@@ -318,14 +318,14 @@ static void registers_text(struct station *s, unsigned link, char *text, size_t 
 		 (unsigned)w->phase.aligns, (unsigned)w->phase.measurements);
 }
 
-void records_alarm(void *station, unsigned link, const char *code, const char *text)
+void records_incident(void *station, unsigned link, const char *code, const char *text)
 {
 	struct station *s = station;
-	struct record_spec spec = {.alarm_ns = now_utc_ns()};
+	struct record_spec spec = {.incident_ns = now_utc_ns()};
 	char registers[2048];
 
-	snprintf(spec.alarm, sizeof(spec.alarm), "%s", code);
-	snprintf(spec.alarm_text, sizeof(spec.alarm_text), "%s", text);
+	snprintf(spec.incident, sizeof(spec.incident), "%s", code);
+	snprintf(spec.incident_text, sizeof(spec.incident_text), "%s", text);
 	registers_text(s, link, registers, sizeof(registers));
 	if (recorder_order_freeze(s->recorder, link, &spec, registers) < 0) {
 		s->records.boxes_unasked++;

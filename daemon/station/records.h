@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The main thread's side of the recorder: starts and stops it, passes on operators' requests, handles its events, and
- * has it keep a black box (last seconds of data, and registers) when a link's alarm begins.
+ * has it keep a black box (last seconds of data, and registers) when a link's incident begins.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ bool records_busy(struct station *s, struct control_request *rq);
 void records_order_start(struct station *s, struct control_request *rq,
 			 const struct record_spec *spec);
 void records_order_stop(struct station *s, struct control_request *rq);
-/* An alarm of a link has become active: keep a black box. */
-void records_alarm(void *station, unsigned link, const char *code, const char *text);
+/* An incident of a link has become active: keep a black box. */
+void records_incident(void *station, unsigned link, const char *code, const char *text);
 /* What of it is a reason. */
 void records_view(struct station *s, struct judge_recorder *ret_view);

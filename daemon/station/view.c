@@ -59,7 +59,7 @@ static void find_modules(const struct station *s, struct view *v)
 
 int view_start(struct station *s)
 {
-	const struct judge_ops ops = {.event = on_event, .box = records_alarm, .context = s};
+	const struct judge_ops ops = {.event = on_event, .box = records_incident, .context = s};
 
 	s->view = calloc(1, sizeof(*s->view));
 	s->judge = judge_create(&ops);

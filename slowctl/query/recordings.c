@@ -103,9 +103,9 @@ static void count_segments(int fd, json_t *entry)
 
 static json_t *entry_of(const char *directory, const char *name)
 {
-	/* The files keep the names that they had when the first were written. */
+	/* `before`: as a daemon called it that knew alarms. */
 	static const struct {
-		const char *name, *in_file;
+		const char *name, *in_file, *before;
 	} keys[] = {{"kind", "kind"},
 		    {"note", "note"},
 		    {"who", "who"},
@@ -115,12 +115,12 @@ static json_t *entry_of(const char *directory, const char *name)
 		    {"ended", "ended"},
 		    {"why", "why"},
 		    {"trouble", "trouble"},
-		    {"cause", "alarm"},
-		    {"cause_text", "alarm_text"},
+		    {"cause", "incident", "alarm"},
+		    {"cause_text", "incident_text", "alarm_text"},
 		    {"let_go_frames", "let_go_frames"},
 		    {"let_go_at_least", "let_go_at_least"}};
 	char text[RECORDING_TEXT_SIZE];
-	json_t *entry = json_object(), *j = NULL;
+	json_t *entry = json_object(), *j = NULL, *old_why = json_string("alarm");
 	int fd = recording_enter(directory, name);
 
 	if (fd >= 0 && recording_read_text(fd, "recording.json", text, sizeof(text)) > 0) {
@@ -130,8 +130,13 @@ static json_t *entry_of(const char *directory, const char *name)
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		json_t *value = json_object_get(j, keys[i].in_file);
 
+		value = value || !keys[i].before ? value : json_object_get(j, keys[i].before);
 		json_object_set(entry, keys[i].name, value ? value : json_null());
 	}
+	if (json_equal(json_object_get(entry, "why"), old_why)) {
+		json_object_set_new(entry, "why", json_string("incident"));
+	}
+	json_decref(old_why);
 	json_decref(j);
 	count_segments(fd, entry);
 	return entry;

@@ -90,6 +90,7 @@ def broken_killed_and_full(t):
     boxes = sorted((r for r in there.values() if r["cause"] == "link-dark"), key=lambda r: r["links"])
     t.check("one black box of each dark link, named in an event", [b["links"] for b in boxes] == [[1], [3]] and
             all(any(e["code"] == "black-box" and b["name"] in e["text"] for e in events) for b in boxes), there)
+    t.equal("why they are there", [(b["why"], b["cause_text"]) for b in boxes], [("incident", "no light")] * 2)
     t.check("how they ended", there["night"]["why"].startswith("stopped by") and not there["night"]["trouble"] and
             there["full"]["trouble"] == "File too large", there)
     t.account(st, named=[(link, c) for link in (1, 3) for c in ("link-down", "alignment", "crc")])

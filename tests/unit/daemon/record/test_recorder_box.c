@@ -13,12 +13,12 @@
 
 static void freeze(const char *code)
 {
-	struct record_spec alarm = {.alarm_ns = now_utc_ns()};
+	struct record_spec incident = {.incident_ns = now_utc_ns()};
 
-	snprintf(alarm.alarm, sizeof(alarm.alarm), "%s", code);
-	snprintf(alarm.alarm_text, sizeof(alarm.alarm_text), "no light");
+	snprintf(incident.incident, sizeof(incident.incident), "%s", code);
+	snprintf(incident.incident_text, sizeof(incident.incident_text), "no light");
 	assert_int_equal(
-		recorder_order_freeze(rig.recorder, RIG_LINK, &alarm, "board.status = 1\n"), 0);
+		recorder_order_freeze(rig.recorder, RIG_LINK, &incident, "board.status = 1\n"), 0);
 }
 
 static void wait_armed(bool armed)
@@ -29,12 +29,13 @@ static void wait_armed(bool armed)
 	assert_int_equal(atomic_load(&rig.tap.link[RIG_LINK].armed), armed);
 }
 
-/* A loss begins: what the ring holds and a second more; then the alarm comes, and it is kept. */
+/* A loss begins: what the ring holds and a second more; then the incident comes, and it is kept. */
 static void test_box(void **state)
 {
 	struct recorder_config c = rig_config();
 	struct recorder_event e;
 	char name[256];
+	json_t *j;
 
 	rig_start(&c);
 	wait_armed(true);
@@ -55,6 +56,12 @@ static void test_box(void **state)
 	assert_non_null(strstr(name, "-link1-link-dark"));
 	assert_true(rig_there(name, "registers.txt"));
 	assert_true(rig_there(name, "link1-00000.fcmr"));
+	j = rig_passport(name);
+	assert_string_equal(json_string_value(json_object_get(j, "incident")), "link-dark");
+	assert_string_equal(json_string_value(json_object_get(j, "incident_text")), "no light");
+	assert_true(json_is_real(json_object_get(j, "incident_time")));
+	assert_string_equal(json_string_value(json_object_get(j, "why")), "incident");
+	json_decref(j);
 	wait_armed(false); /* not again at once */
 	rig_end();
 }
@@ -104,7 +111,7 @@ static void test_box_is_no_recording(void **state)
 	rig_end();
 }
 
-/* An alarm without a loss: from what the ring holds. The oldest boxes make room, and there are limits. */
+/* An incident without a loss: from what the ring holds. The oldest boxes make room, and there are limits. */
 static void test_boxes_are_few(void **state)
 {
 	struct recorder_config c = rig_config();

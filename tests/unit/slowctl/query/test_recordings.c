@@ -129,6 +129,28 @@ static void a_pipe_holds_nobody_up(void **state)
 	json_decref(got);
 }
 
+static void assert_box(const char *text)
+{
+	json_t *got, *box;
+
+	put("recordings/real/recording.json", text);
+	got = list();
+	box = json_array_get(got, 0);
+	assert_string_equal(json_string_value(json_object_get(box, "cause")), "link-dark");
+	assert_string_equal(json_string_value(json_object_get(box, "cause_text")), "no light");
+	assert_string_equal(json_string_value(json_object_get(box, "why")), "incident");
+	json_decref(got);
+}
+
+/* Those that a daemon wrote when incidents were alarms read as those of today do. */
+static void a_box_of_an_alarm_is_one_of_an_incident(void **state)
+{
+	assert_box("{\"kind\": \"black-box\", \"incident\": \"link-dark\", "
+		   "\"incident_text\": \"no light\", \"why\": \"incident\"}");
+	assert_box("{\"kind\": \"black-box\", \"alarm\": \"link-dark\", \"alarm_text\": "
+		   "\"no light\", \"why\": \"alarm\"}");
+}
+
 #define IN_PLACE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -138,6 +160,7 @@ int main(void)
 		IN_PLACE(a_link_is_no_recording),
 		IN_PLACE(links_in_a_recording_are_not_followed),
 		IN_PLACE(a_pipe_holds_nobody_up),
+		IN_PLACE(a_box_of_an_alarm_is_one_of_an_incident),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
