@@ -55,7 +55,7 @@ MASKS = (
     (r"(?<=incident show )\d+(?=$|\n)|(?m:(?<=acknowledged )\d+(?= \w+/)|(?<=paused  )\d+(?= \w+/))", "N"),
     (r"(?m)^  +\d+  (red|warning|seen|paused|cleared)  ", r"  N  \1  "),
     (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
-    (r"(?m)^(clock .*)\n  +(?=\S)", r"\1 "),  # where it is broken
+    (r"(?m)^(clock .*|  fcm-server for .* \(no answer on)\n  +(?=\S)", r"\1 "),  # where it is broken
     (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?|(?<= at )\d\d:\d\d:\d\d\b", "TIME"),
     (r"(?m)^TIME  TIME  .*/link-dark: .*\n", ""),  # a link that became light just when another one went dark
     (DATE, "DATE"),
