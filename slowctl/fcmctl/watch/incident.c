@@ -122,8 +122,10 @@ void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice)
 	writer_text(w, WRITER_DIM, "%s ", strlen(when) > 11 ? when + 11 : when);
 	cost_words(value_at(incident, "cost"), true, cost, sizeof(cost));
 	used = strcmp(cost, "-") == 0 ? 0 : strlen(cost) + 2;
-	room = writer_room(w) -
-	       MIN(used, writer_room(w) / 2); /* what it is comes before what it costs */
+	room = writer_room(w);
+	/* Its name comes before what it has cost, and that before the rest of its text. */
+	value_fill(incident, "{object}/{code}...", text, sizeof(text));
+	room -= MIN(used, room - MIN(strlen(text), room / 2));
 	value_fill(incident, "{object}/{code}: {text}", text, sizeof(text));
 	if (used == 0) {
 		writer_cut_line(w, "%s", text);
