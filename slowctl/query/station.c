@@ -7,11 +7,19 @@
 #include "schemas/rows.h"
 
 /* Rows of the link ?1 in the time ?2 to ?3, the newest ?4, oldest first. */
-#define PHASE_ROWS(time, by)                                                                       \
-	"SELECT * FROM (SELECT " time " AS [time:t], mean_ps, sigma_ps, min_ps, max_ps, samples,"  \
-	" rtt_frames, rtt_bytes, rtt_bits FROM phase_row"                                          \
-	" WHERE link = ?1 AND time >= ?2 AND time < ?3 " by " ORDER BY " time " DESC LIMIT ?4)"    \
-	" ORDER BY [time:t]"
+#define PHASE_TIME "link = ?1 AND time >= ?2 AND time < "
+#define PHASE_COLUMNS                                                                              \
+	"time AS [time:t], mean_ps, sigma_ps, min_ps, max_ps, samples, rtt_frames, rtt_bytes,"     \
+	" rtt_bits"
+static const char phase_rows[] = "SELECT * FROM (SELECT " PHASE_COLUMNS
+				 " FROM phase_row WHERE " PHASE_TIME "?3 ORDER BY time DESC"
+				 " LIMIT ?4) ORDER BY [time:t]";
+/* The last of each span of ?5: skips from one to the one before, so that those between cost nothing. */
+static const char phase_last_rows[] =
+	"WITH RECURSIVE last(t) AS (SELECT max(time) FROM phase_row WHERE " PHASE_TIME "?3"
+	" UNION ALL SELECT (SELECT max(time) FROM phase_row WHERE " PHASE_TIME "t / ?5 * ?5)"
+	" FROM last WHERE t IS NOT NULL LIMIT ?4) SELECT " PHASE_COLUMNS
+	" FROM last JOIN phase_row ON link = ?1 AND time = t ORDER BY time";
 
 int query_phase_history(struct query *q, const struct query_filter *f, json_t **ret_json)
 {
@@ -24,10 +32,9 @@ int query_phase_history(struct query *q, const struct query_filter *f, json_t **
 			  "i", link);
 
 	json = json_pack("{s:i,s:o*}", "link", f->link, "reference", reference);
-	r = query_add_rows(
-		q, r, json, "rows",
-		thin ? PHASE_ROWS("max(time)", "GROUP BY time / ?5") : PHASE_ROWS("time", ""),
-		thin ? "iiiii" : "iiii", link, f->since_ns, until, limit, f->by_s * 1000000000ll);
+	r = query_add_rows(q, r, json, "rows", thin ? phase_last_rows : phase_rows,
+			   thin ? "iiiii" : "iiii", link, f->since_ns, until, limit,
+			   f->by_s * 1000000000ll);
 	r = query_add_rows(q, r, json, "events",
 			   "SELECT * FROM (SELECT time AS [time:t], verdict, slip, difference_ps,"
 			   " mean_ps, sigma_ps, samples, who, reason FROM phase_event"
