@@ -378,8 +378,9 @@ def layout(t, browser):
     browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-def near(a, b, part):
-    return a is not None and b is not None and abs(float(a) - float(b)) <= part * max(abs(float(b)), 1)
+def near(a, b, part=0, apart=0):
+    """Numbers, or their texts, that differ by no more than `part` of b, or than `apart`."""
+    return a is not None and b is not None and abs(float(a) - float(b)) <= max(part * abs(float(b)), apart)
 
 
 def numbers(t):
@@ -394,19 +395,19 @@ def numbers(t):
     for link in range(4):
         tile = f'[data-link="{link}"]'
 
-        def agrees(what, field, value, part, of=tile):
+        def agrees(what, field, value, of=tile, **limits):
             css = f'{of} [data-field="{field}"]'
-            st.wait_for(what, lambda: near(browser.attribute(css, "data-value"), value(), part))
+            st.wait_for(what, lambda: near(browser.attribute(css, "data-value"), value(), **limits))
             t.check(what, True)
         t.equal(f"link {link} is up", browser.attribute(tile, "data-state"), "up")
-        agrees(f"hits a second of link {link}", "rate", lambda n=link: st.status()["links"][n]["hits_per_s"], 0.1)
+        agrees(f"hits a second of link {link}", "rate", lambda n=link: st.status()["links"][n]["hits_per_s"], part=0.1)
         agrees(f"lost in a minute of link {link}", "lost-minute",
-               lambda n=link: st.status()["links"][n]["lost_last_minute"], 0)
-        agrees(f"phase of link {link}, to 20 ps", "phase", lambda n=link: st.status()["phases"][n]["difference_ps"], 20)
+               lambda n=link: st.status()["links"][n]["lost_last_minute"])
+        agrees(f"phase of link {link}, to 20 ps", "phase", lambda n=link: st.status()["phases"][n]["difference_ps"], apart=20)
     for p in st.ask("get", "floor*.om*.hv")["parameters"]:
         module = p["name"].rpartition(".")[0]
         got = browser.attribute(f'[data-module="{module}"] [data-field="hv"]', "data-value")
-        t.check(f"voltage of {module}", near(got, p["value"], 0.02), (got, p["value"]))
+        t.check(f"voltage of {module}", near(got, p["value"], part=0.02), (got, p["value"]))
     t.equal("state of the clock", browser.text('#clock [data-field="state"]').strip().lower(), st.status()["clock"]["state"])
     browser.shot("well")
     layout(t, browser)
