@@ -39,13 +39,15 @@ function updateTile(node, { link, phase }) {
   const minute = link.lost_last_minute;
   const lost = lostHour && Math.max(lostHour.get(link.link) ?? 0, minute ?? 0); // the hour is read once a minute
   const floor = floorName(link), expected = floorName(link.expected);
+  const other = floor !== "-" && expected !== "-" && floor !== expected;
   attr(node, "data-link", link.link);
   attr(node, "data-state", state);
-  attr(node, "data-edge", tone(state) || "dim");
+  attr(node, "data-edge", other ? "bad" : tone(state) || "dim");
   attr(node, "data-old", !isNumber(phase?.age_s) || ageNow(phase.age_s) > OLD_S);
   fill(node, {
     link: [`Link ${link.link}${link.name ? ` (${link.name})` : ""}`, link.link],
-    floor: floor !== "-" || expected === "-" ? floor : `${expected} (expected)`,
+    floor: [other ? `${floor}, NOT ${expected}` : floor !== "-" || expected === "-" ? floor : `${expected} (expected)`, floor,
+      other ? "bad" : ""],
     state: [state, state, tone(state)],
     rate: [`${rate(link.hits_per_s)} hits/s`, link.hits_per_s ?? null],
     bytes: [`${megabytes(link.bytes_per_s)} MB/s`, link.bytes_per_s ?? null],
