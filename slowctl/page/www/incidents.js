@@ -65,6 +65,7 @@ function updateIncident(node, i, leads) {
   const word = stateWord(i);
   const explained = (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);
   mark(node, i);
+  attr(node, "aria-label", `Incident ${i.number ?? "-"}: ${i.object}/${i.code}`);
   if (node.hasAttribute("data-leads") !== leads) $("details", node).open = leads;
   attr(node, "data-leads", leads || null);
   fill(node, {

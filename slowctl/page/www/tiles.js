@@ -42,6 +42,7 @@ function updateTile(node, { link, phase }) {
   const other = floor !== "-" && expected !== "-" && floor !== expected;
   attr(node, "data-link", link.link);
   attr(node, "data-state", state);
+  attr(node, "aria-label", `Link ${link.link}, ${state}`);
   attr(node, "data-edge", other ? "bad" : tone(state) || "dim");
   attr(node, "data-old", !isNumber(phase?.age_s) || ageNow(phase.age_s) > OLD_S);
   fill(node, {
