@@ -3,22 +3,29 @@
 """fcm-page: its server under attack, and the page of a real station in Chromium, whose numbers are those of fcmctl.
 
 SHOTS=DIR keeps a picture of each state."""
+import fnmatch
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from faults import scenario  # noqa: E402
+from page_browser import CONTROLS, DULL, OVERLAPS, WATCH, Browser, fed  # noqa: E402
 from page_server import DICTIONARY, WWW, Server  # noqa: E402
+from station import StationError  # noqa: E402
+sys.path.insert(0, os.path.join(harness.ROOT, "tests", "drill"))
+import causes  # noqa: E402
+
 
 def station(t, **kwargs):
     st = t.station(load="quiet", **kwargs)
@@ -253,109 +260,6 @@ def live(t):
 
 # ------------------------------------------------------------------ in the browser
 
-class Browser:
-    """Chromium, without a way to other machines."""
-
-    def __init__(self, t, page, width=1920, height=1080):
-        options = webdriver.ChromeOptions()
-        options.binary_location = "/usr/bin/chromium"
-        for a in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--window-size={width},{height}",
-                  "--disable-background-networking", "--disable-component-update", "--no-first-run", "--disable-sync",
-                  "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={t.base}/chromium"):
-            options.add_argument(a)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.t, self.page = t, page
-        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-        self.driver.set_window_size(width, height)
-        self.asked, self.said = [], []
-        self.driver.get(page.url)
-
-    def look(self, css):
-        return self.driver.find_element(By.CSS_SELECTOR, css)
-
-    def text(self, css):
-        """Its text, also where it is not in sight."""
-        return self.driver.execute_script("const e = document.querySelector(arguments[0]); return e && e.textContent", css)
-
-    def attribute(self, css, name):
-        return self.driver.execute_script(
-            "const e = document.querySelector(arguments[0]); return e && e.getAttribute(arguments[1])", css, name)
-
-    def word(self):
-        return self.attribute("body", "data-word")
-
-    def incidents(self):
-        """{(code, object): state}"""
-        return {tuple(x[:2]): x[2] for x in self.driver.execute_script(
-            "return [...document.querySelectorAll('[data-incident]')].map(e => [e.dataset.code, e.dataset.object, e.dataset.state])")}
-
-    def shot(self, name):
-        if os.environ.get("SHOTS"):
-            self.driver.save_screenshot(os.path.join(os.environ["SHOTS"], f"{self.t.name}-{name}.png"))
-
-    def drain(self):
-        """What the browser has asked for, and what it has complained about."""
-        for entry in self.driver.get_log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                self.asked.append(message["params"]["request"]["url"])
-        self.said += [e["message"] for e in self.driver.get_log("browser")]
-
-    def end(self, allowed=()):
-        """`allowed`: what may be complained about, because the test has ended the server."""
-        self.drain()
-        self.driver.quit()
-        foreign = [u for u in self.asked if not u.startswith((self.page.url, "data:", "blob:", "chrome:"))]
-        self.t.check("no request to others", not foreign and self.asked, foreign)
-        errors = [s for s in self.said if not any(a in s for a in allowed)]
-        self.t.check("no error in the console", not errors, errors[:3])
-
-
-# Pairs of texts of a link's tile that cover each other by more than what a line's leading explains.
-OVERLAPS = """
-const found = [];
-for (const tile of document.querySelectorAll(".tile")) {
-  const boxes = [], walk = document.createTreeWalker(tile, NodeFilter.SHOW_TEXT);
-  for (let n; (n = walk.nextNode());) {
-    const range = document.createRange();
-    range.selectNodeContents(n);
-    if (n.data.trim()) for (const r of range.getClientRects()) boxes.push([n, r]);
-  }
-  for (const [a, p] of boxes) for (const [b, q] of boxes) {
-    if (a === b || a.parentElement.closest(".trace") && b.parentElement.closest(".trace")) continue;
-    const x = Math.min(p.right, q.right) - Math.max(p.left, q.left);
-    const y = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
-    if (x > 1 && y > 5) found.push([a.data, b.data, y]);
-  }
-}
-return found"""
-
-# Shows the page's status with every phase outside its band, and as many incidents as it is told; false: news came
-# between.
-FEED = """
-const [count, done] = arguments;
-Promise.all(["live", "incidents", "tiles"].map((name) => import(`/${name}.js`))).then(([{live}, incidents, tiles]) => {
-  const status = structuredClone(live.station.status);
-  for (const p of status.phases) Object.assign(p, {difference_ps: -3772.4, tolerance_ps: 100});
-  for (const l of status.links) Object.assign(l, {lost_last_minute: 40083});
-  status.incidents.list = Array.from({length: count}, (_, n) => ({
-    number: n + 1, state: "active", severity: n < 3 ? "red" : "warning", object: `tower1.floor${n}`, code: "hv-trip",
-    text: "the high voltage has tripped on over-current and is off: om0, om1, om2, om3, om4, om5",
-    action: "Find the cause: fcmctl event list --since 1h; then fcmctl action 'floor2.om*.clear_trip'",
-    since: status.time - 30 * n, until: null, cost: {dark_s: 30}, observations: []}));
-  incidents.renderIncidents({status});
-  tiles.renderTiles({status});
-  const titles = [...document.querySelectorAll("#incident-list h3")];
-  requestAnimationFrame(() => requestAnimationFrame(() => done( // graphs have their new size after one frame
-    titles[0].isConnected && {
-    overlaps: (() => {OVERLAPS})(),
-    visible: titles.filter((h) => h.getBoundingClientRect().bottom <= innerHeight).length,
-    fresh: titles.filter((h) => h.textContent.includes("NEW")).length,
-    below: document.querySelector("#incident-below").textContent,
-    width: document.documentElement.scrollWidth})));
-});""".replace("OVERLAPS", OVERLAPS)
-
-
 def layout(t, browser):
     """on a wall and on a telephone, with much that is wrong"""
     for width, height in ((1920, 1080), (1280, 720), (390, 844)):
@@ -364,10 +268,10 @@ def layout(t, browser):
         browser.driver.execute_script("scrollTo(0, 0)")
         time.sleep(1)
         for count in (8, 20):
-            seen = False
-            while not seen:
-                seen = browser.driver.execute_async_script(FEED, count)
-            t.equal(f"{width} wide, {count} incidents: no text of a link covers another", seen["overlaps"], [])
+            seen = fed(browser, count, OVERLAPS)
+            if seen["found"]:  # a caption has just grown: the graph above it follows in the next frame
+                seen = fed(browser, count, OVERLAPS)
+            t.equal(f"{width} wide, {count} incidents: no text of a link covers another", seen["found"], [])
             t.check(f"{width} wide: nothing is beside the screen", seen["width"] <= width, seen["width"])
             t.equal(f"{width} wide: two are new", seen["fresh"], 2)
             if width == 1920:
@@ -383,92 +287,246 @@ def near(a, b, part=0, apart=0):
     return a is not None and b is not None and abs(float(a) - float(b)) <= max(part * abs(float(b)), apart)
 
 
+def number(text):
+    """The number in a text of the page: "12.3 k hits/s", "phase +3.2 ps"; None: there is none."""
+    found = re.search(r"([+-]?\d[\d\u202f.]*)\s*([kMG]?)", text or "")
+    return found and float(found[1].replace("\u202f", "")) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]]
+
+
 def numbers(t):
     """the page of a running station has the numbers of fcmctl; no news turns it red"""
     st = station(t)
     page = Server(st)
     browser = Browser(t, page)
-    st.wait_for("the word", lambda: browser.word() == st.word(), 30)
+    st.wait_for("the word", lambda: browser.word() == st.word() == browser.shown("#word"), 30)
     t.check("the word is that of fcmctl status", True)
-    st.wait_for("the headline", lambda: browser.text("#headline") == st.status()["incidents"]["headline"], 20)
+    st.wait_for("the headline", lambda: browser.shown("#headline") == st.status()["incidents"]["headline"], 20)
     t.check("so is the headline", True)
-    for link in range(4):
-        tile = f'[data-link="{link}"]'
 
-        def agrees(what, field, value, of=tile, **limits):
-            css = f'{of} [data-field="{field}"]'
-            st.wait_for(what, lambda: near(browser.attribute(css, "data-value"), value(), **limits))
-            t.check(what, True)
-        t.equal(f"link {link} is up", browser.attribute(tile, "data-state"), "up")
-        agrees(f"hits a second of link {link}", "rate", lambda n=link: st.status()["links"][n]["hits_per_s"], part=0.1)
-        agrees(f"lost in a minute of link {link}", "lost-minute",
-               lambda n=link: st.status()["links"][n]["lost_last_minute"])
-        agrees(f"phase of link {link}, to 20 ps", "phase", lambda n=link: st.status()["phases"][n]["difference_ps"], apart=20)
-    for p in st.ask("get", "floor*.om*.hv")["parameters"]:
-        module = p["name"].rpartition(".")[0]
-        got = browser.attribute(f'[data-module="{module}"] [data-field="hv"]', "data-value")
-        t.check(f"voltage of {module}", near(got, p["value"], part=0.02), (got, p["value"]))
-    t.equal("state of the clock", browser.text('#clock [data-field="state"]').strip().lower(), st.status()["clock"]["state"])
+    def agree(what, values):
+        """values(): {selector: (number of fcmctl, limits)}: the value for programs agrees, and the text that is shown."""
+        wrong = {}
+
+        def all_near():
+            wrong.clear()
+            for css, (value, limits) in values().items():
+                got = browser.attribute(css, "data-value"), number(browser.shown(css))
+                if not all(near(x, value, **limits) for x in got):
+                    wrong[css] = got, value
+            return not wrong
+        try:
+            st.wait_for(what, all_near)
+        except StationError:
+            pass
+        t.check(what, not wrong, wrong)
+
+    def of_link(n):
+        status = st.status()
+        link, phase = status["links"][n], status["phases"][n]
+        return {f'[data-link="{n}"] [data-field="{name}"]': pair for name, pair in {
+            "rate": (link["hits_per_s"], {"part": 0.1}), "bytes": (link["bytes_per_s"], {"part": 0.1}),
+            "lost-minute": (link["lost_last_minute"], {}), "phase": (phase["difference_ps"], {"apart": 20})}.items()}
+
+    def of_modules():
+        return {f'[data-module="{p["name"].rpartition(".")[0]}"] [data-field="hv"]': (p["value"], {"part": 0.02})
+                for p in st.ask("get", "floor*.om*.hv")["parameters"]}
+    for n, link in enumerate(st.status()["links"]):
+        t.equal(f"link {n} is up", (browser.attribute(f'[data-link="{n}"]', "data-state"),
+                                    browser.shown(f'[data-link="{n}"] [data-field="state"]')), ("up", "UP"))
+        t.equal(f"floor of link {n}", browser.shown(f'[data-link="{n}"] [data-field="floor"]'), f"tower1.floor{link['floor']}")
+        agree(f"hits and bytes a second, frames lost, phase to 20 ps of link {n}", lambda of=n: of_link(of))
+    t.equal("24 voltages", len(of_modules()), 24)
+    agree("the voltages of all modules", of_modules)
+    agree("rate of a module", lambda: {'[data-module="tower1.floor2.om3"] [data-field="rate"]': (
+        st.ask("get", "floor2.om3.rate")["parameters"][0]["value"], {"part": 0.02})})
+    agree("modules on, uncertainty of the clock", lambda: {
+        "#modules-line": (st.status()["modules"]["on"], {}),
+        '#clock [data-field="uncertainty"]': (st.status()["clock"]["uncertainty_ns"], {"part": 0.1})})
+    t.equal("members", sorted(browser.shown("#members").split()[:1] + browser.shown("#members tr + tr").split()[:1]),
+            sorted(m["member"] for m in st.ask("consumer", "list")["members"]))
+    t.equal("state of the clock", browser.shown('#clock [data-field="state"]').lower(), st.status()["clock"]["state"])
     browser.shot("well")
     layout(t, browser)
     no_news(t, st, page, browser)
 
 
+def turned_in_time(t, browser, what, news):
+    """Judged by the page's own clock, less what the page's own timers were late."""
+    turn = browser.driver.execute_script("return window.turns")[news]
+    t.check(f"{what}: the page turned within 3 s of the last news", turn["ms"] - turn["late"] <= 3000, turn)
+
+
 def no_news(t, st, page, browser):
+    browser.driver.execute_async_script(WATCH)
+
+    def missed(what, news):
+        st.wait_for(f"{what} is missed", lambda: browser.word() == "NO-NEWS", 20)
+        t.equal(f"{what} is seen", browser.shown("#word"), "RED")
+        turned_in_time(t, browser, what, news)
+        browser.shot(what.replace(" ", "-"))
+
+    def news_again():
+        st.wait_for("the page has news again", lambda: browser.word() not in (None, "NO-NEWS"), 30)
+        t.check("it has news again", True)
+    st.daemon.signal(signal.SIGSTOP)
+    missed("a daemon that hangs", "status")
+    st.daemon.signal(signal.SIGCONT)
+    news_again()
     st.daemon.kill9()
-    begin = time.monotonic()
-    st.wait_for("the daemon is missed", lambda: browser.word() == "NO-NEWS", 20)
-    t.check("a killed daemon is seen", True)
-    print(f"          after {time.monotonic() - begin:.1f} s")
-    browser.shot("no-daemon")
+    missed("a killed daemon", "status")
     st.start_daemon()
-    st.wait_for("the page has news again", lambda: browser.word() not in (None, "NO-NEWS"), 30)
-    t.check("it has news again", True)
+    news_again()
     page.process.kill9()
-    begin = time.monotonic()
-    st.wait_for("the server is missed", lambda: browser.word() == "NO-NEWS", 20)
-    t.check("a killed server is seen", True)
-    print(f"          after {time.monotonic() - begin:.1f} s")
-    browser.shot("no-server")
+    missed("a killed server", "anything")
     browser.end(allowed=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
                          "ERR_CONNECTION_CLOSED"))
 
 
-# (what is injected, state of the tile, code and object that the page must name)
-FAULTS = [
-    ("link 1 unplug 8", ('[data-link="1"]', "dark"), ("link-dark", "link1")),
-    ("link 2 crc 1500", None, ("link-loss", "link2")),
-    ("link 3 hv-trip 2", ('[data-module="tower1.floor4.om2"]', "tripped"), ("hv-trip", "tower1.floor4")),
-    ("link 0 mute", None, ("floor-mute", "tower1.floor1")),
-    ("link 1 phase-step 300", None, ("phase-jump", "link1")),
-    ("gps silent", None, ("clock-holdover", "clock")),
+def modules(floor, state):
+    return {f"tower1.floor{floor}.om{m} {state}" for m in range(6)}
+
+
+ANYWHERE = ["tower1.* stale"]  # on a slow host, for a moment
+AHEAD = 5  # s, that a round begins before its faults
+# Seconds after the begin of the data; faults of links of their own: (what is injected, its incident, what TURNED must
+# see); what it may see besides; (seconds after that, what ends a fault). Nothing else may turn.
+ROUNDS = [
+    (30, [("link 1 unplug 8", "link1/link-dark", {"link1 dark"}),
+          ("link 2 crc 1500", "link2/link-loss", {"link2 lost-minute"}),
+          ("link 3 hv-trip 2", "tower1.floor4/hv-trip", {"tower1.floor4.om2 tripped"}),
+          ("link 0 mute", "tower1.floor1/floor-mute", modules(1, "unknown"))],
+     ["link1 *", "tower1.floor2.* unknown", "tower1.floor4.om2 low"], [(50, "link 0 unmute")]),
+    (110, [("link 1 phase-step 300", "link1/phase-jump", {"link1 phase", "link1 JUMP"}),
+          ("link 0 drop 400", "link0/link-loss", {"link0 lost-minute"}),
+          ("link 3 phase-stop", "link3/phase-silent", {"link3 old"}),
+          ("link 2 fcm-boot", "tower1.floor3/fcm-booted", {"link2 lost-minute"}),
+          ("gps silent", "clock/clock-holdover", {"clock holdover"})],
+     ["link2 *", "tower1.floor3.* unknown", "clock *"],
+     [(30, "link 3 phase-go"), (30, "link 1 phase-step -300"), (30, "gps ok")]),
+    (175, [("swap 0 3", "link0/floor-identity", {"link0 floor", "link3 floor"}),
+           ("link 1 burst 400000 20", "tower1.floor2/hits-lost", modules(2, "light")),
+           ("link 2 phase-drift 12", "link2/phase-drift", {"link2 phase", "link2 DRIFT"})],
+     ["link[03] *", "tower1.floor[14].* unknown"], [(25, "swap 0 3"), (45, "link 2 phase-drift 0")]),
+    (230, [("link 1 slip-on-align 3", "link1/phase-slip", {"link1 phase", "link1 SLIP"})],
+     ["link1 *", "tower1.floor2.* unknown"], [(0.5, "link 1 unplug 1")]),
+    (255, [("stall 4", "board/board-stalled", {f"link{n} silent" for n in range(4)})],
+     ["link? aligning", "link? lost-minute", "link? old", "tower1.* unknown", "clock holdover"], []),  # no word, no PPS comes
 ]
+
+
+def seconds(st):
+    """Of data by now, as the scenario counts them."""
+    return max(sum(link["cells"].values()) for link in st.status()["links"]) / 8000
+
+
+def one_round(t, st, browser, faults, besides, until):
+    before, turned, named = set(browser.turned()), set(), set()
+    wanted = set().union(*(tiles for _, _, tiles in faults))
+    t.equal("none of it is so before", wanted & before, set())
+
+    def all_seen():
+        turned.update(browser.turned())
+        named.update(f"{obj}/{code}" for code, obj in browser.incidents())
+        return wanted <= turned and {incident for _, incident, _ in faults} <= named
+    try:
+        st.wait_for("all tiles and incidents", all_seen, 60)
+    except StationError:
+        pass  # which, is said below
+    browser.shot(faults[0][0].replace(" ", "-"))
+    while seconds(st) < until:
+        all_seen()
+        time.sleep(0.2)
+    for what, incident, tiles in faults:
+        t.check(f"{what}: told as {incident}", incident in named, named)
+        t.check(f"{what}: {', '.join(sorted(tiles))}", tiles <= turned, turned)
+    t.equal("no other tile turned", [x for x in sorted(turned - wanted - before)
+                                     if not any(fnmatch.fnmatch(x, p) for p in [*besides, *ANYWHERE])], [])
+    wanted = {(i["code"], i["object"]) for i in st.status()["incidents"]["list"] if i["state"] != "cleared"}
+    st.wait_for("all that is active is on the page", lambda: wanted <= set(browser.incidents()), 10)
 
 
 @harness.long
 def every_fault(t):
-    """each fault is on the page: its incident, its tile; texts of operators are text"""
-    times = [20 + 20 * n for n in range(len(FAULTS))]
-    st = station(t, scenario=scenario(t, *[(at, what) for at, (what, _, _) in zip(times, FAULTS)]))
+    """each fault is on the page: its incident, its tile, and no other tile; texts of operators are text"""
+    told = {incident.split("/")[1] for _, faults, _, _ in ROUNDS for _, incident, _ in faults}
+    t.equal("each cause of a drill is among them", set().union(*(c.codes for c in causes.CAUSES)) - told, set())
+    lines = [(at + after, what) for at, faults, _, ends in ROUNDS for after, what in [*((0, f[0]) for f in faults), *ends]]
+    st = station(t, depth_ms=4000, scenario=t.scenario("from data\n" + "".join(f"at {at} {what}\n" for at, what in sorted(lines))))
     page = Server(st)
     browser = Browser(t, page)
-    st.wait_for("it has news", lambda: browser.word() == "WELL", 30)
+    st.wait_for("it has news", lambda: browser.word() not in (None, "NO-NEWS"), 30)
+    browser.driver.execute_async_script(WATCH)
     st.ask("log", "<img src=x onerror=alert(1)> seen", "--object", "floor2")
-    for what, tile, incident in FAULTS:
-        st.wait_for(f"{what}: told", lambda: incident in browser.incidents(), 120)
-        t.check(f"{what}: told as {'/'.join(reversed(incident))}", True)
-        if tile:
-            st.wait_for(f"{what}: {tile}", lambda: browser.attribute(tile[0], "data-state") == tile[1], 20)
-            t.check(f"{what}: {tile[0]} is {tile[1]}", True)
-        browser.shot(what.replace(" ", "-"))
-        wanted = {(i["code"], i["object"]) for i in st.status()["incidents"]["list"] if i["state"] != "cleared"}
-        st.wait_for("all that is active is on the page", lambda: wanted <= set(browser.incidents()), 10)
-        t.check(f"{what}: all that is active is on the page", True)
+    starts = [at for at, *_ in ROUNDS]
+    for (at, faults, besides, _), end in zip(ROUNDS, starts[1:] + [starts[-1] + 20]):
+        st.wait_for("the next faults", lambda at=at: seconds(st) > at - AHEAD, 60)
+        one_round(t, st, browser, faults, besides, end - AHEAD)
+        if at == starts[0]:
+            text = next(i["text"] for i in st.status()["incidents"]["list"] if i["code"] == "hv-trip")
+            t.equal("an incident says what fcmctl says", browser.shown('[data-code="hv-trip"] [data-field="text"]'), text)
+    turned_in_time(t, browser, "holdover", "holdover")
     t.check("the remark is text", not browser.driver.find_elements(By.CSS_SELECTOR, "img[src=x]"))
     t.equal("every part is shown", browser.driver.find_elements(By.CSS_SELECTOR, "[data-broken]"), [])
     for part in ("modules", "consumers", "scope", "losses", "sample", "journal"):
         browser.driver.execute_script("document.getElementById(arguments[0]).scrollIntoView()", part)
         browser.shot(part)
+    browser.end()
+
+
+NAMED = ("button", "link", "radio", "DisclosureTriangle", "article", "region", "image", "heading", "cell", "rowheader")
+
+
+def by_keyboard(t, browser):
+    """Tab goes to each control, and is seen there."""
+    controls, reached, unseen = [], set(), []
+    for _ in range(100):
+        ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        controls, (at, outlined, html) = browser.driver.execute_script(CONTROLS)
+        if at in reached:
+            break
+        if at >= 0:  # else the browser's own, or what scrolls
+            reached.add(at)
+            unseen += [] if outlined else [html]
+    t.equal("Tab reaches each control", [c for n, c in enumerate(controls) if n not in reached], [])
+    t.check("there are many", len(controls) > 8, controls)
+    t.equal("where the focus is, is seen", unseen, [])
+
+
+def by_name(t, browser):
+    """What a screen reader has to say."""
+    nodes = [n for n in browser.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"] if not n["ignored"]]
+    names = [(n["role"]["value"], n.get("name", {}).get("value", "").strip()) for n in nodes]
+    t.equal("each control, tile, part and module has a name", [role for role, name in names if role in NAMED and not name], [])
+    for role, pattern, count in (("article", r"Link \d, up", 4), ("article", r"Incident \d+: tower1.floor4/hv-trip", 1),
+                                 ("cell", r".*Hz.* V\b.*", 24)):
+        found = [name for r, name in names if r == role and re.fullmatch(pattern, name, re.S)]
+        t.equal(f"{count} of {role} {pattern}", len(found), count) or print(names)
+
+
+@harness.long
+def reads(t):
+    """who reads it: contrast in light and dark, sizes for a wall, the keyboard, names for a screen reader"""
+    st = station(t, scenario=scenario(t, (0, "link 3 hv-trip 2")))
+    page = Server(st)
+    browser = Browser(t, page)
+    st.wait_for("an incident", lambda: ("hv-trip", "tower1.floor4") in browser.incidents(), 60)
+    grounds = []
+    for scheme in ("light", "dark"):
+        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                       {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        grounds.append(browser.style("body", "backgroundColor"))
+        time.sleep(2)  # curves are drawn in the new colours
+        dull = fed(browser, 8, DULL)["found"]
+        t.check(f"{scheme}: each text has a contrast of 4.5 at least", not dull, (len(dull), sorted({tuple(x) for x in dull})[:20]))
+        browser.shot(scheme)
+    t.check("light is not dark", grounds[0] != grounds[1], grounds)
+    ActionChains(browser.driver).send_keys("d").perform()
+    t.equal("key d: light again", browser.style("body", "backgroundColor"), grounds[0])
+    for css, least in (("#word", 100), ("#headline", 36), (".tile .state", 28), (".tile .rate b", 28)):
+        size = float(browser.style(css, "fontSize").removesuffix("px"))
+        t.check(f"{css} has {least} pixels at least on a wall of 1920 x 1080", size >= least, size)
+    by_keyboard(t, browser)
+    by_name(t, browser)
     browser.end()
 
 
@@ -499,4 +557,4 @@ def for_long(t):
 
 
 if __name__ == "__main__":
-    harness.main([door, slow, past, year, live, numbers, every_fault, for_long])
+    harness.main([door, slow, past, year, live, numbers, every_fault, reads, for_long])
