@@ -356,28 +356,26 @@ def turned_in_time(t, browser, what, news):
     t.check(f"{what}: the page turned within 3 s of the last news", turn["ms"] - turn["late"] <= 3000, turn)
 
 
+def missed(t, st, browser, what, news):
+    st.wait_for(f"{what} is missed", lambda: browser.word() == "NO-NEWS", 20)
+    t.equal(f"{what} is seen", browser.shown("#word"), "RED")
+    turned_in_time(t, browser, what, news)
+    browser.shot(what.replace(" ", "-"))
+
+
+def news_again(t, st, browser):
+    st.wait_for("the page has news again", lambda: browser.word() not in (None, "NO-NEWS"), 30)
+    t.check("it has news again", True)
+
+
 def no_news(t, st, page, browser):
     browser.driver.execute_async_script(WATCH)
-
-    def missed(what, news):
-        st.wait_for(f"{what} is missed", lambda: browser.word() == "NO-NEWS", 20)
-        t.equal(f"{what} is seen", browser.shown("#word"), "RED")
-        turned_in_time(t, browser, what, news)
-        browser.shot(what.replace(" ", "-"))
-
-    def news_again():
-        st.wait_for("the page has news again", lambda: browser.word() not in (None, "NO-NEWS"), 30)
-        t.check("it has news again", True)
-    st.daemon.signal(signal.SIGSTOP)
-    missed("a daemon that hangs", "status")
-    st.daemon.signal(signal.SIGCONT)
-    news_again()
     st.daemon.kill9()
-    missed("a killed daemon", "status")
+    missed(t, st, browser, "a killed daemon", "status")
     st.start_daemon()
-    news_again()
+    news_again(t, st, browser)
     page.process.kill9()
-    missed("a killed server", "anything")
+    missed(t, st, browser, "a killed server", "anything")
     browser.end(allowed=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
                          "ERR_CONNECTION_CLOSED"))
 
@@ -395,21 +393,21 @@ ROUNDS = [
           ("link 2 crc 1500", "link2/link-loss", {"link2 lost-minute"}),
           ("link 3 hv-trip 2", "tower1.floor4/hv-trip", {"tower1.floor4.om2 tripped"}),
           ("link 0 mute", "tower1.floor1/floor-mute", modules(1, "unknown"))],
-     ["link1 *", "tower1.floor2.* unknown", "tower1.floor4.om2 low"], [(50, "link 0 unmute")]),
-    (110, [("link 1 phase-step 300", "link1/phase-jump", {"link1 phase", "link1 JUMP"}),
+     ["link1 *", "tower1.floor2.* unknown", "tower1.floor4.om2 low"], [(40, "link 0 unmute")]),
+    (85, [("link 1 phase-step 300", "link1/phase-jump", {"link1 phase", "link1 JUMP"}),
           ("link 0 drop 400", "link0/link-loss", {"link0 lost-minute"}),
-          ("link 3 phase-stop", "link3/phase-silent", {"link3 old"}),
-          ("link 2 fcm-boot", "tower1.floor3/fcm-booted", {"link2 lost-minute"}),
+          ("link 2 phase-stop", "link2/phase-silent", {"link2 old"}),
+          ("link 3 fcm-boot", "tower1.floor4/fcm-booted", {"link3 lost-minute"}),
           ("gps silent", "clock/clock-holdover", {"clock holdover"})],
-     ["link2 *", "tower1.floor3.* unknown", "clock *"],
-     [(30, "link 3 phase-go"), (30, "link 1 phase-step -300"), (30, "gps ok")]),
-    (175, [("swap 0 3", "link0/floor-identity", {"link0 floor", "link3 floor"}),
+     ["link3 *", "tower1.floor4.* unknown", "clock *"],
+     [(30, "link 2 phase-go"), (30, "link 1 phase-step -300"), (30, "gps ok")]),
+    (150, [("swap 0 3", "link0/floor-identity", {"link0 floor", "link3 floor"}),
            ("link 1 burst 400000 20", "tower1.floor2/hits-lost", modules(2, "light")),
            ("link 2 phase-drift 12", "link2/phase-drift", {"link2 phase", "link2 DRIFT"})],
      ["link[03] *", "tower1.floor[14].* unknown"], [(25, "swap 0 3"), (45, "link 2 phase-drift 0")]),
-    (230, [("link 1 slip-on-align 3", "link1/phase-slip", {"link1 phase", "link1 SLIP"})],
+    (205, [("link 1 slip-on-align 3", "link1/phase-slip", {"link1 phase", "link1 SLIP"})],
      ["link1 *", "tower1.floor2.* unknown"], [(0.5, "link 1 unplug 1")]),
-    (255, [("stall 4", "board/board-stalled", {f"link{n} silent" for n in range(4)})],
+    (230, [("stall 4", "board/board-stalled", {f"link{n} silent" for n in range(4)})],
      ["link? aligning", "link? lost-minute", "link? old", "tower1.* unknown", "clock holdover"], []),  # no word, no PPS comes
 ]
 
@@ -465,6 +463,10 @@ def every_fault(t):
             text = next(i["text"] for i in st.status()["incidents"]["list"] if i["code"] == "hv-trip")
             t.equal("an incident says what fcmctl says", browser.shown('[data-code="hv-trip"] [data-field="text"]'), text)
     turned_in_time(t, browser, "holdover", "holdover")
+    st.daemon.signal(signal.SIGSTOP)
+    missed(t, st, browser, "a daemon that hangs", "status")
+    st.daemon.signal(signal.SIGCONT)
+    news_again(t, st, browser)
     t.check("the remark is text", not browser.driver.find_elements(By.CSS_SELECTOR, "img[src=x]"))
     t.equal("every part is shown", browser.driver.find_elements(By.CSS_SELECTOR, "[data-broken]"), [])
     for part in ("modules", "consumers", "scope", "losses", "sample", "journal"):
