@@ -132,9 +132,8 @@ def each_hint(t):
         try_cause(t, st, cause, data + at, ends)
 
 
-def follow(t, st, obj, code, mend=None, wait=WAIT):
-    """The hints of an incident that is told are typed, then a person does `mend` of it: with that it ends, unless it is
-    shown for longer than one waits for (`wait` 0)."""
+def follow(t, st, obj, code, mend=None):
+    """The hints of an incident that is told are typed, then a person does `mend` of it: with that it ends."""
     def of_cause():
         return [i for i in st.status()["incidents"]["list"] if (i["object"], i["code"]) == (obj, code) and i["state"] != "cleared"]
     st.wait_for(f"{obj}/{code} is told", of_cause, 60)
@@ -143,9 +142,8 @@ def follow(t, st, obj, code, mend=None, wait=WAIT):
     type_all(t, st, incident, set())
     if mend:
         mend(incident["action"])
-    if wait:
-        st.wait_for(f"the end of {obj}/{code}", lambda: not of_cause(), wait)
-        t.check(f"{obj}/{code}: it is over", True)
+    st.wait_for(f"the end of {obj}/{code}", lambda: not of_cause(), WAIT)
+    t.check(f"{obj}/{code}: it is over", True)
     nothing_worse(t, st, f"{obj}/{code}", before, {code})
 
 
@@ -204,7 +202,6 @@ def of_a_board(t, st):
         st.scenario = None
         st.start_emulator()
     follow(t, st, "board", "board-gone", again)
-    follow(t, st, "board", "board-back", wait=0)
 
 
 @harness.long
