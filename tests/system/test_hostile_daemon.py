@@ -26,7 +26,7 @@ TIMEOUT_S = 1  # of fcmctl, between two words of the daemon
 # Longest that an ended process is waited for: more words than one, on a busy host.
 LIMIT_S = 60
 # They open no connection, or go on until they are ended (which is tried with them).
-NO_ANSWER = ("key", "completion", "record dump", "data tail", "data plot")
+NO_ANSWER = ("key", "completion", "restore", "record dump", "data tail", "data plot")
 
 
 def everywhere(value, instead):
