@@ -73,6 +73,13 @@ same_again() {
 	return $rc
 }
 
+books_are_there() {
+	local page
+	for page in index operator administrator consumer maintainer protocol; do
+		dpkg-deb --fsys-tarfile "$out"/fcm-server-doc_*.deb | tar -tf - | grep "/html/\(books/\)\?$page\.html$" || return 1
+	done
+}
+
 # An upgrade restarts what runs. To start the target would start what an operator has stopped.
 starts_nothing() {
 	local deb
@@ -273,6 +280,7 @@ main() {
 	check "blhc: compiled with all of Debian's hardening" compiled_hardened
 	check "hardening-check: programs and libraries" files_hardened
 	check "no installation starts a unit" starts_nothing
+	check "the books are in the package" books_are_there
 	[ -n "${QUICK:-}" ] || check "a second build in another directory makes the same files" same_again
 	[ -n "${QUICK:-}" ] || check "built in a fresh Debian 12 root by its build dependencies, unit tests pass" clean_build
 	check "a version before: $before" version_before

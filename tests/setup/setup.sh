@@ -24,7 +24,7 @@ bench="$check libavformat-dev libavcodec-dev"
 vm="$run libcmocka-dev python3-numpy qemu-system-x86 busybox-static linux-headers-amd64 kmod systemd xz-utils"
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
 books="mandoc python3 python3-markdown-it"
-deb="$run dpkg-dev fakeroot debhelper dh-python dh-dkms libcmocka-dev mandoc sqlite3"
+deb="$run $books dpkg-dev fakeroot debhelper dh-python dh-dkms libcmocka-dev sqlite3"
 check_deb="$deb lintian blhc devscripts autopkgtest mmdebstrap"
 
 case "${1:-}" in
