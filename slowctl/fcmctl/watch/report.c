@@ -499,13 +499,14 @@ static void render(struct writer *w, const json_t *r)
 
 static int report_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	struct span s = {.until = ctl_number(args, CTL_TO, ctl_now()), .cut = json_array()};
+	struct span s = {.until = ctl_number(args, CTL_TO, ctl_now())};
 	json_t *report;
 
 	s.since = ctl_number(args, CTL_SINCE, s.until - SHIFT_S);
 	if (ctl_given(args, CTL_HTML) && ctl->json) {
 		return ctl_usage(ctl, "leave the other out", "use only one of --html, --json");
 	}
+	s.cut = json_array();
 	report = make(ctl, &s, ctl_given(args, CTL_HTML) || ctl->json);
 	if (ctl_given(args, CTL_HTML)) {
 		report_html(stdout, report);
@@ -513,6 +514,7 @@ static int report_run(struct ctl *ctl, const struct ctl_args *args)
 		writer_result(ctl->out, report, render);
 	}
 	json_decref(report);
+	json_decref(s.cut);
 	return CTL_DONE;
 }
 
