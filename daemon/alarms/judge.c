@@ -173,7 +173,8 @@ static void note_own(struct judge *j)
 		if (first) {
 			own->first_ns = l->own_ns;
 		}
-		if (first || strstr(own->text, l->own)) { /* of a row of one command the last */
+		if (first ||
+		    judge_has_own(own->text, l->own)) { /* of a row of one command the last */
 			own->text[0] = '\0';
 		}
 		judge_add_own(own->text, l->own,

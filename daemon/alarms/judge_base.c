@@ -2,6 +2,7 @@
 /* An observation, an event, words: what all files of reasons use. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/alarms/private.h"
 #include "daemon/core/text.h"
@@ -68,6 +69,16 @@ static void add_dark(const struct judge *j, const struct reason_kind *kind, stru
 			o->much.dark[link] |= modules;
 		}
 	}
+}
+
+bool judge_has_own(const char *text, const char *did)
+{
+	char cut[60], named[sizeof(cut) + sizeof(" at ")];
+
+	snprintf(cut, sizeof(cut), "%s", did);
+	text_whole(cut);
+	snprintf(named, sizeof(named), "%s at ", cut);
+	return strstr(text, named) != NULL;
 }
 
 void judge_add_own(char *text, const char *did, int64_t utc_ns)

@@ -63,6 +63,7 @@ void observe(struct judge *j, const struct observation *o, const char *format, .
 void judge_explain(struct judge *j, struct observation o, const struct alarm *alarm);
 /* Adds to the list `text` of OWN_BYTES what we did, "reset by ann", and when. */
 void judge_add_own(char *text, const char *did, int64_t utc_ns);
+bool judge_has_own(const char *text, const char *did);
 /* Our command that caused what is true of the link since then, "reset by ann at 22:15:37"; NULL: none did. */
 const char *judge_own_command(const struct judge *j, unsigned link, uint64_t since_ns);
 /* `log`: also to the system log, with this subject; NULL: not. */

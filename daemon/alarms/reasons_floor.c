@@ -246,7 +246,7 @@ static bool we_did(const struct judge_module *m, char *text)
 		 : p == m->hv ? "hv 0"
 			      : "power off",
 		 p->by.who);
-	if (!strstr(text, did)) {
+	if (!judge_has_own(text, did)) {
 		judge_add_own(text, did, p->by.time_ns);
 	}
 	return true;

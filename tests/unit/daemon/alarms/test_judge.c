@@ -340,6 +340,31 @@ static void safe_is_named_once(void **state)
 	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, said);
 }
 
+/* "safe by anna at ..." does not name ann; nor does a reset of hers replace one of anna's. */
+static void names_that_begin_alike_are_two(void **state)
+{
+	const char *anna = now_did("safe by anna"), *ann = now_did("safe by ann"), *first;
+	char both[80];
+
+	set_0("floor3.om0.hv", "anna", true);
+	set_0("floor3.om1.hv", "ann", true);
+	rig_run(&rig, 4);
+	snprintf(both, sizeof(both), "%s, %s", anna, ann);
+	assert_string_equal(rig_only(&rig, INCIDENT_ACTIVE)->own, both);
+	rig_read(&rig, "floor3.om0.hv", 1400);
+	param_put_setpoint(of("floor3.om0.hv"), 1400, rig.v.now_ns);
+	rig_read(&rig, "floor3.om1.hv", 1400);
+	param_put_setpoint(of("floor3.om1.hv"), 1400, rig.v.now_ns);
+	rig_run(&rig, 700);
+	first = we_do(1, "reset by anna");
+	rig_run(&rig, 1);
+	ann = we_do(1, "reset by ann");
+	rig_lose(&rig, 1, TDM_LOSS_LINK_DOWN, 7);
+	rig_run(&rig, 0.1);
+	snprintf(both, sizeof(both), "%s, %s", first, ann);
+	assert_string_equal(rig_only(&rig, INCIDENT_CLEARED)->own, both);
+}
+
 static void ours(unsigned link)
 {
 	we_do(link, "reset by ann");
@@ -785,6 +810,7 @@ int main(void)
 		CASE(two_commands_are_both_named),
 		CASE(what_we_have_switched_off_is_ours),
 		CASE(safe_is_named_once),
+		CASE(names_that_begin_alike_are_two),
 		CASE(what_our_command_costs_is_expected),
 		CASE(no_other_loss_is_expected),
 		CASE(a_row_of_our_commands_is_expected),
