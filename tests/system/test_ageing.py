@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What only comes with the years: the year's end with and without a leap second, a table of leap seconds that has
-expired, a receiver whose weeks have begun again at 0."""
+expired, a receiver whose week number has restarted at 0."""
 import datetime
 import os
 import sys
@@ -33,7 +33,7 @@ def utc(second):
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
-def over_midnight(t, seconds):
+def over_midnight(t, seconds, announced):
     """A station that runs over the year's end. The model's time is another than the host's: far_s is off."""
     st = t.station(load="quiet", emulator_args=["--start", utc(MIDNIGHT_S - BEFORE_S)], config=["[clock]", "far_s = 0"])
     table(st, seconds)
@@ -44,28 +44,23 @@ def over_midnight(t, seconds):
     st.wait_ready()
     before = st.status()["clock"]
     t.check("the clock is locked before midnight", before["utc"] < MIDNIGHT_S, before)
-    return st, before
+    t.equal("a leap second is announced", before["leap"]["announced"], announced)
+    time.sleep(BEFORE_S + 5)
+    after = st.status()["clock"]
+    t.check("midnight is past", after["utc"] > MIDNIGHT_S, after)
+    t.equal("one label goes through", (after["state"], after["time_epoch"], after["relabelled"]),
+            ("locked", before["time_epoch"], before["relabelled"]))
+    t.account(st)
 
 
 def the_year_ends(t):
     """31 December becomes 1 January while data flow: no frame is lost, each hit has the time of its light"""
-    st, before = over_midnight(t, [(1483228800, 37)])
-    time.sleep(BEFORE_S + 4)
-    after = st.status()["clock"]
-    t.equal("one label goes through", (after["state"], after["time_epoch"], after["relabelled"]),
-            ("locked", before["time_epoch"], before["relabelled"]))
-    t.account(st)
+    over_midnight(t, [(1483228800, 37)], announced=False)
 
 
 def a_leap_second(t):
     """23:59:60 while data flow: announced before, one label goes through, each hit has the time of its light"""
-    st, before = over_midnight(t, [(1483228800, 37), (MIDNIGHT_S, 38)])
-    t.check("it is announced", before["leap"]["announced"], before["leap"])
-    time.sleep(BEFORE_S + 5)
-    after = st.status()["clock"]
-    t.equal("one label goes through", (after["state"], after["time_epoch"], after["relabelled"]),
-            ("locked", before["time_epoch"], before["relabelled"]))
-    t.account(st)
+    over_midnight(t, [(1483228800, 37), (MIDNIGHT_S, 38)], announced=True)
 
 
 def an_expired_table(t):
