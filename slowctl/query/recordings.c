@@ -120,7 +120,8 @@ static json_t *entry_of(const char *directory, const char *name)
 		    {"let_go_frames", "let_go_frames"},
 		    {"let_go_at_least", "let_go_at_least"}};
 	char text[RECORDING_TEXT_SIZE];
-	json_t *entry = json_object(), *j = NULL, *old_why = json_string("alarm");
+	const char *why;
+	json_t *entry = json_object(), *j = NULL;
 	int fd = recording_enter(directory, name);
 
 	if (fd >= 0 && recording_read_text(fd, "recording.json", text, sizeof(text)) > 0) {
@@ -133,10 +134,10 @@ static json_t *entry_of(const char *directory, const char *name)
 		value = value || !keys[i].before ? value : json_object_get(j, keys[i].before);
 		json_object_set(entry, keys[i].name, value ? value : json_null());
 	}
-	if (json_equal(json_object_get(entry, "why"), old_why)) {
+	why = json_string_value(json_object_get(entry, "why"));
+	if (why && strcmp(why, "alarm") == 0) {
 		json_object_set_new(entry, "why", json_string("incident"));
 	}
-	json_decref(old_why);
 	json_decref(j);
 	count_segments(fd, entry);
 	return entry;

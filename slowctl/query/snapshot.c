@@ -9,9 +9,11 @@
 
 int query_snapshots(struct query *q, unsigned limit, json_t **ret_json)
 {
-	return query_list(q, "snapshots",
-			  SNAPSHOT " WHERE time >= ?1 AND time < ?3 ORDER BY time DESC LIMIT ?2",
-			  &(struct query_filter){.limit = limit}, ret_json);
+	json_t *json = json_object();
+	int r = query_add_rows(q, 0, json, "snapshots", SNAPSHOT " ORDER BY time DESC LIMIT ?1",
+			       "i", (int64_t)(limit ? limit : 100));
+
+	return query_answer(q, r, json, ret_json);
 }
 
 int query_snapshot(struct query *q, const char *name, json_t **ret_json)
