@@ -32,7 +32,7 @@ struct box {
 	enum box_state state;
 	struct record_dir *recording;
 	uint64_t begun_ns, next_suspect_ns;
-	bool wanted; /* the incident has begun */
+	bool wanted; /* the incident began */
 	struct record_spec incident;
 	char registers[REGISTERS_MAX];
 	uint64_t kept_ns[BOX_HOURLY]; /* when the last ones were kept */

@@ -83,7 +83,7 @@ void recorder_destroy(struct recorder *r); /* NULL is accepted */
  * number 0. */
 int recorder_order_start(struct recorder *r, uint32_t number, const struct record_spec *spec);
 int recorder_order_stop(struct recorder *r, uint32_t number, const char *who);
-/* An incident of the link has begun; `spec`: its code, text and time; `registers`: text. */
+/* An incident of the link began; `spec`: its code, text and time; `registers`: text. */
 int recorder_order_freeze(struct recorder *r, unsigned link, const struct record_spec *spec,
 			  const char *registers);
 

@@ -628,7 +628,7 @@ static void csv_header(struct writer *w, const char *const *columns)
 	fputc('\n', w->file);
 }
 
-/* What is not known is empty: alone in its row in quotes, for an empty line ends a table. */
+/* An unknown value is empty. Alone in its row it is in quotes: an empty line ends a table. */
 static void csv_cell(struct writer *w, const char *text)
 {
 	size_t shown = 0;

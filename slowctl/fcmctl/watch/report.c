@@ -261,7 +261,7 @@ static void add_ledger(json_t *r, json_t *ledger)
 	json_decref(ledger);
 }
 
-/* The number behind "... [incident 42]", as the daemon writes it; 0: it is about none. */
+/* The number at the end of "... [incident 42]", as the daemon writes it; 0: it is about none. */
 static long long incident_of(const json_t *remark)
 {
 	const char *text = value_string(remark, "text", "");

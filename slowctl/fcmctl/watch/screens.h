@@ -20,7 +20,7 @@ void ctl_status_render_away(struct writer *w, const json_t *result);
 int ctl_status_exit(const json_t *status);
 /* An incident in one line, and with `advice` one more: what to do, or the command that says it, whichever fits. */
 void ctl_incident_lines(struct writer *w, const json_t *incident, bool advice);
-/* At the begin of a line: that one, without the arrow before it; "": neither fits. */
+/* At the start of a line: that one, without the arrow before it; "": neither fits. */
 #define CTL_ADVICE_INDENT "      -> "
 const char *ctl_incident_advice(const struct writer *w, const json_t *incident);
 /* All about one. */

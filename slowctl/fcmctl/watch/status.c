@@ -3,7 +3,7 @@
  * fcmctl status: is everything well, and if not, what to do. The same screen is what `top` refreshes. However much is wrong,
  * it has CTL_SCREEN_LINES lines of CTL_SCREEN_COLUMNS: the worst incidents come first, and what is left out is counted.
  * A text is cut there, a command is not: one that is too long, by the path of the station, has a line of its own, which
- * counts as the rows that it takes. Every value has its age; what is not known is shown as "-", never as a good value.
+ * counts as the rows that it takes. Every value has its age; an unknown value is shown as "-", never as a good value.
  */
 #include <math.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void put_line(struct writer *w, bool full, const char *name, const json_t
 	put_end(w, full, value_fill(object, text, buf, sizeof(buf)));
 }
 
-/* The command "command list" behind the text as it can be typed; its words alone where that has no room. */
+/* The text, then the command "command list" as it can be typed; its words alone where that has no room. */
 static void put_command(struct writer *w, const char *text, const json_t *s, const char *words)
 {
 	const char *typed = value_string(value_at(s, "typed"), words, words);
