@@ -71,6 +71,7 @@ struct phase {
 
 	bool judged;
 	double step_ps; /* that began this lock; 0: an alignment did */
+	bool drifted;	/* it came back where the phase had drifted to */
 	uint32_t aligns, measurements;
 	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
 	uint32_t relock_count, whole_off;
@@ -256,6 +257,7 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 {
 	close_row(p);
 	p->step_ps = 0;
+	p->drifted = false;
 	p->view.lock_ns = now_ns;
 	p->view.last = (struct phase_judgement){.verdict = PHASE_NONE};
 	p->judged = false;
@@ -297,6 +299,7 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 		.mean_ps = circle_ps(mean, p->view.reading.rtt_bits),
 		.sigma_ps = sigma,
 		.step_ps = of_step ? p->step_ps : 0,
+		.drifted = p->drifted && verdict == PHASE_JUMP,
 		.samples = samples,
 		.time_ns = of_step ? p->view.lock_ns : p->view.last_sample_ns,
 	};
@@ -380,6 +383,20 @@ static enum phase_verdict compare(const struct phase *p, double difference, stru
 	return PHASE_SLIP;
 }
 
+/* Where the last lock would be now: a drift may have gone on in the dark. */
+static double place_by_now(const struct phase *p)
+{
+	double dark_s = ((double)p->view.lock_ns - (double)p->place_ns) / 1e9;
+
+	return p->place_ps + fmin(dark_s, REACH_S) * p->slope_ps_per_s;
+}
+
+/* A new lock is off as the last one was, or would be now. */
+static bool is_as_before(const struct phase *p, double difference)
+{
+	return is_near(p, difference, p->place_ps) || is_near(p, difference, place_by_now(p));
+}
+
 /*
  * The verdict on a new lock, and the bits that it is off: by the reference, else by where the last lock was, or would be
  * now, because a drift may have ended in the dark or gone on. What came back there is off as before; whole bits from
@@ -388,8 +405,7 @@ static enum phase_verdict compare(const struct phase *p, double difference, stru
 static enum phase_verdict verdict_on(const struct phase *p, double difference,
 				     struct bits *ret_bits)
 {
-	double dark_s = ((double)p->view.lock_ns - (double)p->place_ns) / 1e9;
-	double by_now = p->place_ps + fmin(dark_s, REACH_S) * p->slope_ps_per_s;
+	double by_now = place_by_now(p);
 	enum phase_verdict verdict = compare(p, difference, ret_bits);
 	int by = 0, nearest = nearest_bits(difference - by_now), of_all = nearest_bits(difference);
 
@@ -397,7 +413,7 @@ static enum phase_verdict verdict_on(const struct phase *p, double difference,
 		return verdict;
 	}
 	*ret_bits = p->bits;
-	if (is_near(p, difference, by_now) || is_near(p, difference, p->place_ps)) {
+	if (is_as_before(p, difference)) {
 		return is_displaced(p) ? p->of_lock.verdict : PHASE_JUMP;
 	}
 	if (is_bits(p, difference - by_now, &by) || is_bits(p, difference - p->place_ps, &by)) {
@@ -451,6 +467,9 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 		difference = mean - TOTAL_PS(&p->view.reference);
 		verdict = p->step_ps != 0 ? verdict_on_step(p, difference, &bits)
 					  : verdict_on(p, difference, &bits);
+		p->drifted = p->step_ps == 0 && is_as_before(p, difference) &&
+			     !is_near(p, p->place_ps, 0) &&
+			     (!is_displaced(p) || p->of_lock.drifted);
 	}
 	p->bits = bits;
 	p->place_ps = difference;

@@ -54,6 +54,7 @@ struct phase_judgement {
 	double difference_ps; /* of the total delay against the reference, not wrapped */
 	double mean_ps, sigma_ps;
 	double step_ps; /* the step that it is about; 0: it is about a new lock, or a drift */
+	bool drifted;	/* JUMP: a new lock came back where the phase had drifted to */
 	uint32_t samples;
 	uint64_t time_ns; /* monotonic: of the last sample, or of the step */
 };

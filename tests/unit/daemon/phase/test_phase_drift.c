@@ -289,6 +289,42 @@ static void a_slip_that_is_cured(void **state)
 	}
 }
 
+/* No jump: the phase had come there before. What comes elsewhere is one. */
+static void a_lock_comes_back_where_it_had_drifted(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 5000, 15);
+	run(&l, 600);
+	l.drift_ps_per_s = 9;
+	run(&l, 600);
+	l.drift_ps_per_s = 0;
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
+	for (unsigned again = 0; again < 3; again++) {
+		relock(&l);
+		run(&l, 100);
+		assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+		assert_near(view(&l).last.difference_ps, 540, 20);
+		assert_true(view(&l).last.drifted);
+	}
+	relock(&l);
+	l.total_ps += 300;
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	assert_false(view(&l).last.drifted);
+	relock(&l); /* and stays one */
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	assert_false(view(&l).last.drifted);
+	relock(&l);
+	l.total_ps -= 840;
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_PASS);
+	assert_false(view(&l).last.drifted);
+	teardown(&l);
+}
+
 /* A step that stays displaces each lock, also one of seconds; whole bits from there are a slip. */
 static void a_slip_of_what_has_jumped(void **state)
 {
@@ -625,6 +661,7 @@ int main(void)
 		cmocka_unit_test(a_slip_while_it_drifts),
 		cmocka_unit_test(a_slip_after_it_drifted),
 		cmocka_unit_test(a_slip_that_is_cured),
+		cmocka_unit_test(a_lock_comes_back_where_it_had_drifted),
 		cmocka_unit_test(a_slip_of_what_has_jumped),
 		cmocka_unit_test(a_jump_of_more_than_half_a_bit),
 		cmocka_unit_test(bits_in_doubt),
