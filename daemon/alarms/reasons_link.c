@@ -8,13 +8,18 @@
 
 #define BOOT_SHOWN_NS 600000000000ull
 #define BOOT_CAUSES_S 60 /* then links and values are there again, or have another cause */
+#define LOCKING_NS    1000000000ull /* a lock takes 10 ms */
 
 static void dark_reason(struct judge *j, unsigned link)
 {
 	struct alarm_object object = object_link(link);
-	bool light = j->v->link[link].signal;
+	bool signal = j->v->link[link].signal, light;
 	char name[ALARM_OBJECT_BYTES];
 
+	if (!signal) {
+		j->no_light_ns[link] = j->v->now_ns;
+	}
+	light = signal && j->v->now_ns > j->no_light_ns[link] + LOCKING_NS;
 	object_name(&object, name, sizeof(name));
 	if (light && judge_own_command(j, link, j->v->now_ns) &&
 	    !debounce_is_reported(&j->debounce, "link-dark", name)) {

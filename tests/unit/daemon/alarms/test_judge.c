@@ -554,6 +554,21 @@ static void a_row_of_our_commands_is_expected(void **state)
 	assert_null(strstr(rig_only(&rig, INCIDENT_ACTIVE)->cause->text, "comes and goes"));
 }
 
+/* With light again it looks for its lock: that is no other cause until it has failed to find one. */
+static void a_dark_link_was_dark_also_when_the_light_is_back(void **state)
+{
+	rig_cut(&rig, 1);
+	rig_run(&rig, 5);
+	rig.v.link[1].signal = true;
+	rig_run(&rig, 0.5);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->text, "no light");
+	assert_non_null(strstr(i->cause->action, "Check fibre"));
+	rig_run(&rig, 1);
+	assert_string_equal(i->cause->text, "light, but no lock");
+	assert_non_null(strstr(i->cause->action, "link reset 1"));
+}
+
 /* The state is unknown until the new lock is judged; then the phase is where it was before the reset. */
 static void a_step_is_one_incident_through_resets(void **state)
 {
@@ -819,6 +834,7 @@ int main(void)
 		CASE(another_loss_of_the_same_moment_is_apart),
 		CASE(few_are_a_warning),
 		CASE(a_step_is_one_incident_through_resets),
+		CASE(a_dark_link_was_dark_also_when_the_light_is_back),
 		CASE(the_board_is_gone_and_back),
 		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
 		CASE(a_boot_is_noticed_late),
