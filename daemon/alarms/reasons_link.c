@@ -166,24 +166,32 @@ static void silent_phase(struct judge *j, unsigned link)
 		judge_seconds_since(j, o.since_ns));
 }
 
-/* An event when what is tolerated is passed, and at each doubling. Red from half a bit on: what is off by more may be
- * taken for a slip at the next lock. */
+/* Of a drift, or of a lock that came back there. An event when what is tolerated is passed, and at each doubling. Red from
+ * half a bit on: what is off by more may be taken for a slip at the next lock. */
 static void drift_reason(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
 	double tolerated_ps = j->v->config.drift_ps;
+	double farthest_ps = v->drifting ? v->farthest_ps : fabs(v->last.difference_ps);
 	struct observation o = {
 		.code = "phase-drift",
 		.object = object_link(link),
 		.advice = "fcmctl phase history LINK; tell the detector expert when it goes on"};
 	char text[ALARM_TEXT_BYTES];
 
-	o.red = v->farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
+	o.red = farthest_ps > fmax(PHASE_UI_PS / 2.0, 2 * tolerated_ps);
 	o.parts = o.red;
-	for (unsigned n = 0; v->farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
+	for (unsigned n = 0; farthest_ps >= ldexp(tolerated_ps, (int)n); n++) {
 		o.parts |= 2u << n;
 	}
-	observe(j, &o, "%s", phase_say_drift(v, tolerated_ps, text, sizeof(text)));
+	if (v->drifting) {
+		observe(j, &o, "%s", phase_say_drift(v, tolerated_ps, text, sizeof(text)));
+	} else {
+		observe(j, &o,
+			"the phase has drifted: the last re-lock came back there, %+.0f ps from "
+			"the reference",
+			v->last.difference_ps);
+	}
 }
 
 /* Of a new lock, or of a step inside one; that is true since the step. */
@@ -219,13 +227,13 @@ static void phase_reasons(struct judge *j, unsigned link)
 		displaced(j, link, "phase-slip",
 			  "fcmctl link align LINK; if no PASS comes: fcmctl link reset LINK; if it "
 			  "stays and is understood: fcmctl phase accept LINK --reason TEXT");
-	} else if (last->verdict == PHASE_JUMP) {
+	} else if (last->verdict == PHASE_JUMP && !last->drifted) {
 		displaced(j, link, "phase-jump",
 			  "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
 			  "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
 			  "LINK --reason TEXT");
 	}
-	if (j->v->link[link].phase.drifting) {
+	if (j->v->link[link].phase.drifting || last->drifted) {
 		drift_reason(j, link);
 	}
 }

@@ -53,7 +53,7 @@ static void render_verdicts(struct writer *w, const json_t *p)
 static void render_phase(struct writer *w, const json_t *p)
 {
 	writer_heading(w, "Link %lld%s", value_integer(p, "link", -1),
-		       value_true(p, "locked") ? "" : "  NOT LOCKED");
+		       value_true(p, "locked") ? "" : "  NOT LOCKED TO ITS FLOOR");
 	value_pair(w, "phase now", WRITER_PLAIN, p, "{phase_ps:ps} ps");
 	value_pair(w, "last sample", WRITER_PLAIN, p, "{age_s:age} ago");
 	value_pair(w, "last 10 min", WRITER_PLAIN, p,

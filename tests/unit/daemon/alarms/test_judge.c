@@ -602,6 +602,39 @@ static void a_step_is_one_incident_through_resets(void **state)
 	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
 }
 
+/* A lock in the middle of it makes no second one. */
+static void a_drift_is_one_incident_through_a_lock(void **state)
+{
+	struct phase_view *phase = &rig.v.link[1].phase;
+
+	*phase = (struct phase_view){.drifting = true,
+				     .moved_ps = 540,
+				     .farthest_ps = 540,
+				     .difference_ps = 540,
+				     .last = {.verdict = PHASE_DRIFT}};
+	rig_run(&rig, 30);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->kind->code, "phase-drift");
+	phase->drifting = false;
+	phase->last = (struct phase_judgement){.verdict = PHASE_NONE};
+	rig_cut(&rig, 1);
+	rig_run(&rig, 5);
+	rig_mend(&rig, 1);
+	phase->last = (struct phase_judgement){
+		.verdict = PHASE_JUMP, .difference_ps = 558, .drifted = true};
+	rig_run(&rig, 20);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_int_equal(i->number, 1);
+	assert_string_equal(i->cause->kind->code, "phase-drift");
+	assert_false(i->red);
+	assert_string_equal(i->cause->text,
+			    "the phase has drifted: the last re-lock came back there, +558 ps "
+			    "from the reference");
+	phase->last = (struct phase_judgement){.verdict = PHASE_PASS};
+	rig_run(&rig, 5);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+}
+
 /* What cannot be seen any more stays, and is the board's. */
 static void the_board_is_gone_and_back(void **state)
 {
@@ -834,6 +867,7 @@ int main(void)
 		CASE(another_loss_of_the_same_moment_is_apart),
 		CASE(few_are_a_warning),
 		CASE(a_step_is_one_incident_through_resets),
+		CASE(a_drift_is_one_incident_through_a_lock),
 		CASE(a_dark_link_was_dark_also_when_the_light_is_back),
 		CASE(the_board_is_gone_and_back),
 		CASE(a_link_that_was_dark_before_the_board_went_is_its_own),
