@@ -171,7 +171,7 @@ static void hits_reason(struct judge *j, unsigned link)
 	if (sum) {
 		observe(j, &o,
 			"bioluminescence or rate too high: %llu hit%s lost by the modules' FIFOs "
-			"in the last minute: %s",
+			"within a minute: %s",
 			(unsigned long long)sum, plural(sum), names);
 	}
 }

@@ -37,11 +37,13 @@ static void boot_reason(struct judge *j, unsigned link)
 {
 	const struct boots_floor *f = j->v->link[link].boot;
 	const char *own;
+	char when[32];
 
 	if (!f || !f->booted_ns || j->v->now_ns - f->booted_ns > BOOT_SHOWN_NS) {
 		return;
 	}
 	own = judge_own_command(j, link, f->booted_ns);
+	text_utc(when, sizeof(when), j->v->utc_ns - (int64_t)(j->v->now_ns - f->booted_ns));
 	observe(j,
 		&(struct observation){.code = "fcm-booted",
 				      .object = object_floor(f->tower, f->floor, link),
@@ -49,9 +51,9 @@ static void boot_reason(struct judge *j, unsigned link)
 						"and set again what is gone",
 				      .since_ns = f->booted_ns,
 				      .past = judge_seconds_since(j, f->booted_ns) > BOOT_CAUSES_S},
-		"the FCM of tower %u floor %u booted %.0f s ago (boot count %u%s%s): its settings "
+		"the FCM of tower %u floor %u booted at %s UTC (boot count %u%s%s): its settings "
 		"may be lost",
-		f->tower, f->floor, judge_seconds_since(j, f->booted_ns), f->count, own ? "; " : "",
+		f->tower, f->floor, when + strlen("2026-11-22 "), f->count, own ? "; " : "",
 		own ? own : "");
 }
 
@@ -91,7 +93,7 @@ static void downlink_reason(struct judge *j, unsigned link)
 	reasons_add(j, false, "downlink-errors", object,
 		    "if it goes on: fcmctl get floorN.fcm.rx_power; fcmctl link show LINK, its "
 		    "tx_power_nw; then clean the connectors of the fibre down",
-		    "the floor hears us badly: %llu of our frames came damaged there in the last "
+		    "the floor hears us badly: %llu of our frames came damaged there within a "
 		    "minute; commands in them are lost and asked again, a floor that seems mute "
 		    "may only not hear",
 		    (unsigned long long)damaged);
