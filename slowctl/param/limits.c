@@ -44,8 +44,20 @@ const char *limits_fault(const struct limits *l)
 	return NULL;
 }
 
+/* How far it is beyond the innermost limit; negative: inside. */
+static double excess(const struct limits *l, double value)
+{
+	return fmax(fmax(l->warn_min, l->alarm_min) - value,
+		    value - fmin(l->warn_max, l->alarm_max));
+}
+
 void limits_see(const struct limits *l, struct limits_state *s, double value, uint64_t mono_ns)
 {
+	bool goes_on = s->beyond_ns[0] || s->beyond_ns[1];
+
+	if (!goes_on || excess(l, value) > excess(l, s->worst)) {
+		s->worst = value;
+	}
 	for (unsigned n = 0; n < 2; n++) {
 		struct range r = range_of(l, n);
 		double margin = s->active[n] ? l->hysteresis : 0;
@@ -71,6 +83,13 @@ enum limits_level limits_level(const struct limits *l, const struct limits_state
 		}
 	}
 	return LEVEL_NORMAL;
+}
+
+enum limits_level limits_beyond(const struct limits *l, double value)
+{
+	return value < l->alarm_min || value > l->alarm_max ? LEVEL_ALARM
+	       : value < l->warn_min || value > l->warn_max ? LEVEL_WARNING
+							    : LEVEL_NORMAL;
 }
 
 double limits_passed(const struct limits *l, enum limits_level level, double value)

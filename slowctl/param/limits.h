@@ -23,6 +23,7 @@ struct limits_state {
 	/* CLOCK_MONOTONIC since when it is beyond the limits of warning, of alarm; 0: it is not. */
 	uint64_t beyond_ns[2];
 	bool active[2]; /* the warning, the alarm */
+	double worst;	/* the value farthest beyond, while one of beyond_ns is not 0 */
 };
 
 bool limits_given(const struct limits *l);
@@ -34,5 +35,7 @@ void limits_see(const struct limits *l, struct limits_state *s, double value, ui
 /* The level at `mono_ns`: the time of the last reading, or now if the value cannot be read any more. */
 enum limits_level limits_level(const struct limits *l, const struct limits_state *s,
 			       uint64_t mono_ns);
+/* The level whose limits this value is beyond. */
+enum limits_level limits_beyond(const struct limits *l, double value);
 /* The limit that was passed, of this level and this value. */
 double limits_passed(const struct limits *l, enum limits_level level, double value);

@@ -489,27 +489,54 @@ const char *param_text(const struct param *p, double value, char *buf, size_t si
 	return buf;
 }
 
+/* "above 40.000" */
+static void passed_text(const struct param *p, enum limits_level level, double value, char *text,
+			size_t size)
+{
+	const struct limits *l = &p->kind->limits;
+	double passed = limits_passed(l, level, value);
+	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
+	bool inside = low ? value >= passed : value <= passed;
+	char limit[32];
+
+	snprintf(text, size, "%s %s",
+		 inside ? "not yet well inside"
+		 : low	? "below"
+			: "above",
+		 param_format(p, passed, limit, sizeof(limit)));
+}
+
+/* "; at worst 62.287, above 40.000": the text stays when the value is well again. "": it is the worst one. */
+static void worst_text(const struct param *p, char *text, size_t size)
+{
+	double worst = p->beyond.worst;
+	char v[32], passed[64];
+
+	*text = '\0';
+	if (worst != p->value) {
+		passed_text(p, limits_beyond(&p->kind->limits, worst), worst, passed,
+			    sizeof(passed));
+		snprintf(text, size, "; at worst %s, %s", param_format(p, worst, v, sizeof(v)),
+			 passed);
+	}
+}
+
 void param_level_text(const struct param *p, enum limits_level level, uint64_t mono_ns, char *text,
 		      size_t size)
 {
-	const struct limits *l = &p->kind->limits;
-	double passed = limits_passed(l, level, p->value);
-	bool low = passed == (level == LEVEL_ALARM ? l->alarm_min : l->warn_min);
-	bool inside = low ? p->value >= passed : p->value <= passed;
 	enum param_quality quality = param_quality(p, mono_ns);
 	const char *is = quality == PARAM_GOOD ? "is" : "was";
-	char v[32], limit[32];
+	char v[32], passed[64], worst[120];
 	size_t used;
 
 	param_format(p, p->value, v, sizeof(v));
 	if (p->kind->type == PARAM_BOOL || p->kind->type == PARAM_ENUM) {
 		snprintf(text, size, "%s %s %s: %s", p->name, is, v, p->kind->description);
 	} else {
-		snprintf(text, size, "%s %s %s %s, %s %s", p->name, is, v, p->kind->unit,
-			 inside ? "not yet well inside"
-			 : low	? "below"
-				: "above",
-			 param_format(p, passed, limit, sizeof(limit)));
+		passed_text(p, level, p->value, passed, sizeof(passed));
+		worst_text(p, worst, sizeof(worst));
+		snprintf(text, size, "%s %s %s %s, %s%s", p->name, is, v, p->kind->unit, passed,
+			 worst);
 	}
 	used = strlen(text);
 	if (quality != PARAM_GOOD && used < size) {

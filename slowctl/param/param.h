@@ -187,7 +187,8 @@ double param_age_s(const struct param *p, uint64_t mono_ns);
  * cannot be read or is impossible. */
 enum limits_level param_level(const struct param *p, uint64_t mono_ns);
 
-/* "floor3.fcm.temperature was 41.2 degC, above 40.0 (not read for 12 s)": a value beyond the limits of `level`. */
+/* "floor3.fcm.temperature was 41.2 degC, above 40.0; at worst 62.3, above 40.0 (not read for 12 s)": a value beyond the
+ * limits of `level`. */
 void param_level_text(const struct param *p, enum limits_level level, uint64_t mono_ns, char *text,
 		      size_t size);
 

@@ -499,15 +499,23 @@ static void a_value_beyond_a_limit_is_a_reason_that_names_it(void **state)
 		const char *text; /* NULL: no reason */
 	} steps[] = {
 		{36, false, "is 36.000 degC, above 35.000"},
-		{34.5, false, "is 34.500 degC, not yet well inside 35.000"},
-		{35, false, "is 35.000 degC, not yet well inside 35.000"},
+		{34.5, false,
+		 "is 34.500 degC, not yet well inside 35.000; at worst 36.000, above 35.000"},
+		{35, false,
+		 "is 35.000 degC, not yet well inside 35.000; at worst 36.000, above 35.000"},
 		{33.9, false, NULL},
 		{41, true, "is 41.000 degC, above 40.000"},
-		{39.5, true, "is 39.500 degC, not yet well inside 40.000"},
-		{38, false, "is 38.000 degC, above 35.000"},
+		{39.5, true,
+		 "is 39.500 degC, not yet well inside 40.000; at worst 41.000, above 40.000"},
+		{38, false, "is 38.000 degC, above 35.000; at worst 41.000, above 40.000"},
 		{20, false, NULL},
 		{-1, false, "is -1.000 degC, below 0.000"},
-		{0.5, false, "is 0.500 degC, not yet well inside 0.000"},
+		{0.5, false,
+		 "is 0.500 degC, not yet well inside 0.000; at worst -1.000, below 0.000"},
+		{-6, true, "is -6.000 degC, below -5.000"},
+		{-1, false, "is -1.000 degC, below 0.000; at worst -6.000, below -5.000"},
+		{36, false, "is 36.000 degC, above 35.000; at worst -6.000, below -5.000"},
+		{20, false, NULL},
 		{-6, true, "is -6.000 degC, below -5.000"},
 	};
 	struct rig *r = rig_create(1);
