@@ -6,7 +6,7 @@ import { live } from "./live.js";
 // A command begins at the start of the text or behind one of " (;:", with or without a path before its name.
 const BEGINS = /(^|[\s(;:])((?:[^\s(;:]*\/)?(?:fcmctl |fcm-server --|sudo |cd |mv |systemctl |journalctl ))/;
 // It ends where the sentence goes on; what is quoted is passed over.
-const ENDS = /^(?:'[^']*'|(?!, |: | \(|[;)]| (?:brings|shows|names|lists|does|again)\b)[\s\S])*/;
+const ENDS = /^(?:'[^']*'|(?!, | \(|[;)]|[:?.](?:\s|$)| (?:brings|shows|names|lists|does|again)\b)[\s\S])*/;
 
 /** [{text} or {command}] */
 export function pieces(advice) {
@@ -15,16 +15,16 @@ export function pieces(advice) {
   for (let at; (at = BEGINS.exec(rest)); ) {
     const start = at.index + at[1].length;
     const whole = ENDS.exec(rest.slice(start))[0];
-    const command = whole.replace(/[\s.?]+$/, "");
+    const command = whole.replace(/[\s.]+$/, "");
     found.push({ text: rest.slice(0, start) });
-    found.push(whole.endsWith("...") ? { text: command } : { command });
     rest = rest.slice(start + command.length);
+    found.push(rest.startsWith("...") ? { text: command } : { command });
   }
   return [...found, { text: rest }].filter((p) => p.text !== "");
 }
 
-/** As it has to be typed for this station: the server may say what stands for "fcmctl". */
-const typed = (command) => command.replace(/^fcmctl(?= )/, () => live.station?.fcmctl ?? "fcmctl");
+/** As it has to be typed for this station: the server says what stands for "fcmctl". */
+export const typed = (command) => command.replace(/^fcmctl(?= )/, () => live.station?.fcmctl ?? "fcmctl");
 
 /** The clipboard's API is only there for https and localhost. */
 async function copy(text) {
@@ -59,6 +59,7 @@ export function advise(node, advice, commands = []) {
   const key = JSON.stringify([advice, commands, live.station?.fcmctl]);
   if (node.dataset.advice === key) return;
   node.dataset.advice = key;
-  const parts = pieces(advice ?? "").map((p) => (p.command ? commandNode(p.command) : p.text));
+  const parts = pieces(advice ?? "").map((p, n, all) => p.command ? commandNode(p.command)
+    : all[n - 1]?.command ? p.text.replace(/^[.;,:](\s+|$)/, "") : p.text); // the box has ended the clause
   node.replaceChildren(...parts, ...commands.map(commandNode));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What people and the station did: remarks of the logbook, events, commands, runs, recordings.
 import { $, put, rows } from "./dom.js";
+import { typed } from "./advice.js";
 import { bytes, count, isNumber, time, tone, valueWord, when } from "./format.js";
 import { utc } from "./live.js";
 import { keep } from "./past.js";
@@ -20,7 +21,7 @@ function renderEvents({ events }) {
   put($("#events-range"), list.length < EVENTS ? "last 8 h" : `remarks included, the newest ${EVENTS}`);
   rows($("#remarks"), list.filter(isRemark), eventKey, (e) => [
     [when(e.time, now), e.time], e.code, e.object || "-", e.text,
-  ], "no remark in the last 8 h: fcmctl log TEXT");
+  ], `no remark in the last 8 h: ${typed("fcmctl log TEXT")}`);
   rows($("#events"), list.filter((e) => !isRemark(e)), eventKey, (e) => [
     [when(e.time, now), e.time], [e.severity, e.severity, tone(e.severity)], `${e.object || "-"}/${e.code}`, e.text,
   ], "no event in the last 8 h");
