@@ -12,8 +12,12 @@ const NEW_S = 60;
 const CLEARED = 6;
 const LANES = 6;
 const LANE_PX = 16;
-const NUMBER_PX = 32;
+const LEAST_PX = 3;
+const DIGIT_PX = 8;
+const GAP_PX = 4;
 const LABEL_PX = 36;
+
+let shift = []; // the incidents of the shift, as the database has them
 
 /** Active: "red" or "warning"; of what does not count: its state. */
 const stateWord = (i) => (i.state === "active" ? i.severity : i.state) ?? "red";
@@ -54,16 +58,37 @@ function mark(node, i) {
   attr(node, "data-incident", i.number);
 }
 
+const makeCleared = () =>
+  make("li", {}, make("details", {}, make("summary", {}, make("b", { "data-field": "name" }), " ",
+    make("span", { "data-field": "text" }), " ", make("span", { "data-field": "facts" })),
+  make("p", { "data-field": "action", class: "action" }), make("ul"),
+  make("p", { "data-field": "commands", class: "action" })));
+
 function updateCleared(node, i) {
   mark(node, i);
-  put(node, `no. ${i.number ?? "-"} cleared ${i.object}/${i.code}: ${sinceWords(i)[0]}, cost: ${costWords(i.cost)}`);
+  fill(node, {
+    name: `no. ${i.number ?? "-"} cleared ${i.object}/${i.code}:`,
+    text: i.text ? `${i.text};` : "",
+    facts: `${sinceWords(i)[0]}, cost: ${costWords(i.cost)}`,
+  });
+  updateDetails(node, { ...i, action: i.action || shift.find((h) => h.number === i.number)?.action });
+}
+
+const explainedOf = (i) => (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);
+
+/** What is folded: what to do, and what else the incident explains. */
+function updateDetails(node, i) {
+  advise($('[data-field="action"]', node), i.action);
+  advise($('[data-field="commands"]', node), "", !isNumber(i.number) ? [] : [`fcmctl incident show ${i.number}`]
+    .concat(i.state === "active" ? [`fcmctl incident ack ${i.number}`] : []));
+  keyed($("ul", node), explainedOf(i), (o) => `${o.object}/${o.code}/${o.loss}`, makeObservation, updateObservation);
 }
 
 /** `leads`: its details are open, until somebody folds them. */
 function updateIncident(node, i, leads) {
   const [since, duration] = sinceWords(i);
   const word = stateWord(i);
-  const explained = (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);
+  const explained = explainedOf(i).length;
   mark(node, i);
   attr(node, "aria-label", `Incident ${i.number ?? "-"}: ${i.object}/${i.code}`);
   if (node.hasAttribute("data-leads") !== leads) $("details", node).open = leads;
@@ -81,14 +106,10 @@ function updateIncident(node, i, leads) {
     own: i.own ? `by our command: ${i.own}` : "",
     acknowledged: acknowledgedWords(i.acknowledged),
     paused: pausedWords(i.paused),
-    explains: `explains ${explained.length} more`,
+    explains: `explains ${explained} more`,
   });
-  const number = isNumber(i.number);
-  advise($('[data-field="action"]', node), i.action);
-  advise($('[data-field="commands"]', node), "", !number ? [] : [`fcmctl incident show ${i.number}`]
-    .concat(i.state === "active" ? [`fcmctl incident ack ${i.number}`] : []));
-  $(".explains", node).hidden = explained.length === 0;
-  keyed($("ul", node), explained, (o) => `${o.object}/${o.code}/${o.loss}`, makeObservation, updateObservation);
+  $(".explains", node).hidden = explained === 0;
+  updateDetails(node, i);
 }
 
 export function renderIncidents({ status }) {
@@ -103,7 +124,7 @@ export function renderIncidents({ status }) {
   keyed($("#incident-list"), now, (i) => i.number, () => clone("incident"),
     (node, i) => updateIncident(node, i, i === lead));
   const cleared = [...states[3][1]].sort((a, b) => b.until - a.until);
-  keyed($("#incident-cleared"), cleared.slice(0, CLEARED), (i) => i.number, () => make("li"), updateCleared);
+  keyed($("#incident-cleared"), cleared.slice(0, CLEARED), (i) => i.number, makeCleared, updateCleared);
   const more = (incidents?.pauses ?? []).map((p) =>
     `${p.name}, not active: ${[acknowledgedWords(p.acknowledged), pausedWords(p.paused)].filter(Boolean).join("; ")}`);
   if (cleared.length > CLEARED) more.unshift(`${cleared.length - CLEARED} more cleared: see the journal`);
@@ -125,16 +146,23 @@ const set = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes)) attr(node, name, value);
 };
 
-/** Gives each incident the first lane that is free then, and the last lane when none is. `room`: for its number. */
-function lay(incidents, since, until, room) {
+/**
+ * Gives each incident the first lane that is free then, and the last lane when none is. In pixels. Its number is in
+ * its bar, else to the right of it, else to the left; it has none where none of these has room.
+ */
+function lay(incidents, since, until, width) {
   const ends = new Array(LANES).fill(-Infinity);
+  const px = (t) => ((t - since) / (until - since)) * width;
   return incidents.map((i) => {
-    const from = Math.max(i.since, since);
-    const to = Math.max(isNumber(i.until) ? i.until : until, from + (until - since) * room);
-    const free = ends.findIndex((end) => end <= from);
-    const lane = free < 0 ? LANES - 1 : free;
-    ends[lane] = to;
-    return { i, lane, room, x: (from - since) / (until - since), w: (Math.min(to, until) - from) / (until - since) };
+    const end = px(isNumber(i.until) ? i.until : until), start = px(Math.max(i.since, since));
+    const w = Math.max(end - start, LEAST_PX), x = Math.max(0, Math.min(start, width - w));
+    const number = String(i.number).length * DIGIT_PX + 2 * GAP_PX;
+    const inside = w >= number, after = !inside && x + w + number <= width;
+    const from = inside || after ? x : x - number;
+    const free = [from, x].map((at) => ends.findIndex((taken) => taken <= at)); // the second: without its number
+    const named = free[0] >= 0, lane = named ? free[0] : free[1] >= 0 ? free[1] : LANES - 1;
+    ends[lane] = Math.max(ends[lane], x + w + (named && after ? number : 0) + GAP_PX / 2);
+    return { i, lane, x, w, at: !named ? null : inside ? "inside" : after ? "after" : "before" };
   });
 }
 
@@ -144,17 +172,14 @@ function makeBar() {
   return g;
 }
 
-function updateBar(g, { i, lane, room, x, w }) {
+function updateBar(g, { i, lane, x, w, at }) {
   const [title, rect, text] = g.children;
-  const width = Math.max(w, 0.004), left = Math.min(x, 1 - width);
-  const thin = width < 0.8 * room, before = thin && left + width > 1 - room; // thin: its number is beside it
-  const percent = (n) => `${(100 * n).toFixed(2)}%`;
-  attr(g, "class", `bar ${i.severity}${thin ? " thin" : ""}`);
+  attr(g, "class", `bar ${i.severity}${at === "inside" ? "" : " thin"}`);
   put(title, `${i.number} ${i.severity} ${i.object}/${i.code}: ${sinceWords(i).join(", ")}`);
-  set(rect, { x: percent(left), width: percent(width), y: lane * LANE_PX + 2, height: LANE_PX - 4 });
-  set(text, { x: percent(left + (thin && !before ? width : 0)), y: lane * LANE_PX + LANE_PX - 4 });
-  set(text, { dx: before ? -4 : 4, "text-anchor": before ? "end" : "start" });
-  put(text, String(i.number));
+  set(rect, { x: x.toFixed(1), width: w.toFixed(1), y: lane * LANE_PX + 2, height: LANE_PX - 4 });
+  set(text, { x: (at === "before" ? x - GAP_PX : x + GAP_PX + (at === "after" ? w : 0)).toFixed(1) });
+  set(text, { y: lane * LANE_PX + LANE_PX - 4, "text-anchor": at === "before" ? "end" : "start" });
+  put(text, at ? String(i.number) : "");
 }
 
 function makeTick() {
@@ -164,16 +189,16 @@ function makeTick() {
 }
 
 function renderTimeLine(incidents) {
-  const until = utc(), shift = until - SHIFT_S;
-  const first = Math.max(shift, Math.min(until, ...incidents.map((i) => i.since)));
+  const until = utc(), earliest = until - SHIFT_S;
+  const first = Math.max(earliest, Math.min(until, ...incidents.map((i) => i.since)));
   const since = Math.min(first, until - HOUR_S), span_s = until - since; // of a young station: no empty hours
-  const width = $("#time-line").clientWidth || 400;
-  const bars = lay(incidents, since, until, NUMBER_PX / width);
+  const width = $("#time-line").getBoundingClientRect().width || 400;
+  const bars = lay(incidents, since, until, width);
   const step = [900, 1800].find((s) => span_s / s <= 8) ?? HOUR_S;
   const height = LANE_PX * Math.max(1, ...bars.map((b) => b.lane + 1));
   const hours = [];
   for (let t = Math.ceil(since / step) * step; t <= until; t += step) hours.push(t);
-  const range = since > shift ? `since ${time(since).slice(11, 16)}` : "last 8 h";
+  const range = since > earliest ? `since ${time(since).slice(11, 16)}` : "last 8 h";
   put($("#time-line-range"), range);
   attr($("#time-line"), "height", height + 18);
   attr($("#time-line"), "aria-label",
@@ -190,6 +215,7 @@ function renderTimeLine(incidents) {
 
 function renderPast({ incidents }) {
   const list = (incidents ?? []).filter((i) => isNumber(i.since));
+  shift = list;
   renderTimeLine(list);
   rows($("#incident-history"), [...list].reverse(), (i) => i.number, (i) => [
     [String(i.number), i.number],
@@ -204,7 +230,8 @@ function renderPast({ incidents }) {
 }
 
 export function startIncidents() {
-  addEventListener("scroll", tickBelow, { passive: true });
+  for (const what of ["scroll", "resize"]) addEventListener(what, tickBelow, { passive: true });
+  new ResizeObserver(() => renderTimeLine(shift)).observe($("#time-line").parentElement);
   keep({
     name: "incidents", every: 10, done: renderPast,
     url: () => `past/incident.history?since=${(utc() - SHIFT_S).toFixed(0)}&limit=200`,
