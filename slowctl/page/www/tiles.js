@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // One tile per link: is it up, what it brings, what it has lost, and did its phase stay.
 import { $, attr, clone, fill, keyed, put } from "./dom.js";
+import { typed } from "./advice.js";
 import { ago, count, fixed, floorName, isNumber, megabytes, rate, signed, sum, tone } from "./format.js";
 import { date, graph } from "./graphs.js";
 import { ageNow, utc } from "./live.js";
@@ -18,10 +19,29 @@ function renderGauge(node, moved, band) {
   if (known) $(".gauge b", node).style.left = `${50 + 50 * Math.max(-1, Math.min(1, moved / (3 * band)))}%`;
 }
 
+const SEVERITIES = ["red", "warning"]; // the worst first
+
+/** The worst active incident that is of the link, or explains something of it. Modules have their own map. */
+function incidentOf(link, incidents) {
+  const name = `link${link}`;
+  const own = (incidents ?? []).filter((i) => i.state === "active"
+    && [i, ...(i.observations ?? [])].some((o) => o.object === name));
+  return SEVERITIES.map((severity) => own.find((i) => i.severity === severity)).find(Boolean);
+}
+
+/** ["modules: 4 tripped, 2 off", how good that is]: of the link's floor. */
+function darkModules(floor, lists) {
+  const [tripped, off] = ["tripped", "off"].map((state) =>
+    (lists?.[state] ?? []).filter((name) => name.startsWith(`${floor}.`)).length);
+  const words = [tripped && `${tripped} tripped`, off && `${off} off`].filter(Boolean).join(", ");
+  return [words && `modules: ${words}`, tripped ? "bad" : "warn"];
+}
+
 function phaseFields(phase, band) {
   const moved = phase?.difference_ps;
   const outside = isNumber(moved) && isNumber(band) && Math.abs(moved) > band;
-  const words = isNumber(moved) ? `${signed(moved)} ps` : phase && !phase.reference ? "no reference" : "-";
+  const words = isNumber(moved) ? `${signed(moved)} ps` : !phase ? "-"
+    : phase.reference ? "not measured" : "no reference";
   const limits = isNumber(band) ? `${outside ? "OUTSIDE" : "in"} \u00b1${fixed(band, 0)} ps` : "";
   const verdict = phase?.last?.verdict;
   return {
@@ -33,24 +53,33 @@ function phaseFields(phase, band) {
   };
 }
 
-function updateTile(node, { link, phase }) {
+function updateTile(node, { link, phase, incidents, modules }) {
   const band = phase?.tolerance_ps;
   const state = link.state ?? "unknown";
   const minute = link.lost_last_minute;
-  const lost = lostHour && Math.max(lostHour.get(link.link) ?? 0, minute ?? 0); // the hour is read once a minute
+  // The hour is read once a minute, and not yet at the start.
+  const lost = lostHour || minute > 0 ? Math.max(lostHour?.get(link.link) ?? 0, minute ?? 0) : null;
   const floor = floorName(link), expected = floorName(link.expected);
   const other = floor !== "-" && expected !== "-" && floor !== expected;
   attr(node, "data-link", link.link);
   attr(node, "data-state", state);
   attr(node, "aria-label", `Link ${link.link}, ${state}`);
-  attr(node, "data-edge", other ? "bad" : tone(state) || "dim");
+  const incident = incidentOf(link.link, incidents);
+  const [dark, darkTone] = darkModules(floor, modules);
+  const mute = state === "up" && link.hits_per_s === 0 ? darkTone : "";
+  const tones = [other && "bad", mute, tone(state), tone(incident?.severity)];
+  const edge = ["bad", "warn"].find((t) => tones.includes(t)) ?? (tone(state) || "dim");
+  attr(node, "data-edge", edge);
   attr(node, "data-old", !isNumber(phase?.age_s) || ageNow(phase.age_s) > OLD_S);
   fill(node, {
     link: [`Link ${link.link}${link.name ? ` (${link.name})` : ""}`, link.link],
     floor: [other ? `${floor}, NOT ${expected}` : floor !== "-" || expected === "-" ? floor : `${expected} (expected)`, floor,
       other ? "bad" : ""],
-    state: [state, state, tone(state)],
-    rate: [`${rate(link.hits_per_s)} hits/s`, link.hits_per_s ?? null],
+    state: [state, state, edge],
+    incident: [incident ? `${incident.severity}: ${incident.object}/${incident.code}` : "",
+      incident?.number ?? null, tone(incident?.severity)],
+    rate: [`${rate(link.hits_per_s)} hits/s`, link.hits_per_s ?? null, mute],
+    modules: [dark, null, darkTone],
     bytes: [`${megabytes(link.bytes_per_s)} MB/s`, link.bytes_per_s ?? null],
     "lost-minute": [count(minute), minute ?? null, minute > 0 ? "bad" : ""],
     "lost-hour": [count(lost), lost],
@@ -102,7 +131,8 @@ function makeTile({ link }) {
 
 export function renderTiles({ status }) {
   const links = status?.links?.length ? status.links : [0, 1, 2, 3].map((link) => ({ link }));
-  const tiles = links.map((link) => ({ link, phase: status?.phases?.find((p) => p.link === link.link) }));
+  const tiles = links.map((link) => ({ link, phase: status?.phases?.find((p) => p.link === link.link),
+    incidents: status?.incidents?.list, modules: status?.modules }));
   keyed($("#tiles"), tiles, (t) => t.link.link, makeTile, updateTile);
 }
 
@@ -113,7 +143,7 @@ export function startTiles() {
       const links = totals?.links ?? [];
       lostHour = new Map(links.map(({ link }) => [link, sum(links.filter((t) => t.link === link).map((t) => t.lost))]));
       put($("#balanced"), balanced === undefined ? "" : balanced ? "ledger of the last hour: BALANCED"
-        : "ledger of the last hour: NOT BALANCED: fcmctl ledger show --since 1h", balanced);
+        : "ledger of the last hour: NOT BALANCED: " + typed("fcmctl ledger show --since 1h"), balanced);
     },
   });
 }
