@@ -47,7 +47,9 @@ export function noNews() {
     return {
       seconds: heardAt === null ? null : silence(),
       why: "fcm-page does not answer",
-      advice: "is the network up, and the ssh tunnel? On the machine of the page: systemctl status 'fcm-page*'",
+      advice: "is the network up, and the ssh tunnel? On the machine of the page: "
+        + (/ --dir /.test(live.station?.fcmctl) ? "start the station again (make run)"
+          : "systemctl status 'fcm-page*'"),
     };
   }
   const { away, do: advice } = live.station ?? {};

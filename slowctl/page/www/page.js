@@ -4,7 +4,7 @@
 import { $, attr, put } from "./dom.js";
 import { age, time } from "./format.js";
 import { advise } from "./advice.js";
-import { ageOf, live, noNews, startLive, stationAge, utc } from "./live.js";
+import { ageOf, isSilent, live, noNews, startLive, stationAge, utc } from "./live.js";
 import { renderIncidents, startIncidents, words } from "./incidents.js";
 import { startJournal } from "./journal.js";
 import { startLosses } from "./losses.js";
@@ -112,6 +112,7 @@ function tick() {
     tickPast();
     tickSample();
     tickWidths();
+    if (isSilent()) renderParts(); // their ages grow
   }
 }
 
