@@ -116,6 +116,8 @@ Promise.all(["live", "incidents", "tiles"].map((name) => import(`/${name}.js`)))
   requestAnimationFrame(() => requestAnimationFrame(() => done( // graphs have their new size after one frame
     titles[0].isConnected && {
     found: (() => {LOOK})(),
+    clipped: titles.slice(0, 4).filter((h) => h.scrollWidth > h.clientWidth).length,
+    modules: Math.max(...[...document.querySelectorAll("[data-module]")].map((m) => m.getBoundingClientRect().right)),
     visible: titles.filter((h) => h.getBoundingClientRect().bottom <= innerHeight).length,
     fresh: titles.filter((h) => h.textContent.includes("NEW")).length,
     below: document.querySelector("#incident-below").textContent,
@@ -130,6 +132,16 @@ def fed(browser, count, look):
         seen = browser.driver.execute_async_script(FEED.replace("LOOK", look), count)
     return seen
 
+
+# The pieces of each text of advice, in which each command is of its own.
+PIECES = """
+const [texts, done] = arguments;
+import("/advice.js").then(({pieces}) => done(texts.map((t) => pieces(t))));"""
+
+# Links with an active incident of their own whose tile is as that of a good link.
+GREEN = """
+return [...document.querySelectorAll(".incident[data-state=active][data-object^=link]")].filter((i) =>
+  document.querySelector(`[data-link="${i.dataset.object.slice(4)}"]`).dataset.edge === "good").map((i) => i.dataset.object)"""
 
 # What is not as on a well station: ["link1 dark", "link2 lost-minute", "tower1.floor4.om2 tripped", "clock holdover"].
 TURNED = """

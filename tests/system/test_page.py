@@ -4,6 +4,7 @@
 
 SHOTS=DIR keeps a picture of each state."""
 import fnmatch
+import glob
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from selenium.webdriver.common.keys import Keys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
 from faults import scenario  # noqa: E402
-from page_browser import CONTROLS, DULL, OVERLAPS, WATCH, Browser, fed  # noqa: E402
+from page_browser import CONTROLS, DULL, GREEN, OVERLAPS, PIECES, WATCH, Browser, fed  # noqa: E402
 from page_server import DICTIONARY, WWW, Server  # noqa: E402
 from station import StationError  # noqa: E402
 sys.path.insert(0, os.path.join(harness.ROOT, "tests", "drill"))
@@ -301,6 +302,8 @@ def layout(t, browser):
             t.equal(f"{width} wide, {count} incidents: no text of a link covers another", seen["found"], [])
             t.check(f"{width} wide: nothing is beside the screen", seen["width"] <= width, seen["width"])
             t.equal(f"{width} wide: two are new", seen["fresh"], 2)
+            t.equal(f"{width} wide: the texts of the first incidents are whole", seen["clipped"], 0)
+            t.check(f"{width} wide: all modules are on the screen", seen["modules"] <= width, seen["modules"])
             if width == 1920:
                 t.check("8 incidents are visible", seen["visible"] >= 8, seen)
             if count == 20:
@@ -403,6 +406,11 @@ def no_news(t, st, page, browser):
     news_again(t, st, browser)
     page.process.kill9()
     missed(t, st, browser, "a killed server", "anything")
+    st.wait_for("ages grow", lambda: number(browser.shown('[data-link="0"] [data-field="age"]')) in range(3, 60), 10)
+    t.check("ages grow without news", True)
+    t.check("this station has no unit", "make run" in browser.shown("#advice"), browser.shown("#advice"))
+    for part in ("scope", "losses", "journal"):
+        t.check(f"{part} is marked as old", "grayscale" in browser.style(f"#{part}", "filter"))
     browser.end(allowed=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
                          "ERR_CONNECTION_CLOSED"))
 
@@ -457,6 +465,7 @@ def one_round(t, st, browser, faults, besides, until):
         st.wait_for("all tiles and incidents", all_seen, 60)
     except StationError:
         pass  # which, is said below
+    t.equal("no link with an active incident is green", browser.driver.execute_script(GREEN), [])
     browser.shot(faults[0][0].replace(" ", "-"))
     while seconds(st) < until:
         all_seen()
@@ -494,6 +503,11 @@ def every_fault(t):
     missed(t, st, browser, "a daemon that hangs", "status")
     st.daemon.signal(signal.SIGCONT)
     news_again(t, st, browser)
+    cleared = [e.text for e in browser.driver.find_elements(By.CSS_SELECTOR, "#incident-cleared li")]
+    causes_of = {i["text"] for i in st.status()["incidents"]["list"]}
+    t.check("a cleared incident has its cause", cleared and all(any(c in line for c in causes_of) for line in cleared), cleared)
+    browser.look("#incident-cleared summary").click()
+    t.check("and can be unfolded", "incident show" in browser.shown("#incident-cleared li"))
     t.check("the remark is text", not browser.driver.find_elements(By.CSS_SELECTOR, "img[src=x]"))
     t.equal("every part is shown", browser.driver.find_elements(By.CSS_SELECTOR, "[data-broken]"), [])
     for part in ("modules", "consumers", "scope", "losses", "sample", "journal"):
@@ -503,6 +517,30 @@ def every_fault(t):
 
 
 NAMED = ("button", "link", "radio", "DisclosureTriangle", "article", "region", "image", "heading", "cell", "rowheader")
+
+
+def advices():
+    """All that the daemon's source and the dictionary advise."""
+    texts = []
+    for path in glob.glob(os.path.join(harness.ROOT, "daemon", "alarms", "*.c")):
+        with open(path, encoding="utf-8") as f:
+            for run in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', f.read()):
+                texts.append("".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', run)))
+    with open(DICTIONARY, encoding="utf-8") as f:
+        texts += re.findall(r"^on_alarm = (.*)$", f.read(), re.M)
+    return [text for text in texts if "fcmctl " in text]
+
+
+def commands(t, browser):
+    """A box that is copied has one command, and no prose."""
+    texts = advices()
+    t.check("there is much advice", len(texts) > 20, len(texts))
+    for text, pieces in zip(texts, browser.driver.execute_async_script(PIECES, texts)):
+        found = [p["command"] for p in pieces if "command" in p]
+        t.equal(f"{text}: each command has a box", len(found), text.count("fcmctl "))
+        wrong = [c for c in found if re.search(r"[?.:;,](\s|$)|\s\(", re.sub(r"'[^']*'", "", c)) or c.count("fcmctl") != 1]
+        t.equal(f"{text}: a box has a command only", wrong, [])
+        t.equal(f"{text}: nothing is lost", "".join(p.get("command", p.get("text")) for p in pieces), text)
 
 
 def by_keyboard(t, browser):
@@ -554,6 +592,7 @@ def reads(t):
     for css, least in (("#word", 100), ("#headline", 36), (".tile .state", 28), (".tile .rate b", 28)):
         size = float(browser.style(css, "fontSize").removesuffix("px"))
         t.check(f"{css} has {least} pixels at least on a wall of 1920 x 1080", size >= least, size)
+    commands(t, browser)
     by_keyboard(t, browser)
     by_name(t, browser)
     browser.end()
