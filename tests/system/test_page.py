@@ -503,11 +503,11 @@ def every_fault(t):
     missed(t, st, browser, "a daemon that hangs", "status")
     st.daemon.signal(signal.SIGCONT)
     news_again(t, st, browser)
-    cleared = [e.text for e in browser.driver.find_elements(By.CSS_SELECTOR, "#incident-cleared li")]
+    cleared = [e.text for e in browser.driver.find_elements(By.CSS_SELECTOR, "#incident-cleared > li")]
     causes_of = {i["text"] for i in st.status()["incidents"]["list"]}
     t.check("a cleared incident has its cause", cleared and all(any(c in line for c in causes_of) for line in cleared), cleared)
     browser.look("#incident-cleared summary").click()
-    t.check("and can be unfolded", "incident show" in browser.shown("#incident-cleared li"))
+    t.check("and can be unfolded", "incident show" in browser.shown("#incident-cleared > li"))
     t.check("the remark is text", not browser.driver.find_elements(By.CSS_SELECTOR, "img[src=x]"))
     t.equal("every part is shown", browser.driver.find_elements(By.CSS_SELECTOR, "[data-broken]"), [])
     for part in ("modules", "consumers", "scope", "losses", "sample", "journal"):
