@@ -93,9 +93,17 @@ static void render_answer(struct writer *w, const json_t *result)
 	value_line(w, WRITER_PLAIN, result, "{time:time}  {cause} {object}");
 }
 
+/* The screens print tower1.floor3, the drill's list has floor3. */
+static const char *without_tower(const char *object)
+{
+	const char *dot = strncmp(object, "tower", 5) == 0 ? strchr(object, '.') : NULL;
+
+	return dot != NULL ? dot + 1 : object;
+}
+
 static int answer_run(struct ctl *ctl, const struct ctl_args *args)
 {
-	const char *cause = args->word[0], *object = args->word[1];
+	const char *cause = args->word[0], *object = without_tower(args->word[1]);
 	json_t *drill, *answer;
 	int code = read_drill(ctl, &drill);
 
@@ -106,7 +114,8 @@ static int answer_run(struct ctl *ctl, const struct ctl_args *args)
 		code = ctl_usage(ctl, "fcmctl drill causes lists them", "there is no cause '%s'",
 				 cause);
 	} else if (!is_listed(json_object_get(drill, "objects"), NULL, object)) {
-		code = ctl_usage(ctl, "link2, floor3, clock, board", "there is no '%s'", object);
+		code = ctl_usage(ctl, "write floor1, link2, clock or board", "there is no '%s'",
+				 args->word[1]);
 	} else {
 		answer = json_pack("{s:f,s:s,s:s}", "time", ctl_now(), "cause", cause, "object",
 				   object);
@@ -127,6 +136,8 @@ const struct ctl_command ctl_drill_commands[] = {
 		 "  fcmctl drill answer fibre-dark link2",
 	 .run = answer_run},
 	{"drill", "causes", "", "what may happen in it",
-	 .help = "The words for the answers, and of what objects each can be.", .run = causes_run},
+	 .help = "The words for the answers, and of what objects each can be: floor1, link2, "
+		 "clock, board.",
+	 .run = causes_run},
 	{0},
 };
