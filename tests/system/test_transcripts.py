@@ -57,15 +57,15 @@ MASKS = (
     (r"\d+(?:\.\d+)?(?= module-s\b)", "N"),
     (r"(?m)^(clock .*|  fcm-server for .* \(no answer on)\n  +(?=\S)", r"\1 "),  # where it is broken
     (rf"{DATE}[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z?|(?<= at )\d\d:\d\d:\d\d\b", "TIME"),
-    (r"(?m)^TIME  TIME  .*/link-dark: .*\n", ""),  # a link that became light just when another one went dark
+    (r"(?m)^TIME  TIME  .*/link-dark: .*\n(?:(?:  ->|    ) .*\n?)*", ""),  # a link that became light just when another one went dark
     (DATE, "DATE"),
     (r"127\.0\.0\.1:\d+", "HOST:PORT"),
     (r"(?<=version )\d+\.\d+\.\d+|(?<=fcm-server )\d+\.\d+\.\d+", "VERSION"),
     (rf"\b{SPAN}\b", "SPAN"),
     (r"(?m)\(command \d+\)$", "(command N)"),
     # What is lost before all links are aligned, and whether the clock is late, depends on who began first.
-    (r"(?m)^(.*  )?(\S*/)?(link-down|alignment|clock-acquiring|clock-no-time|machine-late)  .*\n?", ""),
-    (r"(?m)^TIME  \S+  \S+/(stale|floor-mute|daemon-start|clock-\S+)  .*\n?", ""),
+    (r"(?m)^(.*  )?(\S*/)?(link-down|alignment|clock-acquiring|clock-no-time|machine-late)  .*\n?(?:(?:  ->|    ) .*\n?)*", ""),
+    (r"(?m)^TIME  \S+  \S+/(stale|floor-mute|daemon-start|clock-\S+)  .*\n?(?:(?:  ->|    ) .*\n?)*", ""),
     (r"(?m)^(\w+_(?:c|percent|v|a|deg))  -?[\d.]+$", r"\1  N.N"),
     (r"(?m)^(link0  \d+  good) .*", r"\1 ..."),
     (r"(?m)^TIME  no-time  none .*\n?|^TIME  locked  floors  .*\n?", ""),

@@ -22,6 +22,11 @@ static bool begins_typed(const char *text)
 	return false;
 }
 
+size_t typed_command(const char *text)
+{
+	return begins_typed(text) ? typed_bytes(text) : 0;
+}
+
 size_t typed_bytes(const char *text)
 {
 	size_t bytes = text[0] == '(';
@@ -33,6 +38,8 @@ size_t typed_bytes(const char *text)
 
 			if (strncmp(text + bytes, ", ", 2) == 0 ||
 			    strncmp(text + bytes, ": ", 2) == 0 ||
+			    strncmp(text + bytes, ". ", 2) == 0 ||
+			    strncmp(text + bytes, "? ", 2) == 0 ||
 			    strncmp(text + bytes, " (", 2) == 0) {
 				break;
 			}

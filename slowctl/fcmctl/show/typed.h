@@ -6,3 +6,5 @@
 
 /* Bytes of the first word of `text`, or of the command that begins it: that ends where the sentence has a mark. */
 size_t typed_bytes(const char *text);
+/* Bytes of the command that begins here; 0: none does. */
+size_t typed_command(const char *text);

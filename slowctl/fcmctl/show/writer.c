@@ -89,6 +89,8 @@ static struct writer *create(const struct writer *of)
 	return w;
 }
 
+static void free_advice(struct writer *w);
+
 struct writer *writer_create_text(FILE *file, bool colour)
 {
 	return create(&(struct writer){.file = file, .colour = colour});
@@ -107,6 +109,7 @@ struct writer *writer_create_csv(FILE *file)
 void writer_destroy(struct writer *w)
 {
 	if (w != NULL) {
+		free_advice(w);
 		scols_unref_table(w->table);
 		free(w);
 	}
@@ -652,6 +655,7 @@ static void csv_cell(struct writer *w, const char *text)
 
 void writer_table(struct writer *w, const char *const *columns, size_t count)
 {
+	free_advice(w);
 	scols_unref_table(w->table);
 	w->row = NULL;
 	w->word = 0;
@@ -728,6 +732,49 @@ void writer_cell(struct writer *w, enum writer_style style, const char *format, 
 	w->cell++;
 }
 
+void writer_advised_cell(struct writer *w, const char *advice, const char *text)
+{
+	char *note;
+
+	if (w->csv && *advice != '\0') {
+		writer_cell(w, WRITER_PLAIN, "%s  -> %s", text, advice);
+		return;
+	}
+	writer_cell(w, WRITER_PLAIN, "%s", text);
+	if (w->table != NULL && *advice != '\0' && w->shown[w->count - 1]) {
+		note = strdup(advice);
+		check(w, note == NULL || scols_line_set_userdata(w->row, note) != 0);
+	}
+}
+
+/* Of "fcmctl a; then fcmctl b" each command has a line of its own; what is between them is broken at blanks. */
+static void put_advice(struct writer *w, const char *advice)
+{
+	const char *mark = "  -> ";
+
+	for (const char *p = advice; *p != '\0'; mark = "     ") {
+		size_t bytes = typed_command(p);
+		size_t end = bytes;
+
+		if (bytes > 0) {
+			while (end > 0 && strchr(";:,.?", p[end - 1]) != NULL) {
+				end--;
+			}
+			writer_line(w, WRITER_PLAIN, "%s%.*s", mark, (int)end, p);
+		} else {
+			do {
+				bytes += strcspn(p + bytes, " ");
+				end = bytes;
+				bytes += strspn(p + bytes, " ");
+			} while (p[bytes] != '\0' && typed_command(p + bytes) == 0);
+			writer_text(w, WRITER_PLAIN, "%s", mark);
+			writer_paragraph(w, strlen(mark), WRITER_PLAIN, "%.*s", (int)end, p);
+		}
+		p += bytes;
+		p += strspn(p, "; ");
+	}
+}
+
 /* Width of the visible columns, the last one as narrow as it can be. */
 static size_t fixed_width(const struct writer *w, size_t count, size_t last)
 {
@@ -767,12 +814,44 @@ static void fit(struct writer *w)
 	}
 }
 
+/* The advice of a row comes between it and the next row. */
+static int print_rows(struct writer *w)
+{
+	size_t count = scols_table_get_nlines(w->table), from = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < count && err == 0; i++) {
+		struct libscols_line *row = scols_table_get_line(w->table, i);
+		const char *note = scols_line_get_userdata(row);
+
+		if (note != NULL || i + 1 == count) {
+			err = scols_table_print_range(w->table,
+						      scols_table_get_line(w->table, from), row);
+			/* libsmartcols ends every row but the last one of the table. */
+			put(w, WRITER_PLAIN, "\n", i + 1 == count);
+			put_advice(w, note != NULL ? note : "");
+			from = i + 1;
+		}
+	}
+	return err;
+}
+
+static void free_advice(struct writer *w)
+{
+	for (size_t i = 0; w->table != NULL && i < scols_table_get_nlines(w->table); i++) {
+		struct libscols_line *row = scols_table_get_line(w->table, i);
+
+		free(scols_line_get_userdata(row));
+		scols_line_set_userdata(row, NULL);
+	}
+}
+
 /* Widths are counted in UTF-8, whatever the locale. */
 static int print_table(struct writer *w)
 {
 	locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
 	locale_t before = uselocale(utf8);
-	int err = scols_print_table(w->table);
+	int err = print_rows(w);
 
 	uselocale(before);
 	if (utf8 != NULL) {

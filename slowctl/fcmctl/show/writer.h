@@ -75,6 +75,8 @@ size_t writer_count_rows(const struct writer *w, const json_t *result, writer_re
 void writer_table(struct writer *w, const char *const *columns, size_t count);
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* The last cell of a row, and below the row what to do: each command of it on a line of its own, never broken. */
+void writer_advised_cell(struct writer *w, const char *advice, const char *text);
 void writer_table_end(struct writer *w, const char *empty);
 
 /* Of all tables only these columns, "no.,cause" by their headings: "since (UTC)" is since, "set to" is set_to. A table that

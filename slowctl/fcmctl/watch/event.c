@@ -6,26 +6,21 @@
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/fcmctl/watch/screens.h"
 
+static void text_cell(struct writer *w, const json_t *row)
+{
+	writer_advised_cell(w, value_string(row, "typed", value_string(row, "action", "")),
+			    value_string(row, "text", "-"));
+}
+
 void ctl_event_render(struct writer *w, const json_t *result)
 {
 	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
 						      {"severity", "{severity}", VALUE_BY_WORD},
 						      {"object/code", "{object}/{code}"},
-						      {"text", "{text}{advice|}"},
+						      {"text", NULL, .cell = text_cell},
 						      {0}};
-	json_t *events = json_deep_copy(value_at(result, "events"));
-	size_t i;
-	json_t *e;
 
-	json_array_foreach (events, i, e) {
-		const char *todo = value_string(e, "typed", value_string(e, "action", ""));
-
-		if (*todo != '\0') {
-			json_object_set_new(e, "advice", json_sprintf("  -> %s", todo));
-		}
-	}
-	value_table(w, events, columns, "no events");
-	json_decref(events);
+	value_table(w, value_at(result, "events"), columns, "no events");
 }
 
 static int list_run(struct ctl *ctl, const struct ctl_args *args)

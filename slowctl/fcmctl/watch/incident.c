@@ -284,13 +284,13 @@ static int list_run(struct ctl *ctl, const struct ctl_args *args)
 static void text_cell(struct writer *w, const json_t *row)
 {
 	const char *action = value_string(row, "typed", "");
-	char dealt[600];
+	char dealt[600], text[1600];
 
 	dealt_text(row, dealt, sizeof(dealt));
-	writer_cell(w, WRITER_PLAIN, "%s/%s: %s%s%s%s%s%s", value_string(row, "object", "?"),
-		    value_string(row, "code", "?"), value_string(row, "text", ""),
-		    *action != '\0' ? " -> " : "", action, *dealt != '\0' ? " (" : "", dealt,
-		    *dealt != '\0' ? ")" : "");
+	snprintf(text, sizeof(text), "%s/%s: %s%s%s%s", value_string(row, "object", "?"),
+		 value_string(row, "code", "?"), value_string(row, "text", ""),
+		 *dealt != '\0' ? " (" : "", dealt, *dealt != '\0' ? ")" : "");
+	writer_advised_cell(w, action, text);
 }
 
 /* What operators have written about it: fcmctl log --incident. */

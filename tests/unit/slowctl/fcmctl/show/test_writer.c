@@ -398,6 +398,34 @@ static void test_fill(void **state)
 	json_decref(o);
 }
 
+/* What to do comes below its row, a command a line. */
+static void test_table_advice(void **state)
+{
+	static const char *const two[] = {"n", "what"};
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+
+	writer_set_width(w, 40);
+	writer_table(w, two, 2);
+	writer_cell(w, WRITER_PLAIN, "1");
+	writer_advised_cell(w,
+			    "when the light is out: bin/fcmctl --dir /a get 'f*.rate'. HV too "
+			    "high? bin/fcmctl --dir /a/b/c set 'f[01]. hv' VOLTS; it stays off",
+			    "a module has tripped");
+	writer_cell(w, WRITER_PLAIN, "2");
+	writer_advised_cell(w, "", "nothing to do");
+	writer_table_end(w, "nothing");
+	paper_check(&p, w,
+		    "n  what\n"
+		    "1  a module has tripped\n"
+		    "  -> when the light is out:\n"
+		    "     bin/fcmctl --dir /a get 'f*.rate'\n"
+		    "     HV too high?\n"
+		    "     bin/fcmctl --dir /a/b/c set 'f[01]. hv' VOLTS\n"
+		    "     it stays off\n"
+		    "2  nothing to do\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +437,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_direction),
 		cmocka_unit_test(test_pair_and_paragraph),
 		cmocka_unit_test(test_commands_are_whole),
+		cmocka_unit_test(test_table_advice),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_phrases),
 		cmocka_unit_test(test_json),
