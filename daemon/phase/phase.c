@@ -467,9 +467,8 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 		difference = mean - TOTAL_PS(&p->view.reference);
 		verdict = p->step_ps != 0 ? verdict_on_step(p, difference, &bits)
 					  : verdict_on(p, difference, &bits);
-		p->drifted = p->step_ps == 0 && is_as_before(p, difference) &&
-			     !is_near(p, p->place_ps, 0) &&
-			     (!is_displaced(p) || p->of_lock.drifted);
+		p->drifted = is_as_before(p, difference) && !is_near(p, p->place_ps, 0) &&
+			     (is_displaced(p) ? p->of_lock.drifted : p->step_ps == 0);
 	}
 	p->bits = bits;
 	p->place_ps = difference;
@@ -748,6 +747,7 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 	if (is_displaced(p)) { /* from another reference */
 		p->of_lock.verdict = compare(p, p->place_ps, &now);
 		p->of_lock.slip = fewest(now);
+		p->of_lock.drifted &= p->of_lock.verdict == PHASE_JUMP;
 		p->of_lock.difference_ps = p->place_ps;
 		if (p->of_lock.verdict != PHASE_JUMP) {
 			p->bits = now;

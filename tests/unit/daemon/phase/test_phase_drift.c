@@ -308,6 +308,12 @@ static void a_lock_comes_back_where_it_had_drifted(void **state)
 		assert_near(view(&l).last.difference_ps, 540, 20);
 		assert_true(view(&l).last.drifted);
 	}
+	l.total_ps += 50; /* a step that is tolerated */
+	run(&l, 100);
+	assert_true(view(&l).last.step_ps != 0);
+	assert_true(view(&l).last.drifted);
+	l.total_ps -= 50;
+	run(&l, 100);
 	relock(&l);
 	l.total_ps += 300;
 	run(&l, 100);
