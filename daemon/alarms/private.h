@@ -30,7 +30,7 @@ struct judge {
 		uint64_t first_ns, last_ns;
 		char text[OWN_BYTES]; /* "align by ann at 22:15:35, reset by ann at 22:15:37" */
 	} own[NANET3_LINKS];
-	uint64_t no_light_ns[NANET3_LINKS]; /* when a dark link was last seen without light */
+	uint64_t no_light_ns[NANET3_LINKS]; /* when a link that is dark had no light */
 	uint64_t back_reported_ns;	    /* the board.back_ns that was reported */
 	uint64_t stalled_at_ns; /* when the board's DMA was last seen stalled; 0: never */
 	struct loss_episodes lost[NANET3_LINKS],

@@ -103,6 +103,9 @@ static void state_reason(struct judge *j, unsigned link)
 {
 	const struct judge_link *l = &j->v->link[link];
 
+	if (l->state != LINK_DARK) {
+		j->no_light_ns[link] = 0;
+	}
 	if (l->state == LINK_DARK) {
 		dark_reason(j, link);
 	} else if (l->state == LINK_ALIGNING && !judge_fresh_start(j)) {
@@ -168,13 +171,28 @@ static void silent_phase(struct judge *j, unsigned link)
 		judge_seconds_since(j, o.since_ns));
 }
 
-/* Of a drift, or of a lock that came back there. An event when what is tolerated is passed, and at each doubling. Red from
+/* A new lock came back where the phase had drifted to, and the phase is not half way home. */
+static bool is_still_off(const struct judge *j, unsigned link)
+{
+	const struct phase_view *v = &j->v->link[link].phase;
+	struct alarm_object object = object_link(link);
+	char name[ALARM_OBJECT_BYTES];
+	bool reported;
+
+	object_name(&object, name, sizeof(name));
+	reported = debounce_is_reported(&j->debounce, "phase-drift", name);
+	return v->last.drifted &&
+	       fabs(v->difference_ps) > j->v->config.drift_ps / (reported ? 2 : 1);
+}
+
+/* Of a drift, in one lock or through several. An event when what is tolerated is passed, and at each doubling. Red from
  * half a bit on: what is off by more may be taken for a slip at the next lock. */
 static void drift_reason(struct judge *j, unsigned link)
 {
 	const struct phase_view *v = &j->v->link[link].phase;
 	double tolerated_ps = j->v->config.drift_ps;
-	double farthest_ps = v->drifting ? v->farthest_ps : fabs(v->last.difference_ps);
+	double farthest_ps = fmax(v->drifting ? v->farthest_ps : 0,
+				  v->last.drifted ? fabs(v->difference_ps) : 0);
 	struct observation o = {
 		.code = "phase-drift",
 		.object = object_link(link),
@@ -190,9 +208,9 @@ static void drift_reason(struct judge *j, unsigned link)
 		observe(j, &o, "%s", phase_say_drift(v, tolerated_ps, text, sizeof(text)));
 	} else {
 		observe(j, &o,
-			"the phase has drifted: the last re-lock came back there, %+.0f ps from "
-			"the reference",
-			v->last.difference_ps);
+			"the phase is %+.0f ps from the reference: it had drifted there before "
+			"the last re-lock",
+			v->difference_ps);
 	}
 }
 
@@ -235,7 +253,7 @@ static void phase_reasons(struct judge *j, unsigned link)
 			  "reset LINK; what stays is the expert's to accept: fcmctl phase accept "
 			  "LINK --reason TEXT");
 	}
-	if (j->v->link[link].phase.drifting || last->drifted) {
+	if (j->v->link[link].phase.drifting || is_still_off(j, link)) {
 		drift_reason(j, link);
 	}
 }

@@ -567,6 +567,16 @@ static void a_dark_link_was_dark_also_when_the_light_is_back(void **state)
 	rig_run(&rig, 1);
 	assert_string_equal(i->cause->text, "light, but no lock");
 	assert_non_null(strstr(i->cause->action, "link reset 1"));
+	rig_mend(&rig, 1);
+	rig_run(&rig, 10);
+	rig_cut(&rig, 1);
+	rig_run(&rig, 0.2);
+	rig_mend(&rig, 1);
+	rig_run(&rig, 0.2);
+	rig.v.link[1].state = LINK_DARK; /* it has locked, and lost the lock: not the light */
+	rig_run(&rig, 0.2);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(i->cause->text, "light, but no lock");
 }
 
 /* The state is unknown until the new lock is judged; then the phase is where it was before the reset. */
@@ -628,9 +638,25 @@ static void a_drift_is_one_incident_through_a_lock(void **state)
 	assert_string_equal(i->cause->kind->code, "phase-drift");
 	assert_false(i->red);
 	assert_string_equal(i->cause->text,
-			    "the phase has drifted: the last re-lock came back there, +558 ps "
-			    "from the reference");
-	phase->last = (struct phase_judgement){.verdict = PHASE_PASS};
+			    "the phase is +540 ps from the reference: it had drifted there before "
+			    "the last re-lock");
+	phase->difference_ps = 700; /* it goes on, as yet less than a drift of this lock */
+	rig_run(&rig, 5);
+	assert_true(rig_only(&rig, INCIDENT_ACTIVE)->red);
+	phase->drifting = true; /* 360 from where the lock came back */
+	phase->moved_ps = phase->farthest_ps = 360;
+	phase->difference_ps = 900;
+	rig_run(&rig, 5);
+	assert_true(rig_only(&rig, INCIDENT_ACTIVE)->red);
+	phase->drifting = false;
+	phase->difference_ps = 160;
+	rig_run(&rig, 5);
+	assert_int_equal(rig_only(&rig, INCIDENT_ACTIVE)->number, 1);
+	phase->difference_ps = 140; /* half way home, in the same lock */
+	rig_run(&rig, 5);
+	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
+	phase->difference_ps = 290; /* tolerated */
+	phase->last.difference_ps = 290;
 	rig_run(&rig, 5);
 	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 0);
 }
