@@ -22,9 +22,24 @@ static bool begins_typed(const char *text)
 	return false;
 }
 
+/* The sentence goes on here, after a command. The page has the same rule: page/www/advice.js. */
+static bool goes_on(const char *text)
+{
+	static const char *const marks[] = {", ",      ": ",	   ". ",      "? ",
+					    " (",      " brings ", " shows ", " names ",
+					    " lists ", " does ",   " again"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		if (strncmp(text, marks[i], strlen(marks[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 size_t typed_command(const char *text)
 {
-	return begins_typed(text) ? typed_bytes(text) : 0;
+	return text[0] != '(' && begins_typed(text) ? typed_bytes(text) : 0;
 }
 
 size_t typed_bytes(const char *text)
@@ -36,11 +51,7 @@ size_t typed_bytes(const char *text)
 			const char *quoted =
 				text[bytes] == '\'' ? strchr(text + bytes + 1, '\'') : NULL;
 
-			if (strncmp(text + bytes, ", ", 2) == 0 ||
-			    strncmp(text + bytes, ": ", 2) == 0 ||
-			    strncmp(text + bytes, ". ", 2) == 0 ||
-			    strncmp(text + bytes, "? ", 2) == 0 ||
-			    strncmp(text + bytes, " (", 2) == 0) {
+			if (goes_on(text + bytes)) {
 				break;
 			}
 			bytes = quoted != NULL ? (size_t)(quoted - text) : bytes;

@@ -414,6 +414,9 @@ static void test_table_advice(void **state)
 			    "a module has tripped");
 	writer_cell(w, WRITER_PLAIN, "2");
 	writer_advised_cell(w, "", "nothing to do");
+	writer_cell(w, WRITER_PLAIN, "3");
+	writer_advised_cell(w, "fcmctl link align 2 brings them back (fcmctl safe)",
+			    "bytes slipped in");
 	writer_table_end(w, "nothing");
 	paper_check(&p, w,
 		    "n  what\n"
@@ -423,7 +426,10 @@ static void test_table_advice(void **state)
 		    "     HV too high?\n"
 		    "     bin/fcmctl --dir /a/b/c set 'f[01]. hv' VOLTS\n"
 		    "     it stays off\n"
-		    "2  nothing to do\n");
+		    "2  nothing to do\n"
+		    "3  bytes slipped in\n"
+		    "  -> fcmctl link align 2\n"
+		    "     brings them back (fcmctl safe)\n");
 }
 
 int main(void)
