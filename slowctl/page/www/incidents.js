@@ -3,7 +3,7 @@
 import { $, attr, clone, fill, keyed, make, makeSvg, put, rows } from "./dom.js";
 import { acknowledgedWords, costWords, isNumber, pausedWords, span, time, tone, when } from "./format.js";
 import { advise } from "./advice.js";
-import { utc } from "./live.js";
+import { isSilent, live, utc } from "./live.js";
 import { keep } from "./past.js";
 
 const SHIFT_S = 8 * 3600;
@@ -22,8 +22,9 @@ let shift = []; // the incidents of the shift, as the database has them
 /** Active: "red" or "warning"; of what does not count: its state. */
 const stateWord = (i) => (i.state === "active" ? i.severity : i.state) ?? "red";
 
+/** Without news it is not known how it went on. */
 const sinceWords = (i) => {
-  const now = utc();
+  const now = isSilent() && isNumber(live.station?.time) ? live.station.time : utc();
   if (!isNumber(i.until)) return [`since ${when(i.since, now)} UTC`, `for ${span(now - i.since)}`];
   return [`${when(i.since, now)} to ${when(i.until, now)} UTC`, `lasted ${span(i.until - i.since)}`];
 };
@@ -71,7 +72,7 @@ function updateCleared(node, i) {
     text: i.text ? `${i.text};` : "",
     facts: `${sinceWords(i)[0]}, cost: ${costWords(i.cost)}`,
   });
-  updateDetails(node, { ...i, action: i.action || shift.find((h) => h.number === i.number)?.action });
+  updateDetails(node, i);
 }
 
 const explainedOf = (i) => (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);

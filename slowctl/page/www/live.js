@@ -48,7 +48,7 @@ export function noNews() {
       seconds: heardAt === null ? null : silence(),
       why: "fcm-page does not answer",
       advice: "is the network up, and the ssh tunnel? On the machine of the page: "
-        + (/ --dir /.test(live.station?.fcmctl) ? "start the station again (make run)"
+        + (/ --dir /.test(live.station?.fcmctl) ? "look at the terminal of make run or make drill: has it ended?"
           : "systemctl status 'fcm-page*'"),
     };
   }

@@ -24,7 +24,7 @@ const SEVERITIES = ["red", "warning"]; // the worst first
 /** The worst active incident that is of the link, or explains something of it. Modules have their own map. */
 function incidentOf(link, incidents) {
   const name = `link${link}`;
-  const own = (incidents ?? []).filter((i) => i.state === "active"
+  const own = (incidents ?? []).filter((i) => ["active", "acknowledged"].includes(i.state)
     && [i, ...(i.observations ?? [])].some((o) => o.object === name));
   return SEVERITIES.map((severity) => own.find((i) => i.severity === severity)).find(Boolean);
 }
