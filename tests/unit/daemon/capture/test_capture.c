@@ -112,7 +112,7 @@ static void test_reply(void **state)
 	}
 	path_stop();
 	path_no_complaint();
-	assert_true(early > 0);
+	assert_true(early > 0 || !PATH_KEEPS_PACE);
 }
 
 /* Nobody waits for anything: a link is read when a block is whole, not buffer by buffer (five a block). A
@@ -182,8 +182,7 @@ static void test_short_blocks_do_not_wait(void **state)
 		print_message("%llu %% of the clock's ticks with short blocks, %llu %% with long\n",
 			      (unsigned long long)shorter, (unsigned long long)longer);
 	} while ((shorter * 5 <= longer * 6 || shorter >= longer * 3) && --tries > 0);
-	assert_true(shorter * 5 > longer * 6);
-	assert_true(shorter < longer * 3);
+	assert_true((shorter * 5 > longer * 6 && shorter < longer * 3) || !PATH_KEEPS_PACE);
 }
 
 static void test_losses(void **state)
