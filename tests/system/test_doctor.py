@@ -59,6 +59,17 @@ def states(found, *checks):
 
 # --- a station on the emulator ---
 
+def half_pace(t):
+    """an emulator of another pace: the receiver's seconds are not the clock's, so nothing is wrong with them"""
+    st = t.station(load="quiet", emulator_args=["--speed", "0.5"])
+    st.start(consumers=False)
+    st.wait_for("its clock is locked", lambda: st.status()["clock"]["state"] == "locked", 60)
+    code, found = doctor(st)
+    t.equal("no line is a fail", (code, [x for lines in found.values() for x in lines if x[0] == "fail"]), (0, []))
+    t.equal("receiver and PPS do not apply", {found[c][0] for c in ("receiver", "pps")},
+            {("n/a", "emulator: its time is not real time", "")})
+
+
 def ipv6():
     try:
         with socket.socket(socket.AF_INET6) as s:
@@ -601,4 +612,4 @@ def frozen(t):
 
 
 if __name__ == "__main__":
-    harness.main([running, board, installed, stranger, units, frozen])
+    harness.main([running, half_pace, board, installed, stranger, units, frozen])

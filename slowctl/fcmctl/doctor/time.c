@@ -178,6 +178,17 @@ static void say_fix(const char *look, bool fix, int satellites, json_t *lines)
 		   fix ? "fix" : "no fix: it has to see the sky", used);
 }
 
+/* An emulated board of another pace keeps the time of day itself: the receiver's second is not the clock's. */
+static bool is_other_pace(const struct doctor *d, json_t *lines)
+{
+	if (d->status == NULL ||
+	    strcmp(value_string(d->status, "clock.source", ""), "emulator") != 0) {
+		return false;
+	}
+	doctor_say(lines, DOCTOR_NONE, NULL, "emulator: its time is not real time");
+	return true;
+}
+
 /* The daemon listens to it all the time: what it knows comes first. */
 static void check_receiver(const struct doctor *d, json_t *lines)
 {
@@ -186,7 +197,7 @@ static void check_receiver(const struct doctor *d, json_t *lines)
 	struct gpsd_said said;
 	int r;
 
-	if (!doctor_needs_values(d, lines)) {
+	if (!doctor_needs_values(d, lines) || is_other_pace(d, lines)) {
 		return;
 	}
 	gpsd_place(d, place, sizeof(place));
@@ -258,6 +269,9 @@ static void check_pps(const struct doctor *d, json_t *lines)
 	double age = value_number(d->status, "clock.pps.age_s");
 	char name[64], path[PATH_MAX], clock[64];
 
+	if (is_other_pace(d, lines)) {
+		return;
+	}
 	if (d->status != NULL && age >= 0.0) { /* the board's own: it counts by them */
 		doctor_say(lines, age < 2.5 ? DOCTOR_PASS : DOCTOR_FAIL,
 			   age < 2.5 ? NULL : "fcmctl clock show", "the board saw one %.1f s ago%s",
