@@ -305,6 +305,7 @@ module-mainline: ## the module against the newest kernel in the backports of Deb
 vm_cache = $(or $(FCM_VM_CACHE),$(B)/vm-cache)
 run_vm   = $(PYTHON) tests/vm/run_vm.py --build $(B) --cache $(vm_cache) $(if $(TEST),--only $(TEST)) \
     $(if $(V),--verbose)
+system_vm = $(PYTHON) tests/vm/system_vm.py --build $(B) --cache $(vm_cache) --debs $(B)/deb --before $(B)/deb-before
 vm_build = $(PYTHON) tests/vm/test_report.py -q && \
     $(MAKE) --no-print-directory -j2 all $(B)/tests/test_contract $(guest_tests)
 
@@ -312,6 +313,13 @@ check-vm: ## the kernel module in Debian's kernels in QEMU, the board emulated; 
 	@tests/setup/setup.sh vm
 	@$(vm_build)
 	@$(run_vm) $(BOOT)
+
+check-system-vm: all ## a whole machine in QEMU: our packages, DKMS, systemd, an upgrade, doctor; needs root, mmdebstrap and a mirror
+	@tests/setup/setup.sh vm
+	@tests/setup/setup.sh check-deb
+	@DEB_BUILD_OPTIONS=nocheck debian/deb.sh $(abspath $(B))/deb >/dev/null
+	@debian/before.sh $(B)/deb 0.1.99 $(B)/deb-before
+	@$(system_vm)
 
 check-vm-debug: ## six boots with KASAN, lockdep, kmemleak, UBSAN, fault injection; builds both kernels once (5 to 25 min each)
 	@tests/setup/setup.sh vm-debug
@@ -401,6 +409,6 @@ check-deb: ## lintian, hardening and a second build of the packages; installed, 
 	@tests/setup/setup.sh check-deb
 	@debian/check.sh $(abspath $(B))/deb
 
-.PHONY: all rooms help clean setup run drill books check module module-check module-mainline check-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
+.PHONY: all rooms help clean setup run drill books check module module-check module-mainline check-vm check-system-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
 
 -include $(sort $(all_objs:.o=.d))

@@ -88,20 +88,6 @@ starts_nothing() {
 	done
 }
 
-# The same sources under a lower number: only what has the number in it is compiled again.
-version_before() {
-	local tree=$out-check/before/fcm-server-$before
-	rm -rf "$out-check/before" && mkdir -p "$out-check/before" && cp -a "$out/$name" "$tree" || return 1
-	(
-		cd "$tree" && sed -i "s/^VERSION *:= .*/VERSION := $before/" Makefile &&
-			sed -i "1s/(.*)/($before)/" debian/changelog &&
-			sed -i "s/^__version__ = .*/__version__ = \"$before\"/" daemon/consumer/fcmdata/__init__.py &&
-			rm -rf debian/.debhelper debian/debhelper-build-stamp debian/files debian/*.debhelper* debian/*.substvars &&
-			grep -rlw --include='*.[ch]' FCM_VERSION daemon driver slowctl tests | xargs touch &&
-			env -i PATH="$PATH" HOME=/nonexistent LC_ALL=C.UTF-8 DEB_BUILD_OPTIONS=nocheck dpkg-buildpackage -us -uc -b -nc
-	)
-}
-
 # -- their life
 
 inside() {
@@ -283,7 +269,7 @@ main() {
 	check "the books are in the package" books_are_there
 	[ -n "${QUICK:-}" ] || check "a second build in another directory makes the same files" same_again
 	[ -n "${QUICK:-}" ] || check "built in a fresh Debian 12 root by its build dependencies, unit tests pass" clean_build
-	check "a version before: $before" version_before
+	check "a version before: $before" debian/before.sh "$out" "$before" "$out-check/before"
 	check "a fresh Debian 12 root" fresh_root
 	check "install $before" install_all "$out-check/before"
 	check "users, groups, directories" accounts_and_directories

@@ -1,0 +1,463 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A whole machine as an administrator has it: Debian 12 with systemd in QEMU, our packages installed by apt, the module
+built by DKMS, the board on its PCI bus, the receiver at a serial port, a consumer outside.
+
+    system_vm.py --build DIR --cache DIR --debs DIR --before DIR
+
+--debs has the packages, --before those of a version before: they are installed first, and upgraded in the guest while
+data flow. Needs root (mmdebstrap, chroot) and a Debian mirror. Ends with `N passed, N failed`.
+
+Everything of the run stays in DIR/vm/system: console, emu.log, shell.log (each command in the guest, and its output),
+root.ext4.
+"""
+import argparse
+import base64
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import image
+from run_vm import APPEND, QEMU, ROOT
+
+MEMORY, SPEED, IMAGE = 2048, "0.02", "6G"  # MB; of model time; sparse
+BASE = ("systemd,systemd-sysv,udev,kmod,dbus,apt-utils,ca-certificates,gpsd,initramfs-tools,zstd,sudo,"
+        "linux-image-amd64,linux-headers-amd64,python3")
+SHELL = """#!/bin/bash
+# Commands of the host, a line each in base64; their output the same way.
+stty -F /dev/ttyS1 raw -echo
+exec 3<>/dev/ttyS1
+echo "READY" >&3
+while read -r line <&3; do
+	out=$(base64 -d <<<"$line" | timeout -k 5 1500 bash 2>&1)
+	code=$?
+	echo "DONE $code $(base64 -w0 <<<"$out")" >&3
+done
+"""
+SHELL_UNIT = """[Unit]
+Description=Commands of the host
+After=systemd-user-sessions.service
+[Service]
+ExecStart=/usr/local/sbin/host-shell
+Restart=always
+[Install]
+WantedBy=multi-user.target
+"""
+NETWORK = "[Match]\nName=en*\n[Network]\nAddress=10.0.2.15/24\n"
+GPSD = 'START_DAEMON="true"\nUSBAUTO="false"\nDEVICES="/dev/ttyS4 /dev/pps0"\nGPSD_OPTIONS="-n -b -s 9600 -f 8N1"\n'
+# What a machine does in seconds, a guest without KVM does in minutes.
+SLOW = {
+    "system.conf.d/slow.conf": "[Manager]\nDefaultTimeoutStartSec=600\nDefaultTimeoutStopSec=300\n"
+                               "DefaultDeviceTimeoutSec=600\n",
+    "system/nanet3-selftest@.service.d/slow.conf": "[Service]\nTimeoutStartSec=400\n",
+    "system/fcm-server@.service.d/slow.conf": "[Service]\nTimeoutStartSec=400\nTimeoutStopSec=240\nWatchdogSec=60\n",
+}
+CONFIG = """[data]
+reserved_endpoint = tcp://0.0.0.0:5710
+insecure = yes
+[clock]
+silence_ms = 60000
+confirm = 1
+system_tolerance_ms = 0
+far_s = 0
+[control]
+expert_group = fcm
+"""
+# A thread of the daemon stops, and nothing else: what a watchdog of the whole process would not see.
+FREEZE = """
+import ctypes, glob, sys
+libc = ctypes.CDLL(None, use_errno=True)
+pid, name = sys.argv[1:]
+tid = next(int(p.split("/")[4]) for p in glob.glob(f"/proc/{pid}/task/*/comm") if open(p).read().strip() == name)
+SEIZE, INTERRUPT = 0x4206, 0x4207
+assert libc.ptrace(SEIZE, tid, 0, 0) == 0 and libc.ptrace(INTERRUPT, tid, 0, 0) == 0, ctypes.get_errno()
+print("frozen", tid, flush=True)
+libc.waitpid(tid, None, 0x40000000)  # __WALL: it has stopped
+libc.waitpid(tid, None, 0x40000000)  # it has been killed: it can leave
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def sh(*argv, **more):
+    r = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **more)
+    if r.returncode:
+        raise Failure(f"{' '.join(argv[:4])} ...: {r.stdout[-3000:]}")
+    return r.stdout
+
+
+# ---- the root
+
+class Root:
+    """A Debian root with the packages of before, as an image of ext4; made again when the packages change."""
+
+    def __init__(self, o):
+        self.o, self.top = o, os.path.join(o.build, "vm", "system", "root")
+        self.image = os.path.join(o.build, "vm", "system", "root.ext4")
+
+    def inside(self, *argv):
+        return sh("chroot", self.top, "/usr/bin/env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root",
+                  "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", *argv)
+
+    def write(self, path, text, mode=0o644):
+        there = os.path.join(self.top, path)
+        os.makedirs(os.path.dirname(there), exist_ok=True)
+        with open(there, "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(there, mode)
+
+    def base(self):
+        """As a tar file in the cache."""
+        tar = os.path.join(self.o.cache, "system-base.tar")
+        if not os.path.exists(tar):
+            mirror = os.environ.get("MIRROR", "http://deb.debian.org")
+            sh("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--format=tar", f"--include={BASE}",
+               "--aptopt=Apt::Install-Recommends \"false\"", "bookworm", tar + ".new",
+               *(f"deb {mirror}/{where} main" for where in
+                 ("debian bookworm", "debian bookworm-updates", "debian-security bookworm-security")))
+            os.rename(tar + ".new", tar)
+        return tar
+
+    def debs(self, directory):
+        return [d for d in sorted(glob.glob(f"{directory}/*.deb")) if "-dbgsym_" not in d]
+
+    def make(self):
+        shutil.rmtree(self.top, ignore_errors=True)
+        os.makedirs(self.top)
+        sh("tar", "-C", self.top, "-xf", self.base())
+        for name, directory in (("before", self.o.before), ("now", self.o.debs)):
+            os.makedirs(f"{self.top}/debs/{name}")
+            for deb in self.debs(directory):
+                shutil.copy(deb, f"{self.top}/debs/{name}")
+        shutil.copy("/etc/resolv.conf", f"{self.top}/etc/resolv.conf")
+        mounts = [("proc", "-t", "proc", "proc"), ("dev", "--bind", "/dev")]
+        for where, *what in mounts:
+            sh("mount", *what, f"{self.top}/{where}")
+        try:
+            self.inside("apt-get", "-q", "update")
+            self.inside("sh", "-c", "apt-get -q install -y --no-install-recommends /debs/before/*.deb")
+            # What the new ones need beside is there before: the guest has no network to Debian.
+            self.inside("sh", "-c", "apt-get -q install -y --no-install-recommends --download-only /debs/now/*.deb")
+        finally:
+            for where, *_ in reversed(mounts):
+                sh("umount", f"{self.top}/{where}")
+        self.configure()
+        self.release = sorted(os.listdir(f"{self.top}/lib/modules"))[-1]
+        self.initrd = glob.glob(f"{self.top}/boot/initrd.img-{self.release}")[0]
+        if os.path.exists(self.image):
+            os.unlink(self.image)
+        sh("mke2fs", "-q", "-t", "ext4", "-d", self.top, "-L", "root", self.image, IMAGE)
+
+    def configure(self):
+        self.write("usr/local/sbin/host-shell", SHELL, 0o755)
+        self.write("etc/systemd/system/host-shell.service", SHELL_UNIT)
+        self.write("etc/systemd/network/lan.network", NETWORK)
+        self.write("etc/default/gpsd", GPSD)
+        self.write("etc/fstab", "/dev/vda / ext4 defaults 0 1\n")
+        self.write("etc/hostname", "shore\n")
+        self.write("usr/local/lib/freeze.py", FREEZE)
+        self.write("etc/modprobe.d/nanet3-depth.conf", "options nanet3 depth_ms=400 linger_ms=60000\n")
+        for name, text in SLOW.items():
+            self.write(f"etc/systemd/{name}", text)
+        self.inside("systemctl", "enable", "host-shell.service", "systemd-networkd.service", "gpsd.service")
+        self.inside("systemctl", "mask", "apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer",
+                    "e2scrub_all.timer", "dpkg-db-backup.timer", "systemd-networkd-wait-online.service")
+
+
+# ---- the guest
+
+class Guest:
+    def __init__(self, o, root):
+        self.o, self.root, self.directory = o, root, os.path.join(o.build, "vm", "system")
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+
+    def __enter__(self):
+        d = self.directory
+        for left in ("shell", "gps.tty"):  # by an earlier run
+            if os.path.lexists(f"{d}/{left}"):
+                os.unlink(f"{d}/{left}")
+        emulator = [os.path.join(self.o.build, "bin", "nanet3-emu"), "--qemu", str(MEMORY), "--speed", SPEED,
+                    "--load", "quiet", "--gps-pty", f"{d}/gps.tty", "--truth", f"{d}/truth.bin"]
+        kernel = image.stock_kernel(self.o.cache, self.root.release)
+        qemu = [*QEMU, "-drive", f"file={self.root.image},if=virtio,format=raw,snapshot=on",
+                "-netdev", f"user,id=lan,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:5710",
+                "-device", "virtio-net-pci,netdev=lan",
+                "-chardev", f"serial,id=gps,path={d}/gps.tty", "-serial", f"file:{d}/console",
+                "-chardev", f"socket,id=shell,path={d}/shell,server=on,wait=off", "-serial", "chardev:shell",
+                "-device", "pci-serial,chardev=gps",
+                "-kernel", kernel, "-initrd", self.root.initrd,
+                "-append", f"{APPEND} root=/dev/vda rw 8250.nr_uarts=8 systemd.show_status=1"]
+        self.log = open(f"{d}/shell.log", "w", encoding="utf-8")
+        with open(f"{d}/emu.log", "wb") as log:
+            self.child = subprocess.Popen(["timeout", "-k", "3", "5400", *emulator, "--", *qemu],
+                                          stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        try:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.until("QEMU is there", lambda: os.path.exists(f"{d}/shell"), 60)
+            self.socket.connect(f"{d}/shell")
+            self.lines = self.socket.makefile()
+            self.socket.settimeout(600)
+            while self.lines.readline().strip() != "READY":
+                pass
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.wait()
+        self.log.close()
+
+    def until(self, what, condition, seconds):
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end or self.child.poll() is not None:
+                raise Failure(f"{what}: not so")
+            time.sleep(0.2)
+
+    def run(self, command, timeout=1600):
+        """(exit status, output) of a command in the guest."""
+        self.socket.settimeout(timeout)
+        self.socket.sendall(base64.b64encode(command.encode()) + b"\n")
+        line = self.lines.readline()
+        found = re.match(r"DONE (\d+) (\S*)", line)
+        if not found:
+            raise Failure(f"{command}: no answer: {line!r}")
+        out = base64.b64decode(found[2]).decode(errors="replace").rstrip("\n")
+        self.log.write(f"$ {command}\n{out}\n-> {found[1]}\n")
+        self.log.flush()
+        return int(found[1]), out
+
+    def yes(self, command):
+        return self.run(command)[0] == 0
+
+    def json(self, command):
+        code, out = self.run(f"{command} 2>/dev/null")
+        try:
+            return json.loads(out)
+        except ValueError:
+            return {"code": code, "text": out}
+
+
+# ---- the checks
+
+class System:
+    def __init__(self, o, guest):
+        self.o, self.g, self.passed, self.failed = o, guest, 0, 0
+
+    def check(self, what, good, why=""):
+        if good:
+            self.passed += 1
+            print(f"ok      {what}", flush=True)
+        else:
+            self.failed += 1
+            print(f"FAILED  {what}: {str(why)[-1500:]}", flush=True)
+        return good
+
+    def does(self, what, command):
+        code, out = self.g.run(command)
+        return self.check(what, code == 0, out)
+
+    def waits(self, what, command, seconds=300):
+        end = time.monotonic() + seconds
+        while True:
+            code, out = self.g.run(command)
+            if code == 0 or time.monotonic() > end:
+                return self.check(what, code == 0, out)
+            time.sleep(2)
+
+    def status(self):
+        return self.g.json("fcmctl --board 0 --json status")
+
+    def waits_for(self, what, condition, seconds=300):
+        end = time.monotonic() + seconds
+        while True:
+            s = self.status()
+            try:
+                good = condition(s)
+            except (KeyError, TypeError):
+                good = False
+            if good or time.monotonic() > end:
+                return self.check(what, good, s)
+            time.sleep(3)
+
+    def links_up(self, what):
+        return self.waits_for(what, lambda s: [x["state"] for x in s["links"]] == ["up"] * 4)
+
+    # -- the day of an administrator
+
+    def first_start(self):
+        self.check("no unit has failed", not self.g.run("systemctl --failed --no-legend")[1],
+                   self.g.run("systemctl --failed --no-legend")[1])
+        self.waits("udev has loaded the module", "test -c /dev/nanet3-0")
+        self.does("DKMS has built it", "modinfo -F filename nanet3 | grep updates/dkms && dkms status nanet3 | grep installed")
+        self.g.run(f"cat >/etc/fcm-server/board-0.conf <<'END'\n{CONFIG}{self.links()}END\n")
+        self.does("the configuration is right", "fcm-server --board 0 --check-config")
+        self.does("systemctl enable --now fcm-server@0", "systemctl enable --now fcm-server@0")
+        self.links_up("four links are up")
+        # A sentence a minute, at this pace, is not enough for it: the daemon's clock is the emulator's.
+        self.does("gpsd has the receiver's serial port open", "ls -l /proc/$(pidof gpsd)/fd | grep /dev/ttyS4")
+        self.waits_for("the clock is locked", lambda s: s["clock"]["state"] == "locked", 900)
+
+    def links(self):
+        with open(f"{self.g.directory}/emu.log", encoding="utf-8") as f:
+            delays = re.search(r"cable_delay_ns of links 0 to 3: (\d+) (\d+) (\d+) (\d+)\n", f.read()).groups()
+        return "".join(f"[link {n}]\nfloor = {n + 1}\ncable_delay_ns = {delay}\n" for n, delay in enumerate(delays))
+
+    def upgraded(self):
+        before = self.status()
+        self.does("apt installs the packages of now, while data flow",
+                  "DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /debs/now/*.deb")
+        self.waits_for("the daemon is of the new version", lambda s: s["version"] != before["version"])
+        self.links_up("its links are up")
+        losses = self.g.json("fcmctl --board 0 --json ledger show --since 1d --limit 10000")
+        codes = {x["code"] for x in losses.get("losses", [{"code": "no answer"}])}
+        self.check("no frame is lost but at the first start, and what a full ring names",
+                   codes <= {"alignment", "link-down", "no-member", "ring-full"} and losses["balanced"], losses)
+        self.does("DKMS has the module of now, and only that", "test $(dkms status nanet3 | wc -l) = 1")
+
+    def consumer_outside(self):
+        r = subprocess.run([os.path.join(self.o.build, "bin", "fcm-consumer"), "--endpoint",
+                            f"tcp://127.0.0.1:{self.g.port}", "--name", "outside", "--group", "trigger", "--check",
+                            "--seconds", "40"], capture_output=True, text=True, timeout=300, check=False)
+        blocks = re.search(r'"blocks":(\d+)', r.stdout)
+        self.check("a consumer outside the guest gets blocks, and nothing is wrong with them",
+                   r.returncode == 0 and blocks and int(blocks[1]) > 10, (r.returncode, r.stdout[-800:], r.stderr[-800:]))
+
+    def command(self):
+        self.does("a set is done", "fcmctl --board 0 set floor1.om0.threshold 0.4 || fcmctl --board 0 command list")
+        self.does("it is in the journal", "fcmctl --board 0 command list | grep -E 'om0.threshold .*0.4'")
+
+    def killed(self):
+        self.g.run("kill -9 $(systemctl show -P MainPID fcm-server@0)")
+        self.waits("after kill -9 there is a new one", "systemctl is-active fcm-server@0")
+        self.links_up("which has taken the rings over")
+
+    def frozen(self):
+        pid = self.g.run("systemctl show -P MainPID fcm-server@0")[1]
+        self.does("the capture thread is frozen", f"(python3 /usr/local/lib/freeze.py {pid} capture >/tmp/frozen 2>&1 &) ; "
+                                                  "sleep 5; grep frozen /tmp/frozen || ! cat /tmp/frozen")
+        self.waits("the watchdog ends the daemon, whose other threads live",
+                   f"test $(systemctl show -P MainPID fcm-server@0) != {pid} && systemctl is-active fcm-server@0", 600)
+        self.does("and the journal says that it was the watchdog", "journalctl -u fcm-server@0 | grep -i watchdog")
+        self.links_up("the new one reads all links")
+
+    def board_away(self):
+        self.does("the board leaves", "echo 1 >$(readlink -f /sys/class/nanet3/nanet3-0/device)/remove")
+        self.waits("no board, no daemon", "! systemctl is-active fcm-server@0")
+        self.does("the bus is looked at again", "echo 1 >/sys/bus/pci/rescan")
+        self.waits("board and daemon are back", "systemctl is-active fcm-server@0")
+        self.links_up("all links are up")
+
+    def reloaded(self):
+        self.g.run("printf '[daemon]\\nlog_level = debug\\n[phase]\\ntolerance_ps = 90\\n' >>/etc/fcm-server/board-0.conf")
+        self.does("systemctl reload", "systemctl reload fcm-server@0")
+        for key, says in (("log_level", "has changed$"), ("tolerance_ps", "has changed: takes effect after")):
+            self.waits(f"the journal says that {key} {says.strip('$')}",
+                       f"journalctl -u fcm-server@0 | grep '{key} {says}'", 30)
+
+    def doctor(self):
+        return self.g.json("fcmctl --board 0 --json doctor").get("checks", [])
+
+    def doctor_green(self):
+        bad = [c for c in self.doctor() if c["state"] == "fail"]
+        self.check("doctor has no red line", not bad, bad)
+
+    def planted(self):
+        """(what, plant, the red line, mend): each is seen by doctor, by its line."""
+        stop, start = "systemctl stop fcm-server@0", "systemctl start fcm-server@0"
+        faults = (
+            ("gpsd is stopped", "systemctl stop gpsd.socket gpsd.service", "gpsd", "systemctl start gpsd.service"),
+            ("a mistake in the configuration", "echo 'nonsense = 1' >>/etc/fcm-server/board-0.conf", "configuration",
+             "sed -i '$d' /etc/fcm-server/board-0.conf"),
+            ("the node is root's alone", "chmod 600 /dev/nanet3-0", "access", "chmod 660 /dev/nanet3-0"),
+            ("a port is taken", f"{stop}; (python3 -m http.server 5710 >/dev/null 2>&1 & echo $! >/tmp/pid); sleep 8",
+             "ports", f"kill $(cat /tmp/pid); {start}"),
+            ("the daemon hangs", "kill -STOP $(systemctl show -P MainPID fcm-server@0)", "daemon",
+             "kill -CONT $(systemctl show -P MainPID fcm-server@0)"),
+            ("the module is unloaded", f"{stop}; rmmod nanet3", "module", f"modprobe nanet3; sleep 20; {start}"),
+            ("another driver has the board",
+             f"{stop}; B=$(basename $(readlink -f /sys/class/nanet3/nanet3-0/device)); echo $B >/tmp/board; "
+             "echo $B >/sys/bus/pci/drivers/nanet3/unbind", "driver",
+             f"cat /tmp/board >/sys/bus/pci/drivers/nanet3/bind; sleep 20; {start}"),
+            ("the database is damaged",
+             f"{stop}; cp -a /var/lib/fcm-server/0/station.db /tmp/db; "
+             "dd if=/dev/zero of=/var/lib/fcm-server/0/station.db bs=4096 seek=2 count=4 conv=notrunc", "database",
+             f"cp -a /tmp/db /var/lib/fcm-server/0/station.db; {start}"),
+            ("its directory is another's", f"{stop}; chown root: /var/lib/fcm-server/0", "disk",
+             f"chown fcm: /var/lib/fcm-server/0; {start}"),
+            ("the unit is masked", f"{stop}; systemctl mask --runtime fcm-server@0", "unit",
+             f"systemctl unmask --runtime fcm-server@0; {start}"),
+        )
+        for what, plant, line, mend in faults:
+            self.g.run(plant)
+            red = [c["check"] for c in self.doctor() if c["state"] == "fail"]
+            self.check(f"{what}: doctor's line '{line}' is red", line in red, red)
+            self.g.run(mend)
+            self.waits("  mended, the daemon runs", "systemctl is-active fcm-server@0", 300)
+
+    def purged(self):
+        names = "$(dpkg-query -W -f '${Package}\\n' | grep -E '^(fcm|nanet3|libnanet3|libfcmdata|python3-fcmdata)')"
+        self.does("removed", f"DEBIAN_FRONTEND=noninteractive apt-get -q remove -y {names}")
+        self.does("the data are kept", "test -s /var/lib/fcm-server/0/station.db && test -s /etc/fcm-server/board-0.conf")
+        self.does("purged", f"dpkg --purge {names}")
+        code, left = self.g.run(
+            "find / -xdev \\( -path /debs -o -path /var/log -o -path /var/tmp -o -path /proc -o -path /sys -o -path /tmp -o -path /run "
+            "-o -path /etc/systemd/system/fcm-server@.service.d -o -path /etc/systemd/system/nanet3-selftest@.service.d "
+            "-o -path /etc/modprobe.d \\) -prune -o \\( -iname '*fcm-*' -o -iname '*fcmctl*' -o -iname '*fcmdata*' -o "
+            "-iname '*nanet3*' \\) -print")
+        self.check("nothing is left", code == 0 and not left, left)
+
+    def day(self):
+        for step in (self.first_start, self.upgraded, self.doctor_green, self.consumer_outside, self.command, self.killed,
+                     self.frozen, self.board_away, self.reloaded, self.planted, self.purged):
+            begin = time.monotonic()
+            try:
+                step()
+            except (Failure, OSError, subprocess.SubprocessError) as e:
+                self.check(step.__name__, False, e)
+                if self.g.child.poll() is not None:
+                    return
+            print(f"        {step.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    for name in ("build", "cache", "debs", "before"):
+        p.add_argument(f"--{name}", required=True)
+    o = p.parse_args()
+    o.build, o.cache = os.path.abspath(o.build), os.path.abspath(o.cache)
+    if os.geteuid():
+        sys.exit("system_vm.py: needs root")
+    os.chdir(ROOT)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    os.makedirs(os.path.join(o.build, "vm", "system"), exist_ok=True)
+    root = Root(o)
+    try:
+        root.make()
+        with Guest(o, root) as guest:
+            system = System(o, guest)
+            system.day()
+    except (Failure, image.ImageError) as e:
+        sys.exit(f"system_vm.py: {e}")
+    print(f"{system.passed} passed, {system.failed} failed")
+    sys.exit(0 if system.passed and not system.failed else 1)
+
+
+if __name__ == "__main__":
+    main()
