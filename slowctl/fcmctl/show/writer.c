@@ -17,7 +17,9 @@
 
 #include "slowctl/fcmctl/show/typed.h"
 
-#define PAIR_COLUMN 18u /* where the values of pairs begin */
+/* libsmartcols measures the whole table again for each range that it prints: 1.7 s for 1000 ranges. */
+#define ADVISED_ROWS 300u
+#define PAIR_COLUMN  18u /* where the values of pairs begin */
 #define LAST_MIN                                                                                   \
 	16u /* columns that the last one of a table is broken to at least; its longest word stays whole */
 
@@ -814,12 +816,35 @@ static void fit(struct writer *w)
 	}
 }
 
+/* The advice is in the row, after its text. */
+static int print_in_rows(struct writer *w)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < scols_table_get_nlines(w->table) && err == 0; i++) {
+		struct libscols_line *row = scols_table_get_line(w->table, i);
+		struct libscols_cell *last = scols_line_get_cell(row, w->count - 1);
+		const char *note = scols_line_get_userdata(row), *text = scols_cell_get_data(last);
+		char *both = NULL;
+
+		if (note != NULL) {
+			err = asprintf(&both, "%s  -> %s", text != NULL ? text : "", note) < 0
+				      ? -ENOMEM
+				      : scols_cell_refer_data(last, both);
+		}
+	}
+	return err != 0 ? err : scols_print_table(w->table);
+}
+
 /* The advice of a row comes between it and the next row. */
 static int print_rows(struct writer *w)
 {
 	size_t count = scols_table_get_nlines(w->table), from = 0;
 	int err = 0;
 
+	if (count > ADVISED_ROWS) {
+		return print_in_rows(w);
+	}
 	for (size_t i = 0; i < count && err == 0; i++) {
 		struct libscols_line *row = scols_table_get_line(w->table, i);
 		const char *note = scols_line_get_userdata(row);

@@ -432,6 +432,25 @@ static void test_table_advice(void **state)
 		    "     brings them back (fcmctl safe)\n");
 }
 
+/* Of many rows the advice is in the row: printing them one by one would take seconds. */
+static void test_many_advised_rows(void **state)
+{
+	static const char *const two[] = {"n", "what"};
+	struct paper p;
+	struct writer *w = paper_text(&p, false);
+	char expected[32 * 1000] = "n    what\n", *end = expected + strlen(expected);
+
+	writer_set_width(w, 100);
+	writer_table(w, two, 2);
+	for (unsigned i = 0; i < 999; i++) {
+		writer_cell(w, WRITER_PLAIN, "%u", i);
+		writer_advised_cell(w, i % 2 ? "fcmctl link show 0" : "", "lost");
+		end += sprintf(end, "%-3u  lost%s\n", i, i % 2 ? "  -> fcmctl link show 0" : "");
+	}
+	writer_table_end(w, "nothing");
+	paper_check(&p, w, expected);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +463,7 @@ int main(void)
 		cmocka_unit_test(test_pair_and_paragraph),
 		cmocka_unit_test(test_commands_are_whole),
 		cmocka_unit_test(test_table_advice),
+		cmocka_unit_test(test_many_advised_rows),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_phrases),
 		cmocka_unit_test(test_json),
