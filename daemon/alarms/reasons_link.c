@@ -179,10 +179,12 @@ static bool is_still_off(const struct judge *j, unsigned link)
 	char name[ALARM_OBJECT_BYTES];
 	bool reported;
 
+	if (!v->last.drifted) {
+		return false;
+	}
 	object_name(&object, name, sizeof(name));
 	reported = debounce_is_reported(&j->debounce, "phase-drift", name);
-	return v->last.drifted &&
-	       fabs(v->difference_ps) > j->v->config.drift_ps / (reported ? 2 : 1);
+	return fabs(v->difference_ps) > j->v->config.drift_ps / (reported ? 2 : 1);
 }
 
 /* Of a drift, in one lock or through several. An event when what is tolerated is passed, and at each doubling. Red from
