@@ -23,7 +23,7 @@ export function pieces(advice) {
   return [...found, { text: rest }].filter((p) => p.text !== "");
 }
 
-/** As it has to be typed for this station: the server says what stands for "fcmctl". */
+/** As it has to be typed for this station: the server says what replaces "fcmctl". */
 export const typed = (command) => command.replace(/^fcmctl(?= )/, () => live.station?.fcmctl ?? "fcmctl");
 
 /** The clipboard's API is only there for https and localhost. */

@@ -22,7 +22,7 @@ let shift = []; // the incidents of the shift, as the database has them
 /** Active: "red" or "warning"; of what does not count: its state. */
 const stateWord = (i) => (i.state === "active" ? i.severity : i.state) ?? "red";
 
-/** Without news it is not known how it went on. */
+/** Without news the time since then is unknown: it does not grow. */
 const sinceWords = (i) => {
   const now = isSilent() && isNumber(live.station?.time) ? live.station.time : utc();
   if (!isNumber(i.until)) return [`since ${when(i.since, now)} UTC`, `for ${span(now - i.since)}`];
@@ -77,12 +77,13 @@ function updateCleared(node, i) {
 
 const explainedOf = (i) => (i.observations ?? []).filter((o) => o.code !== i.code || o.object !== i.object);
 
-/** What is folded: what to do, and what else the incident explains. */
+/** What is folded: what to do while it is active, and what else the incident explains. */
 function updateDetails(node, i) {
+  const explained = isActive(i) ? explainedOf(i) : explainedOf(i).map((o) => ({ ...o, action: "" }));
   advise($('[data-field="action"]', node), i.action);
   advise($('[data-field="commands"]', node), "", !isNumber(i.number) ? [] : [`fcmctl incident show ${i.number}`]
     .concat(i.state === "active" ? [`fcmctl incident ack ${i.number}`] : []));
-  keyed($("ul", node), explainedOf(i), (o) => `${o.object}/${o.code}/${o.loss}`, makeObservation, updateObservation);
+  keyed($("ul", node), explained, (o) => `${o.object}/${o.code}/${o.loss}`, makeObservation, updateObservation);
 }
 
 /** `leads`: its details are open, until somebody folds them. */
