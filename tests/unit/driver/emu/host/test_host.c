@@ -17,23 +17,26 @@
 
 /* ------------------------------------------------------------------------ how often, how fast */
 
+/* 1 a millisecond at most, whatever comes on four links: a machine without time for us makes it fewer. */
 static void woken_once_a_tick(void **state)
 {
 	struct nanet3 *b = open_board();
 	uint64_t started;
-	unsigned wakes = 0;
 
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		assert_int_equal(nanet3_claim(b, i, 0, NULL), 0);
 	}
-	for (started = now_ms(); now_ms() - started < 100; wakes++) {
-		struct nanet3_event ev;
-
-		assert_true(nanet3_wait(b, 1000) == 1);
-		while (nanet3_next_event(b, &ev) == 1) {
+	started = now_ms();
+	for (unsigned wakes = 0; wakes < 100; wakes++) {
+		assert_int_equal(nanet3_wait(b, 10000), 1);
+		for (struct nanet3_event ev; nanet3_next_event(b, &ev) == 1;) {
+			/* A ring that nobody empties is full after a pause, and then nothing wakes us. */
+			if (ev.type == NANET3_EVENT_RX) {
+				assert_int_equal(nanet3_release(b, ev.link, ev.position + 1), 0);
+			}
 		}
 	}
-	assert_in_range(wakes, 2, 130); /* 1 a millisecond at most, whatever comes on four links */
+	assert_true(now_ms() - started >= 77);
 	nanet3_close(b);
 }
 
