@@ -18,8 +18,10 @@
 #include "slowctl/fcmctl/show/typed.h"
 
 /* libsmartcols measures the whole table again for each range that it prints: 1.7 s for 1000 ranges. */
-#define ADVISED_ROWS 300u
+#define PRINTED_ROWS 300u
 #define PAIR_COLUMN  18u /* where the values of pairs begin */
+#define BELOW_ROOM   40u /* with less for its last column, a table has it below the rows */
+#define BELOW_INDENT 4u
 #define LAST_MIN                                                                                   \
 	16u /* columns that the last one of a table is broken to at least; its longest word stays whole */
 
@@ -37,6 +39,7 @@ struct writer {
 	size_t cell;			  /* of the row, the next one */
 	size_t cells[WRITER_COLUMNS_MAX]; /* width of each column */
 	bool spare[WRITER_COLUMNS_MAX];	  /* it can be left out */
+	bool below;			  /* the last column can be below the rows, or is */
 	size_t room;			  /* of the last column */
 	size_t word;			  /* the longest in the last column */
 	struct writer_choice choice;	  /* of columns, for all tables */
@@ -498,8 +501,7 @@ static void name_of(const char *heading, char *buf, size_t size)
 {
 	const char *end;
 
-	heading += *heading == '?';
-	heading += *heading == '>';
+	heading += strspn(heading, "?>+");
 	end = strstr(heading, " (UTC)");
 	snprintf(buf, size, "%.*s", (int)(end != NULL ? end - heading : (long)strlen(heading)),
 		 heading);
@@ -661,18 +663,19 @@ void writer_table(struct writer *w, const char *const *columns, size_t count)
 	scols_unref_table(w->table);
 	w->row = NULL;
 	w->word = 0;
+	w->below = false;
 	choose(w, columns, count);
 	w->table = is_mute(w) ? NULL : scols_new_table();
 	for (size_t c = 0; w->table != NULL && c < w->count; c++) {
-		const char *name = columns[c] + (columns[c][0] == '?');
-		bool right = name[0] == '>';
+		const char *name = columns[c] + strspn(columns[c], "?>+");
+		bool right = memchr(columns[c], '>', (size_t)(name - columns[c])) != NULL;
 		bool wraps = !right && c + 1 == count;
 		int flags = right ? SCOLS_FL_RIGHT : wraps ? SCOLS_FL_WRAP : 0;
-		struct libscols_column *column =
-			scols_table_new_column(w->table, name + right, 0, flags);
+		struct libscols_column *column = scols_table_new_column(w->table, name, 0, flags);
 
-		w->cells[c] = strlen(name + right);
-		w->spare[c] = name != columns[c] && w->choice.wanted == NULL;
+		w->cells[c] = strlen(name);
+		w->spare[c] = columns[c][0] == '?' && w->choice.wanted == NULL;
+		w->below = columns[c][0] == '+';
 		check(w, column == NULL || scols_cell_set_color(scols_column_get_header(column),
 								paint(w, WRITER_DIM)) != 0);
 		if (wraps && column != NULL) {
@@ -790,6 +793,15 @@ static size_t fixed_width(const struct writer *w, size_t count, size_t last)
 	return used;
 }
 
+static bool goes_below(const struct writer *w, size_t count)
+{
+	size_t last = w->cells[count - 1] < BELOW_ROOM ? w->cells[count - 1] : BELOW_ROOM;
+
+	return w->below && w->shown[count - 1] && !is_first(w, count - 1) &&
+	       scols_table_get_nlines(w->table) <= PRINTED_ROWS &&
+	       fixed_width(w, count, last) > w->width;
+}
+
 /* Leaves out columns that can be, the last first, until the others fit. */
 static void fit(struct writer *w)
 {
@@ -798,6 +810,13 @@ static void fit(struct writer *w)
 	size_t last = w->cells[count - 1];
 	size_t word = w->word > LAST_MIN ? w->word : LAST_MIN;
 
+	w->below = goes_below(w, count);
+	if (w->below) {
+		scols_column_set_flags(scols_table_get_column(w->table, count - 1),
+				       SCOLS_FL_HIDDEN);
+		last = 0;
+		wraps = false;
+	}
 	if (wraps && last > word) {
 		last = word;
 	}
@@ -836,25 +855,35 @@ static int print_in_rows(struct writer *w)
 	return err != 0 ? err : scols_print_table(w->table);
 }
 
-/* The advice of a row comes between it and the next row. */
+/* What has no room in the row, and its advice, come between it and the next row. */
+static void print_below(struct writer *w, struct libscols_line *row)
+{
+	const char *note = scols_line_get_userdata(row);
+	const char *text = scols_cell_get_data(scols_line_get_cell(row, w->count - 1));
+
+	if (w->below && text != NULL && *text != '\0') {
+		writer_paragraph(w, BELOW_INDENT, WRITER_PLAIN, "%s", text);
+	}
+	put_advice(w, note != NULL ? note : "");
+}
+
 static int print_rows(struct writer *w)
 {
 	size_t count = scols_table_get_nlines(w->table), from = 0;
 	int err = 0;
 
-	if (count > ADVISED_ROWS) {
+	if (count > PRINTED_ROWS) {
 		return print_in_rows(w);
 	}
 	for (size_t i = 0; i < count && err == 0; i++) {
 		struct libscols_line *row = scols_table_get_line(w->table, i);
-		const char *note = scols_line_get_userdata(row);
 
-		if (note != NULL || i + 1 == count) {
+		if (w->below || scols_line_get_userdata(row) != NULL || i + 1 == count) {
 			err = scols_table_print_range(w->table,
 						      scols_table_get_line(w->table, from), row);
 			/* libsmartcols ends every row but the last one of the table. */
 			put(w, WRITER_PLAIN, "\n", i + 1 == count);
-			put_advice(w, note != NULL ? note : "");
+			print_below(w, row);
 			from = i + 1;
 		}
 	}

@@ -68,9 +68,9 @@ size_t writer_room(const struct writer *w);
 size_t writer_lines_of(const char *page);
 size_t writer_count_rows(const struct writer *w, const json_t *result, writer_render_fn render);
 
-/* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is
- * right-aligned; one that begins with '?' is left out where the table would be wider than the screen. The last column is broken over several lines where the table would be wider than the screen.
- * An empty table prints `empty` instead. */
+/* A table: begin, cells row by row (as many as columns), end. A column name that begins with '>' is right-aligned. Where the
+ * table would be wider than the screen, one with '?' is left out; the last one is broken over several lines, or, with
+ * '+', is below its row. An empty table prints `empty` instead. */
 #define WRITER_COLUMNS_MAX 16u
 void writer_table(struct writer *w, const char *const *columns, size_t count);
 void writer_cell(struct writer *w, enum writer_style style, const char *format, ...)

@@ -17,7 +17,7 @@ void ctl_event_render(struct writer *w, const json_t *result)
 	static const struct value_column columns[] = {{"time (UTC)", "{time:ms}"},
 						      {"severity", "{severity}", VALUE_BY_WORD},
 						      {"object/code", "{object}/{code}"},
-						      {"text", NULL, .cell = text_cell},
+						      {"+text", NULL, .cell = text_cell},
 						      {0}};
 
 	value_table(w, value_at(result, "events"), columns, "no events");

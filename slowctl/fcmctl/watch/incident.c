@@ -221,7 +221,7 @@ void ctl_incident_past_render(struct writer *w, const json_t *incidents)
 						      {"?cost", NULL, .cell = cost_cell},
 						      {"?until (UTC)", "{until:time|active}"},
 						      {"?by", NULL, .cell = hands_cell},
-						      {"cause", "{object}/{code}: {text}"},
+						      {"+cause", "{object}/{code}: {text}"},
 						      {0}};
 
 	value_table(w, incidents, columns, "no incident in that time");
@@ -248,9 +248,9 @@ static void render_pauses(struct writer *w, const json_t *pauses)
 static void render_list(struct writer *w, const json_t *incidents)
 {
 	static const struct value_column columns[] = {
-		{">no.", "{number:count}"},	     {"state", NULL, .cell = state_cell},
-		{"since (UTC)", "{since:time}"},     {"?cost", NULL, .cell = cost_cell},
-		{"cause", NULL, .cell = cause_cell}, {0}};
+		{">no.", "{number:count}"},	      {"state", NULL, .cell = state_cell},
+		{"since (UTC)", "{since:time}"},      {"?cost", NULL, .cell = cost_cell},
+		{"+cause", NULL, .cell = cause_cell}, {0}};
 
 	value_say(w, value_style(value_string(incidents, "word", "")), incidents, "{word}  ");
 	writer_paragraph(w, 2, WRITER_PLAIN, "%s", value_string(incidents, "headline", ""));
@@ -307,13 +307,30 @@ static void render_remarks(struct writer *w, const json_t *remarks)
 	}
 }
 
+/* Nothing but its cause, in the same words. */
+static bool explains_itself(const json_t *incident, const json_t *parts)
+{
+	static const char *const members[] = {"object", "code", "text"};
+	const json_t *part = json_array_get(parts, 0);
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		if (strcmp(value_string(part, members[i], ""),
+			   value_string(incident, members[i], "?")) != 0) {
+			return false;
+		}
+	}
+	return json_array_size(parts) == 1;
+}
+
 void ctl_incident_render(struct writer *w, const json_t *incident)
 {
-	static const struct value_column columns[] = {{"since (UTC)", "{since:time}"},
-						      {"until (UTC)", "{until:time}"},
-						      {"?cost", NULL, .cell = cost_cell},
-						      {"what it explains", NULL, .cell = text_cell},
-						      {0}};
+	static const struct value_column columns[] = {
+		{"since (UTC)", "{since:time}"},
+		{"until (UTC)", "{until:time}"},
+		{"?cost", NULL, .cell = cost_cell},
+		{"+what it explains", NULL, .cell = text_cell},
+		{0}};
+	const json_t *parts = value_at(incident, "observations");
 	char text[600];
 
 	value_say(w, WRITER_BOLD, incident, "Incident {number}  ");
@@ -334,12 +351,16 @@ void ctl_incident_render(struct writer *w, const json_t *incident)
 	dealt_text(incident, text, sizeof(text));
 	writer_pair(w, "operators", WRITER_PLAIN, "%s", *text != '\0' ? text : "-");
 	render_remarks(w, value_at(incident, "remarks"));
-	if (json_is_integer(value_at(incident, "observations"))) { /* of the past */
+	if (explains_itself(incident, parts)) {
+		writer_pair(w, "observations", WRITER_PLAIN, "1, its cause");
+		return;
+	}
+	if (json_is_integer(parts)) { /* of the past */
 		value_pair(w, "observations", WRITER_PLAIN, incident,
 			   "{observations:count}, with its cause");
 		return;
 	}
-	value_table(w, value_at(incident, "observations"), columns, "nothing");
+	value_table(w, parts, columns, "nothing");
 }
 
 /* "tower1.floor3/hv-off", or without the tower. */

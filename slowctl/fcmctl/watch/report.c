@@ -445,9 +445,12 @@ static void render_open(struct writer *w, const json_t *r)
 						      {"state", "{state|?}", VALUE_BY_WORD},
 						      {0}};
 	static const struct value_column incident_columns[] = {
-		{">no.", "{number:count}"},	      {"severity", "{severity}", VALUE_BY_WORD},
-		{"since (UTC)", "{since:time}"},      {"until (UTC)", "{until:time|active}"},
-		{"cause", "{object}/{code}: {text}"}, {0}};
+		{">no.", "{number:count}"},
+		{"severity", "{severity}", VALUE_BY_WORD},
+		{"since (UTC)", "{since:time}"},
+		{"until (UTC)", "{until:time|active}"},
+		{"+cause", "{object}/{code}: {text}"},
+		{0}};
 	const json_t *incidents = value_at(r, "open.incidents");
 	const json_t *commands = value_at(r, "open.commands");
 

@@ -432,6 +432,45 @@ static void test_table_advice(void **state)
 		    "     brings them back (fcmctl safe)\n");
 }
 
+/* The last column comes below its row where it has no room, and then its advice; no other column is left out for it. */
+static void test_table_below(void **state)
+{
+	static const char *const names[] = {">n", "?cost", "+cause"};
+	static const struct {
+		unsigned width;
+		const char *page;
+	} cases[] = {
+		{80, " n  cost           cause\n"
+		     " 1  840 frames     link2/link-dark: no light\n"
+		     "12  36 mod-s dark  tower1.floor3.om2/hv-trip: a module has tripped\n"
+		     "  -> fcmctl safe\n"},
+		{50, " n  cost\n"
+		     " 1  840 frames\n"
+		     "    link2/link-dark: no light\n"
+		     "12  36 mod-s dark\n"
+		     "    tower1.floor3.om2/hv-trip: a module has\n"
+		     "    tripped\n"
+		     "  -> fcmctl safe\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct paper p;
+		struct writer *w = paper_text(&p, false);
+
+		writer_set_width(w, cases[i].width);
+		writer_table(w, names, 3);
+		writer_cell(w, WRITER_PLAIN, "1");
+		writer_cell(w, WRITER_PLAIN, "840 frames");
+		writer_cell(w, WRITER_PLAIN, "link2/link-dark: no light");
+		writer_cell(w, WRITER_PLAIN, "12");
+		writer_cell(w, WRITER_PLAIN, "36 mod-s dark");
+		writer_advised_cell(w, "fcmctl safe",
+				    "tower1.floor3.om2/hv-trip: a module has tripped");
+		writer_table_end(w, "nothing");
+		paper_check(&p, w, cases[i].page);
+	}
+}
+
 /* Of many rows the advice is in the row: printing them one by one would take seconds. */
 static void test_many_advised_rows(void **state)
 {
@@ -463,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_pair_and_paragraph),
 		cmocka_unit_test(test_commands_are_whole),
 		cmocka_unit_test(test_table_advice),
+		cmocka_unit_test(test_table_below),
 		cmocka_unit_test(test_many_advised_rows),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_phrases),
