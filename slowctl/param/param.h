@@ -121,6 +121,7 @@ struct param {
 	bool sampled;
 	uint64_t sampled_mono_ns;
 	double sampled_value, sampled_setpoint, sample_credit;
+	enum limits_level sampled_level;
 	/* The engine's own. */
 	bool polling;
 	uint64_t next_poll_ns;

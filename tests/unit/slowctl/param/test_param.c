@@ -408,6 +408,33 @@ static void test_quality(void **state)
 	params_destroy(p);
 }
 
+/* A value that changes all the time is kept once a minute, and when it passes its limits or is well again. */
+static void test_history_of_limits(void **state)
+{
+	struct params *params = load(one_tower, 4);
+	struct param *p =
+		get(params, "floor1.fcm.temperature"); /* -5..40, 0..35 a warning; for 2 s */
+	uint64_t now = S;
+	unsigned kept = 0;
+
+	for (unsigned n = 0; n < 40; n++, now += S) {
+		param_put(p, 20 + n % 2, (int64_t)now, now);
+		kept += param_sample(p, now);
+	}
+	assert_in_range(kept, 8, 9);
+	for (unsigned n = 0; n < 3; n++, now += S) { /* not beyond for long enough */
+		param_put(p, 45, (int64_t)now, now);
+		assert_int_equal(param_sample(p, now), n == 2);
+	}
+	param_put(p, 20, (int64_t)now, now);
+	assert_true(param_sample(p, now));
+	assert_true(p->sampled_value == 20);
+	now += S;
+	param_put(p, 21, (int64_t)now, now);
+	assert_false(param_sample(p, now));
+	params_destroy(params);
+}
+
 /* Every error names the file and the line. */
 static void test_errors(void **state)
 {
@@ -515,6 +542,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_are_decimal),
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_quality),
+		cmocka_unit_test(test_history_of_limits),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_bad_input),
 	};
