@@ -177,6 +177,12 @@ void reasons_store(struct judge *j)
 		reasons_add(j, true, "store-lag", object_thing("store"), "is the disk slow? iostat",
 			    "rows wait for %.1f s to be written", (double)v->lag_ns / 1e9);
 	}
+	if (v->damage[0]) {
+		reasons_add(j, true, "store-damaged", object_thing("store"),
+			    "fcmctl doctor --deep; it names the command that saves what can be "
+			    "read",
+			    "the database %s is damaged: %s", j->v->config.database, v->damage);
+	}
 	if (v->keep_failing && !v->failing) {
 		reasons_add(j, false, "store-keep", object_thing("store"),
 			    "a clock: set it right, or restart the daemon if it is; else look at "

@@ -64,6 +64,7 @@ const struct reason_kind reason_kinds[] = {
 	{"door-not-open", OF_THING, "doors"},
 	{"store-failing", OF_THING, "store"},
 	{"store-lag", OF_THING, "store", .hold_ns = SECOND_NS},
+	{"store-damaged", OF_THING, "store"},
 	{"store-keep", OF_THING, "store"},
 	{"store-lost", OF_THING, "store"},
 	{"emergency-rows", OF_THING, "store", .hold_ns = SECOND_NS},

@@ -450,7 +450,8 @@ json_t *status_json(struct ops *ops)
 	store_get_status(ops->store, &store);
 	return json_pack(
 		"{s:i,s:s,s:s,s:o,s:f,s:o,s:o,s:o,s:o,s:o,s:o,s:{s:i,s:s,s:o},"
-		"s:{s:s,s:f,s:I,s:I,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:{s:s,s:"
+		"s:{s:s,s:f,s:I,s:I,s:s,s:o,s:s},s:{s:o,s:I,s:I,s:I,s:o},s:{s:i,s:i},s:o,s:o,s:o,s:"
+		"{s:s,s:"
 		"s,s:o}}",
 		"board", (int)ops->config->instance, FIELD(&ops->config->daemon, name), "version",
 		FCM_VERSION, "time", json_time(now_utc_ns()), "uptime_s",
@@ -460,10 +461,15 @@ json_t *status_json(struct ops *ops)
 		status_links(ops, QUERY_ALL, status_phase), "groups", status_groups(ops), "run",
 		"number", (int)ops->run->state.number, FIELD(ops->run, note), "since",
 		ops->run->state.number ? json_time(ops->run->begun_ns) : json_null(), "store",
-		"state", store.failing ? "failing" : "well", "lag_s", (double)store.lag_ns / 1e9,
-		COUNT(&store, queued), COUNT(&store, errors), "last_error", store.last_error_text,
-		"capture", "tick_age_s", json_age(c->last_tick_ns), COUNT(c, pool_in_use),
-		COUNT(c, pool_bytes), COUNT(c, reports_lost), "first_release_s",
+		"state",
+		store.failing	  ? "failing"
+		: store.damage[0] ? "damaged"
+				  : "well",
+		"lag_s", (double)store.lag_ns / 1e9, COUNT(&store, queued), COUNT(&store, errors),
+		"last_error", store.last_error_text, "read_age_s", json_age(store.whole_ns),
+		FIELD(&store, damage), "capture", "tick_age_s", json_age(c->last_tick_ns),
+		COUNT(c, pool_in_use), COUNT(c, pool_bytes), COUNT(c, reports_lost),
+		"first_release_s",
 		c->first_release_ns
 			? json_real((double)(int64_t)(c->first_release_ns - ops->started_ns) / 1e9)
 			: json_null(),

@@ -361,6 +361,11 @@ int store_file_open(struct store *s, int busy_ms, struct sc_error *error)
 	} else {
 		s->seen = true;
 		note_log(s);
+		store_whole_begin(s);
+		pthread_mutex_lock(&s->lock);
+		s->status.whole_ns = 0;
+		s->status.damage[0] = '\0';
+		pthread_mutex_unlock(&s->lock);
 		sqlite3_busy_timeout(s->db, STORE_BUSY_MS);
 	}
 	return r;

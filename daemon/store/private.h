@@ -65,6 +65,19 @@ struct store_sessions {
 	struct store_dma dma[NANET3_LINKS];
 };
 
+#define STORE_KEY_MAX 8 /* columns of a table's key */
+
+/* How far the reading of the whole file has come (whole.c). */
+struct store_whole {
+	uint64_t next_ns; /* monotonic: of the next slice */
+	char table[64];	  /* the one that is read; "": none yet */
+	char columns[200];
+	int column_count; /* of its key */
+	sqlite3_value *key[STORE_KEY_MAX];
+	int keys;	  /* of the last row that was read; 0: none yet */
+	char damage[240]; /* the first that was found; "": none */
+};
+
 struct store {
 	sqlite3 *db;
 	sqlite3_stmt *steps[ROW_IDS][STORE_STEPS];
@@ -105,6 +118,8 @@ struct store {
 		bool clock_wrong; /* in the status */
 		char why[320];	  /* the archive failed last */
 	} keep;
+
+	struct store_whole whole;
 
 	pthread_mutex_t lock; /* of what follows */
 	struct store_status status;
@@ -217,6 +232,11 @@ void store_settle_session(struct store *s, struct row *row);
 /* keep.c. Start: of the thread. Step: to be called when keep.next_ns has come; at most one short transaction. */
 void store_keep_start(struct store *s);
 void store_keep_step(struct store *s);
+
+/* whole.c. Begin: after a file was opened. Step: to be called when whole.next_ns has come; at most some ms. */
+void store_whole_begin(struct store *s);
+void store_whole_end(struct store *s);
+void store_whole_step(struct store *s);
 
 /* archive.c: move some old commands or events. 1: moved, 0: none is due, negative errno: keep.why says more. */
 int store_archive_step(struct store *s, int64_t utc_ns, uint64_t *ret_rows);

@@ -331,7 +331,8 @@ static void write_due(struct store *s, bool at_once)
 /* ms until something is due; -1: for ever. */
 static int wait_ms(const struct store *s)
 {
-	uint64_t now = now_mono_ns(), due = s->keep.next_ns;
+	uint64_t now = now_mono_ns(),
+		 due = s->keep.next_ns < s->whole.next_ns ? s->keep.next_ns : s->whole.next_ns;
 	const struct store_job *j = TAILQ_FIRST(&s->list);
 
 	if (s->retry_at_ns) {
@@ -392,6 +393,9 @@ static void *store_thread(void *context)
 		if (!s->retry_at_ns && now_mono_ns() >= s->keep.next_ns) {
 			store_keep_step(s);
 		}
+		if (!s->retry_at_ns && now_mono_ns() >= s->whole.next_ns) {
+			store_whole_step(s);
+		}
 	}
 	drain_to_the_end(s);
 	return NULL;
@@ -426,6 +430,7 @@ void store_destroy(struct store *s)
 	store_stop(s, 0);
 	store_rows_drop(s);
 	store_file_close(s);
+	store_whole_end(s);
 	store_past_free(s->past);
 	free(s->starts);
 	free(s->path);

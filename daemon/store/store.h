@@ -59,6 +59,8 @@ struct store_config {
 	 * the step took (0: 9). keep.c */
 	struct store_ages ages;
 	uint32_t keep_ms, keep_rest;
+	/* The whole file is read 10 s after it was opened, then once a day, a slice a second; else all these are so long. */
+	uint32_t whole_ms;
 	uint32_t recent; /* number of ended commands with a client id in the past; 0: 1000 */
 	bool patient; /* a file that cannot be opened now is tried again; false: store_open() fails */
 	bool later;   /* patient, and the disk does not answer now: the thread opens the file */
@@ -116,6 +118,8 @@ struct store_status {
 	uint64_t keep_steps, keep_rows, keep_errors;
 	bool keep_failing; /* the last one failed */
 	char keep_error_text[320];
+	uint64_t whole_ns; /* CLOCK_MONOTONIC when all of this file was last read; 0: not yet */
+	char damage[240];  /* that was found then; "": none */
 };
 void store_get_status(struct store *s, struct store_status *ret_status);
 

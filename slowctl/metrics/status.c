@@ -111,6 +111,8 @@ static const struct row rows[] = {
 	 .help = "consumers of the group that were disconnected"},
 	{"fcm_store_failing", GAUGE, STATION, "store.state", .word = "failing",
 	 .help = "1: the database cannot be written"},
+	{"fcm_store_damaged", GAUGE, STATION, "store.state", .word = "damaged",
+	 .help = "1: a part of the database is damaged or cannot be read"},
 	{"fcm_store_errors_total", COUNTER, STATION, "store.errors",
 	 .help = "writes of the database that failed, since the daemon's start"},
 	{"fcm_capture_tick_age_seconds", GAUGE, STATION, "capture.tick_age_s",

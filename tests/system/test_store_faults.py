@@ -4,6 +4,7 @@
 daemon runs. Each time data flow and balance, nothing is sent to the detector, status says what to do, and it
 recovers by itself. What needs a disk of its own (root) is left out where there is none."""
 import contextlib
+import json
 import os
 import re
 import resource
@@ -298,6 +299,34 @@ def damaged_while_running(t):
     t.account(st)
 
 
+def damaged_where_nobody_reads(t):
+    """a page of a table that nobody reads is overwritten: the look at the whole file finds it; doctor says so, too"""
+    st = t.station(load="quiet")
+    st.start()
+    st.wait_for("a database", lambda: rows(st, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident'")[0][0], 10)
+    st.wait_for("the daemon", lambda: st.status()["store"]["state"], 10)
+    with sqlite3.connect(st.database) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    root = rows(st, "SELECT rootpage FROM sqlite_schema WHERE name = 'snapshot_value'")[0][0]
+    with open(st.database, "r+b") as f:
+        f.seek(4096 * (root - 1))
+        f.write(b"\x5a" * 4096)
+    store = st.status()["store"]
+    t.equal("not read yet, and so well", (store["state"], store["read_age_s"]), ("well", None))
+    st.wait_ready()
+    st.wait_for("store-damaged", lambda: "store-damaged" in {r["code"] for r in st.seen()}, 30)
+    reason = next(r for r in st.seen() if r["code"] == "store-damaged")
+    store = st.status()["store"]
+    t.check("red, with the file, its damage and what to do", st.status()["incidents"]["word"] == "RED" and
+            st.database in reason["text"] and store["damage"] in reason["text"] and "--deep" in reason["action"] and
+            store["state"] == "damaged" and store["read_age_s"] < 60, (reason, store))
+    st.ctl("set", "floor1.om0.threshold", "33")
+    t.equal("what is not damaged is written", rows(st, "SELECT state FROM command")[0][0], "DONE")
+    found = json.loads(st.ctl("--json", "doctor")[1])["checks"]
+    t.check("doctor says so", "fail" in {line["state"] for line in found if line["check"] == "database"}, found)
+    t.account(st)
+
+
 def moved_while_running(t):
     """the file is moved away under the running daemon: it says so and begins none; then it is moved back"""
     st = t.station(load="quiet")
@@ -432,5 +461,5 @@ def read_while_read_only(t):
 if __name__ == "__main__":
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     harness.main([damaged_at_start, missing_at_start, full_at_start, held_at_start, other_at_start, full_while_running,
-                  damaged_while_running, moved_while_running, begun_anew, a_real_disk,
+                  damaged_while_running, damaged_where_nobody_reads, moved_while_running, begun_anew, a_real_disk,
                   read_while_read_only])

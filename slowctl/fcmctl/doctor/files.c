@@ -16,6 +16,7 @@
 #include "slowctl/access/keyfile.h"
 #include "slowctl/fcmctl/doctor/bounded.h"
 #include "slowctl/fcmctl/doctor/doctor.h"
+#include "slowctl/fcmctl/show/time.h"
 #include "slowctl/fcmctl/show/value.h"
 #include "slowctl/query/query.h"
 
@@ -229,6 +230,28 @@ static void say_faults(const char *path, const json_t *faults, json_t *lines)
 	}
 }
 
+/* What the daemon found, which reads all of it once a day: true where that is more than we know. */
+static bool say_as_read(const struct doctor *d, const char *path, bool all_read, json_t *lines)
+{
+	char age[48], fix[2 * PATH_MAX];
+	double age_s = value_number(d->status, "store.read_age_s");
+
+	if (strcmp(value_string(d->status, "store.damage", ""), "") != 0) {
+		doctor_say(lines, DOCTOR_FAIL, recover(path, fix, sizeof(fix)),
+			   "damaged, as the daemon has read %s ago: %.300s",
+			   ctl_span_text(age_s, age, sizeof(age)),
+			   value_string(d->status, "store.damage", ""));
+		return true;
+	}
+	if (!all_read && age_s >= 0) {
+		doctor_say(lines, DOCTOR_PASS, NULL,
+			   "%s: no damage, as the daemon has read all of it %s ago", path,
+			   ctl_span_text(age_s, age, sizeof(age)));
+		return true;
+	}
+	return false;
+}
+
 static void check_whole(const struct doctor *d, const char *path, const struct stat *st,
 			json_t *lines)
 {
@@ -243,6 +266,8 @@ static void check_whole(const struct doctor *d, const char *path, const struct s
 	tick(0);
 	if (json_array_size(faults) > 0) {
 		say_faults(path, faults, lines);
+	} else if ((r == 0 || r == -EINTR) && say_as_read(d, path, r == 0, lines)) {
+		/* said */
 	} else if (r == -EINTR) {
 		doctor_say(lines, DOCTOR_WARN, "fcmctl doctor --deep",
 			   "not checked to its end: no damage in what %.1f s read of %.0f MiB",

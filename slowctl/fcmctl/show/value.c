@@ -234,7 +234,7 @@ enum writer_style value_style(const char *word)
 		{WRITER_WARN,
 		 "ATTENTION warning aligning acquiring holdover DRIFT CANCELLED stale never"},
 		{WRITER_BAD, "RED red dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN"},
-		{WRITER_BAD, "bad no left too-slow"},
+		{WRITER_BAD, "bad no left too-slow damaged failing"},
 		{WRITER_DIM, "off"},
 	};
 	size_t length = strcspn(word, ", ");

@@ -64,8 +64,8 @@ export function floorName(of) {
 export function tone(word) {
   const tones = {
     good: "WELL up locked PASS first DONE good alive ok well",
-    warn: "ATTENTION warning aligning acquiring holdover DRIFT CANCELLED stale never",
-    bad: "RED red dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN bad left too-slow",
+    warn: "ATTENTION warning aligning acquiring holdover DRIFT CANCELLED stale never unknown",
+    bad: "RED red dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN bad left too-slow damaged failing",
     dim: "off",
   };
   return Object.keys(tones).find((t) => tones[t].split(" ").includes(word)) ?? "";
