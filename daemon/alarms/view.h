@@ -23,7 +23,8 @@
 #define RELABEL_SHOWN_NS 3600000000000ull /* a relabelling of time is shown for one hour */
 
 /* The first one that applies, in this order. */
-enum link_state { LINK_OFF, LINK_DARK, LINK_ALIGNING, LINK_SILENT, LINK_UP };
+/* Unknown: there is no board to ask. */
+enum link_state { LINK_OFF, LINK_DARK, LINK_ALIGNING, LINK_SILENT, LINK_UP, LINK_UNKNOWN };
 
 /* Values of an optical module; NULL: it has no such parameter. */
 struct judge_module {

@@ -424,7 +424,10 @@ enum link_state links_state(const struct station *s, unsigned link)
 	if (!l->enabled) {
 		return LINK_OFF;
 	}
-	if (!s->board.present || !(watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED)) {
+	if (!s->board.present) {
+		return LINK_UNKNOWN;
+	}
+	if (!(watch_link(s->watch, link)->status & NANET3_LSTAT_LOCKED)) {
 		return LINK_DARK;
 	}
 	if (l->data.aligned != TDM_LOCKED) {
@@ -438,7 +441,7 @@ enum link_state links_state(const struct station *s, unsigned link)
 
 const char *link_state_name(enum link_state state)
 {
-	static const char *const names[] = {"off", "dark", "aligning", "silent", "up"};
+	static const char *const names[] = {"off", "dark", "aligning", "silent", "up", "unknown"};
 
 	return names[state];
 }

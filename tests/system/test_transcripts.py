@@ -105,10 +105,10 @@ MASKS = (
     (r'(?m)(^TIME  SENT  )-(?=  )|("state": "SENT", "frame": )null', r"\1\2N"),  # its answer came before the board's event
     (r"(?m)^fcmctl: .*: reading DIR/station.db instead\n?", ""),
     (r"(?m)^((?:STAMP  recording|TDEV|MTIE|\S*\.current)\b).*", r"\1 ..."),
-    (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent)  -\n(?=\1  (?:up|dark|aligning|silent)  -$)", ""),  # of the start
+    (r"(?m)^(STAMP|TIME)  (?:up|dark|aligning|silent|unknown)  -\n(?=\1  (?:up|dark|aligning|silent|unknown)  -$)", ""),  # of the start
     (r"(?<=\.hv  )\d+(?=  1450  UNKNOWN)", "N.N"),
     (r"(?<=relabellings, )\d+(?= labels rejected)", "N"),
-    (r"(?m)^TIME,\d,,(?:up|dark|aligning|silent),,,,,\n(?=TIME,\d,,)", ""),
+    (r"(?m)^TIME,\d,,(?:up|dark|aligning|silent|unknown),,,,,\n(?=TIME,\d,,)", ""),
     (r"(?<=  V  )\d+(?=  SPAN  good  .*\n *stops command)", "N.N"),  # where a ramp was stopped
     (r"(?<=^value  )\d+(?= -> )|(?<=\nvalue  )\d+(?= -> )|(?<=hv  )\d+(?=  V)|(?<=hv )\d+(?= -> )|(?<=read-back )\d+(?= V)", "N.N"),
     (r"(?m)^(frames/s|phase_ps|cells|drop_down|status|round trip|its round trip)\b.*", r"\1 ..."),

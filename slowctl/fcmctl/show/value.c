@@ -231,8 +231,8 @@ enum writer_style value_style(const char *word)
 		const char *words;
 	} styles[] = {
 		{WRITER_GOOD, "WELL well up locked PASS first DONE good yes alive"},
-		{WRITER_WARN,
-		 "ATTENTION warning aligning acquiring holdover DRIFT CANCELLED stale never"},
+		{WRITER_WARN, "ATTENTION warning aligning acquiring holdover DRIFT CANCELLED stale "
+			      "never unknown"},
 		{WRITER_BAD, "RED red dark silent no-time fault SLIP JUMP REFUSED FAILED UNKNOWN"},
 		{WRITER_BAD, "bad no left too-slow damaged failing"},
 		{WRITER_DIM, "off"},

@@ -145,7 +145,7 @@ const struct ctl_command ctl_link_commands[] = {
 	 .help = "State, the floor that answers and the one expected, rates, losses since the "
 		 "daemon\nstarted, receiver power and errors of each link.\n\nStates: up (good "
 		 "frames come), aligning, silent (locked, but no good frame), dark\n(no light), "
-		 "off (not configured).",
+		 "unknown (no board to ask), off (not configured).",
 	 .op = "link.list", .render = render_list},
 	{"link", "show", "LINK", "all about one link",
 	 .help = "State, losses by name, the board's registers and the floor's telemetry.\n\n  "

@@ -156,10 +156,14 @@ static void render_modules(struct writer *w, const json_t *modules, bool full)
 {
 	static const char *const states[] = {"tripped", "off", "low", "unknown"};
 	long long count = value_integer(modules, "count", 0), on = value_integer(modules, "on", 0);
+	bool all_unknown;
 	char text[1200];
 
-	value_fill(modules, "{on}/{count} on", text, sizeof(text));
-	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++) {
+	all_unknown =
+		count > 0 && (long long)json_array_size(value_at(modules, "unknown")) == count;
+	value_fill(modules, all_unknown ? "all {count} unknown" : "{on}/{count} on", text,
+		   sizeof(text));
+	for (size_t n = 0; !all_unknown && n < sizeof(states) / sizeof(states[0]); n++) {
 		append_modules(modules, states[n], text, sizeof(text));
 	}
 	begin_line(w, "modules");
