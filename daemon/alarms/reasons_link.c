@@ -249,7 +249,7 @@ static void phase_reasons(struct judge *j, unsigned link)
 		displaced(j, link, "phase-slip",
 			  "fcmctl link align LINK; if no PASS comes: fcmctl link reset LINK; if it "
 			  "stays and is understood: fcmctl phase accept LINK --reason TEXT");
-	} else if (last->verdict == PHASE_JUMP && !last->drifted) {
+	} else if (last->verdict == PHASE_JUMP) {
 		displaced(j, link, "phase-jump",
 			  "was the fibre changed? fcmctl phase history LINK; once: fcmctl link "
 			  "reset LINK; what stays is the expert's to accept: fcmctl phase accept "

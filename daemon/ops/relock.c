@@ -26,7 +26,7 @@ struct relock {
 	uint64_t interval_ns, next_ns;
 	bool waiting; /* for this trial's judgement */
 	json_t *results;
-	unsigned passes, slips, jumps, failed;
+	unsigned passes, slips, jumps, drifts, failed;
 	double sum_ps, sum2_ps;
 };
 
@@ -61,16 +61,17 @@ static json_t *judgement_json(const struct phase_judgement *j)
 static void soak_end(struct ops *ops, unsigned link)
 {
 	struct relock *k = ops->relock[link];
-	unsigned judged = k->passes + k->slips + k->jumps;
+	unsigned judged = k->passes + k->slips + k->jumps + k->drifts;
 	double mean = judged ? k->sum_ps / judged : NAN;
 	double variance = judged > 1 ? (k->sum2_ps - judged * mean * mean) / (judged - 1) : NAN;
 	/* No slip in n trials bounds its probability below 1 - 0.05^(1/n) (95 %). */
 	double bound = judged && k->slips == 0 ? 1 - pow(0.05, 1.0 / judged) : NAN;
 
-	control_answer(k->rq, json_pack("{s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o}", "link", (int)link,
-					"trials", json_incref(k->results), "passes", k->passes,
-					"slips", k->slips, "jumps", k->jumps, "failed", k->failed,
-					"mean_difference_ps", json_number_or_null(mean), "sigma_ps",
+	control_answer(k->rq, json_pack("{s:i,s:o,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o}", "link",
+					(int)link, "trials", json_incref(k->results), "passes",
+					k->passes, "slips", k->slips, "jumps", k->jumps, "drifts",
+					k->drifts, "failed", k->failed, "mean_difference_ps",
+					json_number_or_null(mean), "sigma_ps",
 					json_number_or_null(variance >= 0 ? sqrt(variance) : NAN),
 					"slip_probability_95", json_number_or_null(bound)));
 	forget(ops, link);
@@ -93,6 +94,7 @@ static void soak_trial_end(struct ops *ops, unsigned link, const struct phase_ju
 		k->passes += j->verdict == PHASE_PASS || j->verdict == PHASE_FIRST;
 		k->slips += j->verdict == PHASE_SLIP;
 		k->jumps += j->verdict == PHASE_JUMP;
+		k->drifts += j->verdict == PHASE_DRIFT;
 		k->sum_ps += j->difference_ps;
 		k->sum2_ps += j->difference_ps * j->difference_ps;
 	}

@@ -71,7 +71,6 @@ struct phase {
 
 	bool judged;
 	double step_ps; /* that began this lock; 0: an alignment did */
-	bool drifted;	/* it came back where the phase had drifted to */
 	uint32_t aligns, measurements;
 	struct first_sample relock[RELOCK_MAX]; /* of this lock, until they are judged */
 	uint32_t relock_count, whole_off;
@@ -90,6 +89,7 @@ struct phase {
 	double place_ps;   /* its difference */
 	uint64_t place_ns; /* monotonic: of place_ps */
 	struct bits bits;
+	bool jumped; /* it is off by more than whole bits, and has not only drifted there */
 	double slope_ps_per_s;	    /* as far as it is certain; 0: no drift */
 	unsigned leaving_s, calm_s; /* seconds in a row in which the mean was leaving, or was not */
 	struct phase_judgement judgement;
@@ -257,7 +257,6 @@ static void begin_lock(struct phase *p, uint64_t now_ns)
 {
 	close_row(p);
 	p->step_ps = 0;
-	p->drifted = false;
 	p->view.lock_ns = now_ns;
 	p->view.last = (struct phase_judgement){.verdict = PHASE_NONE};
 	p->judged = false;
@@ -279,11 +278,22 @@ static bool is_displaced(const struct phase *p)
 	return p->of_lock.verdict == PHASE_SLIP || p->of_lock.verdict == PHASE_JUMP;
 }
 
+/* A lock that is off where the phase had drifted to has not jumped there. */
+static struct phase_judgement told(const struct phase_judgement *j)
+{
+	struct phase_judgement as_told = *j;
+
+	if (j->drifted) {
+		as_told.verdict = PHASE_DRIFT;
+	}
+	return as_told;
+}
+
 static void end_drift(struct phase *p)
 {
 	p->view.drifting = false;
 	if (p->view.last.verdict == PHASE_DRIFT) {
-		p->view.last = p->of_lock;
+		p->view.last = told(&p->of_lock);
 	}
 }
 
@@ -291,21 +301,22 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 			   double mean, double sigma, uint32_t samples)
 {
 	bool of_step = p->step_ps != 0 && verdict != PHASE_DRIFT;
-
-	p->judgement = (struct phase_judgement){
+	struct phase_judgement j = {
 		.verdict = verdict,
 		.slip = slip,
 		.difference_ps = difference,
 		.mean_ps = circle_ps(mean, p->view.reading.rtt_bits),
 		.sigma_ps = sigma,
 		.step_ps = of_step ? p->step_ps : 0,
-		.drifted = p->drifted && verdict == PHASE_JUMP,
+		.drifted = verdict == PHASE_JUMP && !p->jumped,
 		.samples = samples,
 		.time_ns = of_step ? p->view.lock_ns : p->view.last_sample_ns,
 	};
+
+	p->judgement = told(&j);
 	p->judgement_ready = true;
 	if (verdict != PHASE_DRIFT) {
-		p->of_lock = p->judgement;
+		p->of_lock = j;
 	}
 	if (verdict != PHASE_DRIFT || !is_displaced(p)) {
 		p->view.last = p->judgement;
@@ -453,6 +464,17 @@ static enum phase_verdict verdict_on_step(const struct phase *p, double differen
 	return fewest(*ret_bits) != 0 ? PHASE_SLIP : PHASE_JUMP;
 }
 
+/* Off by more than these bits, as before or whole bits from there: what it was that brought it there still holds. */
+static bool has_jumped(const struct phase *p, double difference, int bits)
+{
+	bool is_home = is_near(p, difference, bits * (double)PHASE_UI_PS);
+	int by;
+
+	return !is_home && (p->jumped || !(is_as_before(p, difference) ||
+					   is_bits(p, difference - p->place_ps, &by) ||
+					   is_bits(p, difference - place_by_now(p), &by)));
+}
+
 static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 {
 	enum phase_verdict verdict = PHASE_FIRST;
@@ -467,15 +489,15 @@ static void judge_lock(struct phase *p, double mean, double sigma, uint32_t n)
 		difference = mean - TOTAL_PS(&p->view.reference);
 		verdict = p->step_ps != 0 ? verdict_on_step(p, difference, &bits)
 					  : verdict_on(p, difference, &bits);
-		p->drifted = is_as_before(p, difference) && !is_near(p, p->place_ps, 0) &&
-			     (is_displaced(p) ? p->of_lock.drifted : p->step_ps == 0);
 	}
+	p->jumped = has_jumped(p, difference, fewest(bits));
 	p->bits = bits;
 	p->place_ps = difference;
 	p->place_ns = p->view.last_sample_ns;
 	p->view.passes += verdict == PHASE_PASS;
 	p->view.slips += verdict == PHASE_SLIP;
-	p->view.jumps += verdict == PHASE_JUMP;
+	p->view.jumps += verdict == PHASE_JUMP && p->jumped;
+	p->view.drifts += verdict == PHASE_JUMP && !p->jumped;
 	pass_judgement(p, verdict, verdict == PHASE_SLIP ? fewest(bits) : 0, difference, mean,
 		       sigma, n);
 }
@@ -747,15 +769,35 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 	if (is_displaced(p)) { /* from another reference */
 		p->of_lock.verdict = compare(p, p->place_ps, &now);
 		p->of_lock.slip = fewest(now);
-		p->of_lock.drifted &= p->of_lock.verdict == PHASE_JUMP;
+		p->jumped &= p->of_lock.verdict == PHASE_JUMP;
+		p->of_lock.drifted = p->of_lock.verdict == PHASE_JUMP && !p->jumped;
 		p->of_lock.difference_ps = p->place_ps;
 		if (p->of_lock.verdict != PHASE_JUMP) {
 			p->bits = now;
 		}
 		if (p->judged) {
-			p->view.last = p->of_lock;
+			p->view.last = told(&p->of_lock);
 		}
 	}
+}
+
+void phase_resume(struct phase *p, const struct phase_past *past)
+{
+	const struct phase_judgement *j = &past->of_lock;
+	const struct phase_reference *ref = &p->view.reference;
+	double moved = past->row.mean_ps - ref->phase_ps - j->difference_ps +
+		       (past->row.rtt_bits - ref->rtt_bits) * (double)PHASE_UI_PS;
+
+	if (!past->set || !ref->set || p->judged) {
+		return;
+	}
+	p->of_lock = *j;
+	p->place_ps = j->difference_ps;
+	if (past->row.samples > 0) {
+		p->place_ps += remainder(moved, PHASE_WRAP_PS);
+	}
+	p->bits = (struct bits){j->slip, j->slip};
+	p->jumped = !is_near(p, j->difference_ps, j->slip * (double)PHASE_UI_PS);
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)
@@ -778,6 +820,7 @@ int phase_accept(struct phase *p, int64_t utc_ns, struct phase_reference *ret_re
 	end_drift(p);
 	p->place_ps = 0;
 	p->bits = (struct bits){0, 0};
+	p->jumped = false;
 	/* What the last verdict was about is settled. */
 	p->view.last = (struct phase_judgement){.verdict = PHASE_FIRST,
 						.mean_ps = p->view.reference.phase_ps,

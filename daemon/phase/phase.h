@@ -7,8 +7,8 @@
  * differences in -6250..6249. Total delay = frames x 125 us + bytes x 12.5 ns + bits x 1.25 ns + phase.
  *
  * A re-lock is judged against the link's reference on the total delay: |d| <= tolerance PASS;
- * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP. Without reference: the first good mean
- * becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT, reported when the mean is out of
+ * within tolerance of n x 1250 ps (n != 0) SLIP n; else JUMP, or DRIFT where the last lock had drifted there.
+ * Without reference: the first good mean becomes it (FIRST). Slow one-signed change of the mean away from the reference: DRIFT, reported when the mean is out of
  * drift_ps, or is out of the tolerance and by its slope will be out of drift_ps in 30 s. A displaced lock
  * (slipped, jumped) drifts from where it came back, unless it comes home. A step
  * inside a lock, of which the board knows nothing, begins a lock that is judged at once (and is not
@@ -54,7 +54,7 @@ struct phase_judgement {
 	double difference_ps; /* of the total delay against the reference, not wrapped */
 	double mean_ps, sigma_ps;
 	double step_ps; /* the step that it is about; 0: it is about a new lock, or a drift */
-	bool drifted;	/* JUMP: a new lock came back where the phase had drifted to */
+	bool drifted;	/* DRIFT: a new lock came back where the phase had drifted to */
 	uint32_t samples;
 	uint64_t time_ns; /* monotonic: of the last sample, or of the step */
 };
@@ -66,6 +66,14 @@ struct phase_row {
 	uint8_t rtt_frames;
 	uint16_t rtt_bytes;
 	uint8_t rtt_bits;
+};
+
+/* What the last daemon knew of a link. */
+struct phase_past {
+	bool set;
+	struct phase_row row; /* its last second after that; without samples: none */
+	struct phase_judgement
+		of_lock; /* its last verdict that is no DRIFT: slip and difference_ps, too */
 };
 
 struct phase_config {
@@ -112,6 +120,8 @@ struct phase;
 struct phase *phase_create(const struct phase_config *config);
 void phase_destroy(struct phase *p);
 void phase_set_reference(struct phase *p, const struct phase_reference *reference);
+/* The next lock is judged as after what was: without a reference, or when one is judged, too late. */
+void phase_resume(struct phase *p, const struct phase_past *past);
 /* The mean of the last 10 s as a reference; -EAGAIN when not locked or too few samples. */
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference);
 /* Make it the reference. */

@@ -19,8 +19,8 @@ static double speed(const struct phase_view *v)
 const char *phase_say_drift(const struct phase_view *v, double tolerated_ps, char *text,
 			    size_t size)
 {
-	bool of_reference =
-		v->last.verdict == PHASE_DRIFT || fabs(v->difference_ps - v->moved_ps) < SAME_PS;
+	bool of_reference = (v->last.verdict == PHASE_DRIFT && !v->last.drifted) ||
+			    fabs(v->difference_ps - v->moved_ps) < SAME_PS;
 	const char *from = of_reference		  ? "the reference"
 			   : v->last.step_ps != 0 ? "where it stepped to"
 						  : "where the last lock came back";

@@ -43,6 +43,7 @@ void links_restore(struct station *s, const struct store_past *past)
 		phase_get_view(s->link[link].phase, now_mono_ns(), &view);
 		if (past->reference[link].set && !s->restored) {
 			phase_set_reference(s->link[link].phase, &past->reference[link]);
+			phase_resume(s->link[link].phase, &past->phase[link]);
 		} else if (!past->reference[link].set && view.reference.set) {
 			store_put_phase_reference(s->store, link, &view.reference, "fcm-server",
 						  "first lock");
@@ -214,7 +215,7 @@ static void judge(struct station *s, unsigned link)
 	}
 	log_judgement(link, &j);
 	/* Who asked for a lock waits for a verdict on a lock. */
-	if (j.verdict != PHASE_DRIFT && j.step_ps == 0 && s->ops) {
+	if ((j.verdict != PHASE_DRIFT || j.drifted) && j.step_ps == 0 && s->ops) {
 		s->ops->judged(s->ops_context, link, &j);
 	}
 }

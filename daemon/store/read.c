@@ -197,6 +197,36 @@ static int read_phase_references(struct store *s, struct store_past *p)
 	return store_query_end(&r);
 }
 
+/* Of each link the last verdict that is no DRIFT, and the last row, if it is not older. */
+static int read_phase_pasts(struct store *s, struct store_past *p)
+{
+	struct store_query r = store_query(
+		s->db,
+		"SELECT e.link, e.verdict = 'SLIP', e.verdict = 'JUMP', e.slip, e.difference_ps,"
+		" r.mean_ps, r.rtt_bits, r.samples"
+		" FROM (VALUES (0), (1), (2), (3)) JOIN phase_event e ON e.rowid ="
+		" (SELECT rowid FROM phase_event WHERE link = column1 AND verdict <> 'DRIFT'"
+		" ORDER BY time DESC, rowid DESC LIMIT 1)"
+		" LEFT JOIN phase_row r ON r.link = e.link AND r.time >= e.time AND r.time ="
+		" (SELECT max(time) FROM phase_row WHERE link = e.link AND mean_ps NOT NULL)");
+
+	while (store_query_next(&r)) {
+		struct phase_past *past =
+			&p->phase[(unsigned)sqlite3_column_int(r.q, 0) % NANET3_LINKS];
+
+		past->set = true;
+		past->of_lock.verdict = sqlite3_column_int(r.q, 1)   ? PHASE_SLIP
+					: sqlite3_column_int(r.q, 2) ? PHASE_JUMP
+								     : PHASE_PASS;
+		past->of_lock.slip = sqlite3_column_int(r.q, 3);
+		past->of_lock.difference_ps = sqlite3_column_double(r.q, 4);
+		past->row.mean_ps = sqlite3_column_double(r.q, 5);
+		past->row.rtt_bits = (uint8_t)sqlite3_column_int(r.q, 6);
+		past->row.samples = (uint32_t)sqlite3_column_int(r.q, 7);
+	}
+	return store_query_end(&r);
+}
+
 static int read_run(struct store *s, struct store_run *run)
 {
 	struct store_query r =
@@ -389,6 +419,7 @@ int store_read_past(struct store *s, struct store_past **ret_past)
 	}
 	r = read_journal(s, p);
 	r = r == 0 ? read_phase_references(s, p) : r;
+	r = r == 0 ? read_phase_pasts(s, p) : r;
 	r = r == 0 ? read_run(s, &p->run) : r;
 	r = r == 0 ? read_station(s, "relabelled", p->relabelled, sizeof(p->relabelled)) : r;
 	r = r == 0 ? read_station(s, "boots", p->boots, sizeof(p->boots)) : r;

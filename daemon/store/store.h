@@ -165,6 +165,7 @@ struct store_past {
 		*commands; /* the last ended ones, those not done, the open ones; each by id */
 	size_t sequence_count, command_count;
 	struct phase_reference reference[NANET3_LINKS]; /* set is false when there is none */
+	struct phase_past phase[NANET3_LINKS];
 	struct store_run run;
 	char relabelled[96];	    /* the station's setting of this name; "": none */
 	char boots[BOOTS_TEXT_MAX]; /* as above */

@@ -160,5 +160,38 @@ def phase_steps(t):
     t.account(st)
 
 
+def drift_through_restart(t):
+    """a drift before the daemon is killed, and a step: the next daemon calls neither by the other's name, in the same
+    incidents; a reset comes back where the phase had drifted to, which is no jump"""
+    st = t.station(load="quiet", scenario=scenario(t, (0, "link 1 phase-drift 40"), (0, "link 3 phase-step 400"),
+                                                   (14, "link 1 phase-drift 0")))
+    st.start()
+    st.wait_ready()
+
+    def phases():
+        return {i["object"]: (i["code"], i["number"]) for i in st.ask("incident", "list")["list"]
+                if i["code"].startswith("phase-") and i["state"] == "active"}
+
+    def moved():
+        return st.status()["phases"][1]["difference_ps"] or 0
+    st.wait_for("both", lambda: len(phases()) == 2, BEGIN + 30)
+    st.wait_for("the end of the drift", lambda: moved() > 400 and abs(moved() - (time.sleep(3), moved())[1]) < 20, 60)
+    before = phases()
+    t.equal("which they are", {o: c for o, (c, _) in before.items()}, {"link1": "phase-drift", "link3": "phase-jump"})
+    time.sleep(2)  # rows are written in groups
+    st.daemon.kill9()
+    st.launch_daemon()
+    st.wait_ready()
+    st.wait_for("all locks judged", lambda: all(p["last"]["verdict"] != "none" for p in st.status()["phases"]), 20)
+    st.wait_for("both again", lambda: len(phases()) == 2, 20)
+    t.equal("the same incidents", phases(), before)
+    code, out, err = st.ctl("link", "reset", "1")
+    t.check("a reset of it is no jump, nor well", code == 1 and "DRIFT, +" in out, (code, out, err))
+    phase = st.status()["phases"][1]
+    t.equal("verdict and counts", (phase["last"]["verdict"], phase["jumps"]), ("DRIFT", 0))
+    t.equal("the same incident still", phases(), before)
+    t.account(st, named=[(1, c) for c in ("link-down", "alignment", "crc", "time-fault")])
+
+
 if __name__ == "__main__":
-    harness.main([gps_lost_and_back, gpsd_jumps, gpsd_killed, phase_steps, soak_finds_the_slips])
+    harness.main([gps_lost_and_back, gpsd_jumps, gpsd_killed, phase_steps, soak_finds_the_slips, drift_through_restart])

@@ -108,7 +108,7 @@ static void render_relock(struct writer *w, const json_t *result)
 		   ", {difference_ps:+ps} ps from the reference (mean {mean_ps:ps} ps)");
 }
 
-/* Reset and align: wait for lock and verdict. A slip or jump is not well: exit 1. */
+/* Reset and align: wait for lock and verdict. All but a pass, or a first reference, is not well: exit 1. */
 static int relock_run(struct ctl *ctl, const struct ctl_args *args)
 {
 	char doing[32];
@@ -156,7 +156,8 @@ const struct ctl_command ctl_link_commands[] = {
 		 "phase.\nUntil it is back, frames of this link are lost, and counted by name; the "
 		 "other links\ndo not notice.\n\nPASS: the phase is where it was. SLIP n: it moved "
 		 "by n x 1.25 ns; reset again. JUMP: it\nmoved otherwise; fcmctl phase show, then "
-		 "repair, or phase accept.\nExit 0 PASS, 1 anything else.",
+		 "repair, or phase accept. DRIFT:\nit is back where it had drifted to.\nExit 0 "
+		 "PASS, 1 anything else.",
 	 .options = CTL_BIT(CTL_REASON) | CTL_BIT(CTL_DRY_RUN), .run = relock_run},
 	{"link", "align", "LINK", "align a link's words again; wait for the verdict",
 	 .help = "As link reset, but only the search for the word border is done again. The "

@@ -27,9 +27,6 @@ static void render_verdicts(struct writer *w, const json_t *p)
 {
 	const char *verdict = value_string(p, "last.verdict", "none");
 	long long slip = value_integer(p, "last.slip", 0);
-	long long passes = value_integer(p, "passes", 0);
-	long long slips = value_integer(p, "slips", 0);
-	long long jumps = value_integer(p, "jumps", 0);
 	char by[48] = "";
 	char moved[96];
 
@@ -43,11 +40,10 @@ static void render_verdicts(struct writer *w, const json_t *p)
 		value_pair(w, "stepped", WRITER_WARN, p,
 			   "{last.step_ps:+ps} ps at {since:time} UTC, without a new lock");
 	}
-	/* Not judged are locks that made the reference or had too few samples; a step inside one is. */
-	writer_pair(w, "locks", WRITER_PLAIN,
-		    "%lld; judged %lld: %lld passed, %lld slipped, %lld jumped; %lld drifts",
-		    value_integer(p, "relocks", 0), passes + slips + jumps, passes, slips, jumps,
-		    value_integer(p, "drifts", 0));
+	/* Locks that made the reference or had too few samples have none; a step inside one has. */
+	value_pair(
+		w, "locks", WRITER_PLAIN, p,
+		"{relocks}; verdicts: {passes} PASS, {slips} SLIP, {jumps} JUMP, {drifts} DRIFT");
 }
 
 static void render_phase(struct writer *w, const json_t *p)
@@ -148,8 +144,14 @@ static const struct value_column trial_columns[] = {{">trial", "{trial:count}"},
 /* A trial without a lock in time has no verdict of the phase: it counts as failed. */
 static bool soak_is_well(const json_t *result)
 {
-	return value_integer(result, "slips", 0) == 0 && value_integer(result, "jumps", 0) == 0 &&
-	       value_integer(result, "failed", 0) == 0;
+	static const char *const bad[] = {"slips", "jumps", "drifts", "failed"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		if (value_integer(result, bad[i], 0) != 0) {
+			return false;
+		}
+	}
+	return true;
 }
 
 static void render_soak(struct writer *w, const json_t *result)
@@ -160,11 +162,12 @@ static void render_soak(struct writer *w, const json_t *result)
 	writer_heading(w, "Phase soak of link %lld", value_integer(result, "link", -1));
 	value_table(w, value_at(result, "trials"), trial_columns, "no trials");
 	writer_newline(w);
-	writer_line(w, well ? WRITER_GOOD : WRITER_BAD,
-		    "%zu trial%s: %lld passed, %lld slipped, %lld jumped, %lld failed", trials,
-		    plural(trials), value_integer(result, "passes", 0),
-		    value_integer(result, "slips", 0), value_integer(result, "jumps", 0),
-		    value_integer(result, "failed", 0));
+	writer_line(
+		w, well ? WRITER_GOOD : WRITER_BAD,
+		"%zu trial%s: %lld passed, %lld slipped, %lld jumped, %lld drifted, %lld failed",
+		trials, plural(trials), value_integer(result, "passes", 0),
+		value_integer(result, "slips", 0), value_integer(result, "jumps", 0),
+		value_integer(result, "drifts", 0), value_integer(result, "failed", 0));
 	value_line(w, WRITER_PLAIN, result,
 		   "moved {mean_difference_ps:+ps} ps on average, sigma {sigma_ps:ps} ps");
 	if (json_is_number(value_at(result, "slip_probability_95"))) {

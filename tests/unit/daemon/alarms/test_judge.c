@@ -631,7 +631,7 @@ static void a_drift_is_one_incident_through_a_lock(void **state)
 	rig_run(&rig, 5);
 	rig_mend(&rig, 1);
 	phase->last = (struct phase_judgement){
-		.verdict = PHASE_JUMP, .difference_ps = 558, .drifted = true};
+		.verdict = PHASE_DRIFT, .difference_ps = 558, .drifted = true};
 	rig_run(&rig, 20);
 	i = rig_only(&rig, INCIDENT_ACTIVE);
 	assert_int_equal(i->number, 1);

@@ -432,7 +432,7 @@ static void a_slip_of_what_has_drifted(void **state)
 		{7 * 1250.0, PHASE_SLIP, 7},
 		{-1250, PHASE_SLIP, -1},
 		{7 * 1250.0 + 400, PHASE_JUMP, 0},
-		{0, PHASE_JUMP, 0},
+		{0, PHASE_DRIFT, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -249,7 +249,7 @@ static void a_slip_after_it_drifted(void **state)
 	run(&l, 600);
 	relock(&l);
 	run(&l, 70);
-	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 	l.dark = true;
 	run(&l, 400);
 	relock(&l);
@@ -304,9 +304,11 @@ static void a_lock_comes_back_where_it_had_drifted(void **state)
 	for (unsigned again = 0; again < 3; again++) {
 		relock(&l);
 		run(&l, 100);
-		assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+		assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 		assert_near(view(&l).last.difference_ps, 540, 20);
 		assert_true(view(&l).last.drifted);
+		assert_int_equal(view(&l).jumps, 0);
+		assert_int_equal(view(&l).drifts, 2 + again);
 	}
 	l.total_ps += 50; /* a step that is tolerated */
 	run(&l, 100);
@@ -328,6 +330,98 @@ static void a_lock_comes_back_where_it_had_drifted(void **state)
 	run(&l, 100);
 	assert_int_equal(view(&l).last.verdict, PHASE_PASS);
 	assert_false(view(&l).last.drifted);
+	teardown(&l);
+}
+
+/* What was there before a slip is there after its cure: a drift as a drift, a jump as a jump. */
+static void a_slip_between(void **state)
+{
+	for (unsigned jumps = 0; jumps < 2; jumps++) {
+		enum phase_verdict expected = jumps ? PHASE_JUMP : PHASE_DRIFT;
+		struct link l;
+
+		setup(&l, 6 * FRAME_PS + 5000, 15);
+		run(&l, 600);
+		if (jumps) {
+			relock(&l);
+			l.total_ps += 500;
+		} else {
+			l.drift_ps_per_s = 9;
+			run(&l, 556);
+			l.drift_ps_per_s = 0;
+		}
+		run(&l, 100);
+		assert_int_equal(view(&l).last.verdict, expected);
+		relock(&l);
+		l.total_ps += 1250;
+		run(&l, 100);
+		assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+		assert_false(view(&l).last.drifted);
+		for (unsigned again = 0; again < 2; again++) {
+			relock(&l);
+			l.total_ps -= again ? 0 : 1250;
+			run(&l, 100);
+			assert_int_equal(view(&l).last.verdict, expected);
+		}
+		relock(&l);
+		l.total_ps -= 500; /* home */
+		run(&l, 100);
+		assert_int_equal(view(&l).last.verdict, PHASE_PASS);
+		l.drift_ps_per_s = -9;
+		run(&l, 556);
+		l.drift_ps_per_s = 0;
+		relock(&l);
+		run(&l, 100);
+		assert_int_equal(view(&l).last.verdict,
+				 PHASE_DRIFT); /* what was at home once has not jumped */
+		teardown(&l);
+	}
+}
+
+/* The next daemon, that knows what the last one did. */
+static void start_again(struct link *l, enum phase_verdict verdict, double difference_ps)
+{
+	struct phase_past past = {.set = true,
+				  .row = l->row,
+				  .of_lock = {.verdict = verdict, .difference_ps = difference_ps}};
+	struct phase_reference reference = view(l).reference;
+
+	phase_destroy(l->phase);
+	l->phase = phase_create(
+		&(struct phase_config){.tolerance_ps = 100, .drift_ps = 300, .relock_samples = 5});
+	assert_non_null(l->phase);
+	phase_set_reference(l->phase, &reference);
+	phase_resume(l->phase, &past);
+}
+
+/* A lock that the next daemon finds where the phase had drifted to has not jumped; one that had jumped before, has. */
+static void drifted_before_the_daemon_started(void **state)
+{
+	struct link l;
+
+	setup(&l, 6 * FRAME_PS + 12400, 15); /* the drift passes the border of a byte */
+	run(&l, 600);
+	l.drift_ps_per_s = 9;
+	run(&l, 600);
+	l.drift_ps_per_s = 0;
+	run(&l, 100);
+	start_again(&l, PHASE_PASS, 0);
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
+	assert_true(view(&l).last.drifted);
+	assert_near(view(&l).last.difference_ps, 540, 20);
+	start_again(&l, PHASE_JUMP, 500);
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	start_again(&l, PHASE_PASS, 0);
+	l.total_ps += 1250; /* while there was no daemon */
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_SLIP);
+	assert_int_equal(view(&l).last.slip, 1);
+	start_again(&l, PHASE_PASS, 0);
+	l.total_ps += 400;
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
 	teardown(&l);
 }
 
@@ -518,10 +612,10 @@ static void off_as_before(void **state)
 	relock(&l);
 	l.total_ps += 1250; /* cured */
 	run(&l, 200);
-	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 	relock(&l);
 	run(&l, 200);
-	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 	teardown(&l);
 }
 
@@ -539,7 +633,7 @@ static void no_slip_where_it_was(void **state)
 	run(&l, 900);
 	relock(&l);
 	run(&l, 200);
-	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 	assert_int_equal(view(&l).slips, 0);
 	teardown(&l);
 }
@@ -563,7 +657,7 @@ static void out_at_rest(void **state)
 	l.total_ps -= 1250; /* a bit of it was a slip */
 	for (unsigned again = 0; again < 3; again++) {
 		run(&l, 100);
-		assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
+		assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 		assert_near(view(&l).last.difference_ps, 180, 2);
 		relock(&l);
 	}
@@ -668,6 +762,8 @@ int main(void)
 		cmocka_unit_test(a_slip_after_it_drifted),
 		cmocka_unit_test(a_slip_that_is_cured),
 		cmocka_unit_test(a_lock_comes_back_where_it_had_drifted),
+		cmocka_unit_test(a_slip_between),
+		cmocka_unit_test(drifted_before_the_daemon_started),
 		cmocka_unit_test(a_slip_of_what_has_jumped),
 		cmocka_unit_test(a_jump_of_more_than_half_a_bit),
 		cmocka_unit_test(bits_in_doubt),

@@ -339,6 +339,7 @@ static void test_other_rows(void **state)
 				.rtt_bytes = 1234,
 				.rtt_bits = 3};
 	struct phase_judgement j = {.verdict = PHASE_SLIP, .slip = -2, .difference_ps = -2500};
+	struct phase_judgement drift = {.verdict = PHASE_DRIFT, .difference_ps = -2900};
 	struct phase_reference ref = {.set = true,
 				      .phase_ps = 3000.5,
 				      .rtt_frames = 7,
@@ -357,6 +358,7 @@ static void test_other_rows(void **state)
 	store_rig_open(&r);
 	store_put_phase_row(r.s, 1, &row, RIG_UTC);
 	store_put_phase_event(r.s, 1, &j, NULL, NULL, RIG_UTC);
+	store_put_phase_event(r.s, 1, &drift, NULL, NULL, RIG_UTC + 5);
 	store_put_phase_reference(r.s, 1, &ref, "expert", "new fibre");
 	store_put_clock_event(r.s, &label, "gpsd is back", RIG_UTC);
 	store_put_event(r.s, "red", "trip", "floor3.om2", "tripped", "clear it", RIG_UTC);
@@ -376,6 +378,11 @@ static void test_other_rows(void **state)
 	got = past->reference[1];
 	assert_true(got.set && got.phase_ps == 3000.5 && got.rtt_bytes == 1234);
 	assert_false(past->reference[0].set);
+	assert_true(past->phase[1].set && past->phase[1].row.mean_ps == 3000.5);
+	assert_int_equal(past->phase[1].of_lock.verdict, PHASE_SLIP);
+	assert_int_equal(past->phase[1].of_lock.slip, -2);
+	assert_true(past->phase[1].of_lock.difference_ps == -2500);
+	assert_false(past->phase[0].set);
 	assert_true(past->run.open && past->run.last_number == 5);
 	assert_string_equal(past->run.note, "physics");
 	assert_string_equal(past->relabelled, "1 2 3 4");
