@@ -497,11 +497,17 @@ static const char *paint(const struct writer *w, enum writer_style style)
 
 /* ---- which columns, and their names for programs: "since (UTC)" is since, "set to" is set_to ---- */
 
+/* Of a heading: as writer_table() describes them. */
+static size_t marks_of(const char *heading)
+{
+	return *heading == '+' ? 1 : strspn(heading, "?>");
+}
+
 static void name_of(const char *heading, char *buf, size_t size)
 {
 	const char *end;
 
-	heading += strspn(heading, "?>+");
+	heading += marks_of(heading);
 	end = strstr(heading, " (UTC)");
 	snprintf(buf, size, "%.*s", (int)(end != NULL ? end - heading : (long)strlen(heading)),
 		 heading);
@@ -667,7 +673,7 @@ void writer_table(struct writer *w, const char *const *columns, size_t count)
 	choose(w, columns, count);
 	w->table = is_mute(w) ? NULL : scols_new_table();
 	for (size_t c = 0; w->table != NULL && c < w->count; c++) {
-		const char *name = columns[c] + strspn(columns[c], "?>+");
+		const char *name = columns[c] + marks_of(columns[c]);
 		bool right = memchr(columns[c], '>', (size_t)(name - columns[c])) != NULL;
 		bool wraps = !right && c + 1 == count;
 		int flags = right ? SCOLS_FL_RIGHT : wraps ? SCOLS_FL_WRAP : 0;
