@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What only comes with the years: the year's end with and without a leap second, a table of leap seconds that has
-expired, a receiver whose week number has restarted at 0."""
+expired, a receiver whose week number has restarted at 0, counters that wrap."""
 import datetime
 import os
+import re
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from faults import sees  # noqa: E402
+from faults import codes, scenario, sees  # noqa: E402
 
 SINCE_1900 = 2208988800
 WEEKS_S = 1024 * 7 * 86400
@@ -83,5 +84,30 @@ def weeks_begin_again(t):
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 
+def counters_wrap(t):
+    """frame numbers in both directions, sample numbers and the board's count pass 2^32 while data flow, the count of lost
+    hits 2^31 in a burst: no frame is lost, nothing is wrong, and commands are done"""
+    wrap_s = 30
+    st = t.station(emulator_args=["--wrap", str(wrap_s)], scenario=scenario(t, (0, "link 2 burst 3000000 2")))
+    st.start()
+    st.wait_ready()
+
+    def uptime():
+        return [p["value"] for p in st.ask("get", "*.fcm.uptime")["parameters"]]
+    sees(t, st, "hits-lost", "tower1.floor3", 40)
+    text = next(r["text"] for r in st.seen() if r["code"] == "hits-lost")
+    told = int(re.search(r": (\d+) hits lost", text)[1])
+    t.check("as many hits are lost as a burst can lose", 100 < told < 6 * 2 * 3000000, text)
+    t.check("the counters have not wrapped yet", all(s < 2**32 / 8000 for s in uptime()), uptime())
+    st.wait_for("all have wrapped", lambda: all(s > 2**32 / 8000 + 5 for s in uptime()), 2 * wrap_s)
+    wrong = [(code, of) for code, of in codes(st) if "floor3" not in of]  # whose modules may have tripped
+    t.equal("nothing is wrong but what the burst has done", wrong, [])
+    for floor in range(1, 5):
+        code, out, err = st.ctl("set", f"floor{floor}.om0.threshold", "33")
+        t.check(f"floor {floor}: a command is done", code == 0, (code, out, err))
+    ledger = t.account(st)
+    t.check("the board's count as well", max(r["second"] for r in ledger["links"]) > 2**32 / 8000, ledger["links"][-1])
+
+
 if __name__ == "__main__":
-    harness.main([the_year_ends, a_leap_second, an_expired_table, weeks_begin_again])
+    harness.main([the_year_ends, a_leap_second, an_expired_table, weeks_begin_again, counters_wrap])

@@ -46,11 +46,20 @@ static void pps(struct board *b, uint32_t offset_frames)
 	event_control(b, &ev);
 }
 
+/* A whole second, so that the first PPS moves nothing. */
+static uint64_t first_count(const struct board *b)
+{
+	uint64_t wrap = b->roof.wrap_frames;
+	uint64_t second = ((1ull << 32) - wrap) / NANET3_FRAMES_PER_SECOND;
+
+	return wrap > 0 ? second * NANET3_FRAMES_PER_SECOND : BOARD_FIRST_COUNT;
+}
+
 /* The next cell's count, given or counted. A PPS off the count's own second border begins a new second
  * there. */
 static void count_step(struct board *b)
 {
-	const uint64_t next = b->step == 0 ? BOARD_FIRST_COUNT : b->count + 1;
+	const uint64_t next = b->step == 0 ? first_count(b) : b->count + 1;
 	uint32_t offset = 0;
 	uint64_t count = b->roof.count;
 

@@ -218,7 +218,7 @@ void tx_send(struct board *b, struct board_link *l)
 		.tower = 0xff, /* for whatever floor hangs there */
 		.floor = 0xff,
 		.flags = TDM_FLAG_DOWNSTREAM,
-		.sequence = (uint32_t)b->step,
+		.sequence = (uint32_t)(b->step - b->roof.wrap_frames),
 		.time = time_label(b, l),
 		.slot_valid = l->serial ? TDM_VALID_SERIAL : 0,
 		.code_errors = (uint8_t)LREG(l, NANET3_LREG_CODE_ERRORS),

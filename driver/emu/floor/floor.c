@@ -69,6 +69,17 @@ static void read_sensors(struct floor *f)
 	s->power_mask = mask;
 }
 
+static void age(struct floor *f, uint64_t frames_to_wrap)
+{
+	f->uptime_frames = (1ull << 32) - frames_to_wrap;
+	for (unsigned m = 0; m < TDM_MODULES; m++) {
+		pmt_age(f->pmts[m]);
+	}
+	for (unsigned h = 0; h < TDM_HYDROPHONES; h++) {
+		f->hydrophones[h].counter = -(uint32_t)frames_to_wrap * TDM_SAMPLES;
+	}
+}
+
 struct floor *floor_create(const struct floor_config *config, const struct pulse_tables *pulses,
 			   const struct hydrophone_tables *sound)
 {
@@ -94,6 +105,9 @@ struct floor *floor_create(const struct floor_config *config, const struct pulse
 	/* It has been down there for a while. */
 	f->boot_count = 10 + rng_below(&f->rng, 20);
 	f->uptime_frames = (3600u + rng_below(&f->rng, 864000)) * (uint64_t)TDM_FRAMES_PER_SECOND;
+	if (config->wrap_frames > 0) {
+		age(f, config->wrap_frames);
+	}
 	f->sequence = (uint32_t)f->uptime_frames;
 	f->time.frame = (uint16_t)rng_below(&f->rng, TDM_FRAMES_PER_SECOND);
 	f->temperature_target_mc = 24000 + 200 * config->floor;

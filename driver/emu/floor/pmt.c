@@ -363,6 +363,11 @@ void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_sh
 	ret_share->hash = hash && take.hits ? XXH3_64bits(take.bytes + take.first, take.whole) : 0;
 }
 
+void pmt_age(struct pmt *p)
+{
+	p->lost = INT32_MAX - 100;
+}
+
 void pmt_boot(struct pmt *p)
 {
 	hit_fifo_clear(&p->fifo, true);

@@ -181,12 +181,18 @@ static void emit_truth(void *context, const struct truth_record *truth)
 	}
 }
 
+static uint64_t wrap_frames(const struct world *w)
+{
+	return (uint64_t)(w->config.wrap_s * TDM_FRAMES_PER_SECOND);
+}
+
 static int create_plant(struct world *w)
 {
 	const struct world_config *c = &w->config;
 	struct floor_config config = {
 		.tower = c->tower,
 		.cold = c->cold,
+		.wrap_frames = wrap_frames(w),
 		.full = c->load == WORLD_FULL,
 		.fifo_bytes = c->fifo_bytes,
 		.hash = c->truth_path != NULL,
@@ -646,6 +652,7 @@ void world_roof(const struct world *w, struct world_roof *ret_roof)
 	gmtime_r(&posix, &tm);
 	*ret_roof = (struct world_roof){
 		.pps = w->pps && frame_of_second(w) == 0,
+		.wrap_frames = wrap_frames(w),
 		.reference = w->reference,
 		.tod_valid = w->tod,
 		.tod_second = (uint32_t)(tm.tm_hour * 3600 + tm.tm_min * 60 + tm.tm_sec) +
