@@ -230,22 +230,21 @@ static void say_faults(const char *path, const json_t *faults, json_t *lines)
 	}
 }
 
-/* What the daemon found, which reads all of it once a day: true where that is more than we know. */
+/* What the daemon found, which reads all tables once a day: true where that is more than we know. */
 static bool say_as_read(const struct doctor *d, const char *path, bool all_read, json_t *lines)
 {
-	char age[48], fix[2 * PATH_MAX];
+	const char *damage = value_string(d->status, "store.damage", "");
 	double age_s = value_number(d->status, "store.read_age_s");
+	char age[48], fix[2 * PATH_MAX];
 
-	if (strcmp(value_string(d->status, "store.damage", ""), "") != 0) {
+	if (*damage != '\0') {
 		doctor_say(lines, DOCTOR_FAIL, recover(path, fix, sizeof(fix)),
-			   "damaged, as the daemon has read %s ago: %.300s",
-			   ctl_span_text(age_s, age, sizeof(age)),
-			   value_string(d->status, "store.damage", ""));
+			   "damaged, as the daemon has found: %.300s", damage);
 		return true;
 	}
 	if (!all_read && age_s >= 0) {
 		doctor_say(lines, DOCTOR_PASS, NULL,
-			   "%s: no damage, as the daemon has read all of it %s ago", path,
+			   "%s: no damage, the daemon has read all tables %s ago", path,
 			   ctl_span_text(age_s, age, sizeof(age)));
 		return true;
 	}
