@@ -135,9 +135,9 @@ static void list_lost(unsigned module, uint64_t lost, char *text, size_t size)
 	}
 }
 
-void floor_hits_cleared(const struct judge *j, unsigned link, char *text, size_t size)
+/* "1240 hits lost by the modules' FIFOs within 12 s: om0 120, om3 1120": of the whole episode. Returns text. */
+static const char *say_lost(const struct overflow_floor *f, char *text, size_t size)
 {
-	const struct overflow_floor *f = &j->overflow[link];
 	char names[160] = "";
 	uint64_t sum = 0;
 
@@ -145,8 +145,17 @@ void floor_hits_cleared(const struct judge *j, unsigned link, char *text, size_t
 		sum += f->lost[m];
 		list_lost(m, f->lost[m], names, sizeof(names));
 	}
-	snprintf(text, size, "is over: %llu hit%s lost within %.0f s: %s", (unsigned long long)sum,
-		 plural(sum), (double)(f->last_ns - f->first_ns) / 1e9, names);
+	snprintf(text, size, "%llu hit%s lost by the modules' FIFOs within %.0f s: %s",
+		 (unsigned long long)sum, plural(sum),
+		 ceil((double)(f->last_ns - f->first_ns) / 1e9), names);
+	return text;
+}
+
+void floor_hits_cleared(const struct judge *j, unsigned link, char *text, size_t size)
+{
+	char lost[220];
+
+	snprintf(text, size, "is over: %s", say_lost(&j->overflow[link], lost, sizeof(lost)));
 }
 
 static void hits_reason(struct judge *j, unsigned link)
@@ -156,23 +165,19 @@ static void hits_reason(struct judge *j, unsigned link)
 		.object = floor_on(j, link),
 		.advice = "light passes by itself; if it stays: fcmctl get 'floorN.om*.rate'; then "
 			  "raise the threshold of the loud ones, or lower their hv"};
-	char names[160] = "";
-	uint64_t sum = 0;
+	const struct overflow_floor *f = &j->overflow[link];
+	char lost[220];
+	uint64_t recent = 0;
 
 	for (unsigned m = 0; m < PARAM_OM_COUNT; m++) {
-		uint64_t lost = overflow_recent(&j->overflow[link].module[m], j->v->now_ns);
-
-		sum += lost;
+		recent += overflow_recent(&f->module[m], j->v->now_ns);
 		/* Light comes and goes: a module is reported once in an episode. */
-		o.parts |= (unsigned)(j->overflow[link].lost[m] > 0) << m;
-		o.much.hits += j->overflow[link].lost[m];
-		list_lost(m, lost, names, sizeof(names));
+		o.parts |= (unsigned)(f->lost[m] > 0) << m;
+		o.much.hits += f->lost[m];
 	}
-	if (sum) {
-		observe(j, &o,
-			"bioluminescence or rate too high: %llu hit%s lost by the modules' FIFOs "
-			"within a minute: %s",
-			(unsigned long long)sum, plural(sum), names);
+	if (recent) {
+		observe(j, &o, "bioluminescence or rate too high: %s",
+			say_lost(f, lost, sizeof(lost)));
 	}
 }
 

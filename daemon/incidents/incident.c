@@ -712,16 +712,14 @@ static unsigned rank(const struct incident *i)
 	return i->state == INCIDENT_ACTIVE ? !i->red : 1 + (unsigned)i->state;
 }
 
+/* The newest first: a short list, and the headline, have the news. */
 static int by_rank(const void *a, const void *b)
 {
 	const struct incident *x = *(const struct incident *const *)a;
 	const struct incident *y = *(const struct incident *const *)b;
 	int ranks = (int)rank(x) - (int)rank(y);
-	int ages = (x->since_ns > y->since_ns) - (x->since_ns < y->since_ns);
+	int ages = (x->since_ns < y->since_ns) - (x->since_ns > y->since_ns);
 
-	if (x->state == INCIDENT_CLEARED) { /* the newest first: a short list has these */
-		ages = -ages;
-	}
 	return ranks ? ranks : ages ? ages : (x->number > y->number) - (x->number < y->number);
 }
 

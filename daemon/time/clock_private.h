@@ -55,6 +55,7 @@ struct clock {
 	double base_ns;		/* uncertainty at confirmed_ns */
 	uint64_t unlabelled_ns; /* since when there is no label */
 	char reason[240];
+	const char *holdover_by; /* what was last missing; NULL: nothing yet */
 	const char *void_reason; /* why the last label was given up; "" when one runs */
 
 	struct clock_track gpsd, floors, system;

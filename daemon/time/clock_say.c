@@ -15,6 +15,7 @@
 struct trouble {
 	const char *what; /* "gpsd does not answer" */
 	const char *action;
+	bool passes; /* by itself */
 };
 
 const char *clock_state_name(enum clock_state state)
@@ -45,7 +46,7 @@ static struct trouble gps_trouble(const struct clock *c)
 		{!c->view.gps_connected,
 		 {"gpsd does not answer", "start gpsd, and see [clock] gpsd_host and gpsd_port"}},
 		{!report && clock_heard(c, c->connected_ns),
-		 {"gpsd has just answered", "wait some seconds"}},
+		 {"gpsd has just answered", "wait some seconds", .passes = true}},
 		{!report,
 		 {"gpsd answers but its receiver is silent",
 		  "check the receiver's power and serial cable; gpsmon shows what comes"}},
@@ -196,6 +197,7 @@ static void say_locked(struct clock *c, const struct trouble *t)
 {
 	const char *other = t->what ? t->what : "gpsd is being compared";
 
+	c->holdover_by = NULL;
 	if (c->label.source == LABEL_GPSD) {
 		say(c, "", "gpsd and PPS agree with the board's count");
 	} else if (c->label.source == LABEL_EMULATOR) {
@@ -216,7 +218,15 @@ static void say_holdover(struct clock *c, const struct trouble *t)
 			  : c->label.source == LABEL_SYSTEM ? "time by the system clock"
 							    : "time goes on by the board's count";
 
-	say(c, t->action, "%s; %s", how, t->what ? t->what : "labels are being compared");
+	if (t->what && !t->passes) {
+		c->holdover_by = t->what;
+	}
+	if (t->what || !c->holdover_by) {
+		say(c, t->action, "%s; %s", how, t->what ? t->what : "labels are being compared");
+	} else {
+		say(c, t->action, "%s; labels are being compared (it was: %s)", how,
+		    c->holdover_by);
+	}
 }
 
 void clock_say(struct clock *c)

@@ -80,6 +80,7 @@ CAUSES = [
 ]
 OF = {c.name: c for c in CAUSES}
 LINKS = range(4)
+TRIPS = {"hv-trip", "burst"}  # a module that has tripped, and is not cleared, cannot trip
 MOVES_PHASE = {"bit-slip", "phase-step", "phase-drift"}  # and leave it displaced
 
 
@@ -105,8 +106,8 @@ def same_object(fault, name):
 def plan(r, count, apart):
     """`count` faults, one every `apart` s or so, each cause once before one comes again. No link has two at a time, what
     drifts or is swapped has no company. No phase moves twice in one way, and none steps from where it was displaced to: it
-    might step back."""
-    faults, at, left, moved = [], 20, [], {link: set() for link in LINKS}
+    might step back. No floor's modules trip twice."""
+    faults, at, left, moved, tripped = [], 20, [], {link: set() for link in LINKS}, set()
     while len(faults) < count:
         left = left or list(CAUSES)
         cause, link = r.choice(left), r.choice(LINKS)
@@ -117,6 +118,13 @@ def plan(r, count, apart):
                 continue
             link = r.choice(free)
             moved[link].add(cause.name)
+        if cause.name in TRIPS:
+            free = [n for n in LINKS if n not in tripped]
+            if not free:
+                left.remove(cause)
+                continue
+            link = r.choice(free)
+            tripped.add(link)
         left.remove(cause)
         lines, ends = cause.make(r, link)
         faults.append(Fault(cause.name, object_of(cause, link), at, lines, ends))

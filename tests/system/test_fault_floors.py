@@ -58,7 +58,7 @@ def bioluminescence(t):
     mute_then_dark(t, st)
     st.wait_for("the end in the events", lambda: any(e["severity"] == "info" for e in events(st, "hits-lost")), 90)
     over = [e["text"] for e in events(st, "hits-lost") if e["severity"] == "info"]
-    m = re.fullmatch(r"is over: (\d+) hits lost within (\d+) s: (om\d \d+(?:, om\d \d+)*)", over[0])
+    m = re.fullmatch(r"is over: (\d+) hits lost by the modules' FIFOs within (\d+) s: (om\d \d+(?:, om\d \d+)*)", over[0])
     t.check("the end has the sum of its modules, and the time in which they lost them", m and len(over) == 1 and
             sum(int(x.split()[1]) for x in m.group(3).split(", ")) == int(m.group(1)) >= told and
             2 <= int(m.group(2)) <= 40, over)

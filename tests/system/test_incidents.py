@@ -154,7 +154,8 @@ def acknowledged_and_paused(t):
     show = "incident", "show", str(number)
     by_name = rf"Incident {number}  red.*{TRIP}: .*clear_trip.*acknowledged by {me}: daylight will do"
     code, out, _ = st.ctl(*show)
-    t.check("shown by its number", code == 0 and re.match(by_name, out, re.S) and "what it explains" in out, (code, out))
+    t.check("shown by its number", code == 0 and re.match(by_name, out, re.S) and
+            re.search(r"^observations +1, its cause$", out, re.M), (code, out))
 
     st.daemon.kill9()
     t.check("what watches sees the end", st.wait_for("the end", lambda: watch.ended, 10) is None)
@@ -238,7 +239,7 @@ def not_known(t):
     t.equal("no rate is known", {(k["frames_per_s"], k["bytes_per_s"], k["hits_per_s"]) for k in st.status()["links"]},
             {(None, None, None)})
     shown = st.ctl("link", "list")[1].splitlines()
-    t.equal("nor shown", len([line for line in shown if re.search(r" dark .*floor\d +- ", line)]), 4)
+    t.equal("nor shown", len([line for line in shown if re.search(r" unknown .*floor\d +- ", line)]), 4)
     t.equal("neither is told as over", [e for e in events(st) if e["code"] in ("phase-slip", "hv-trip") and
                                         e["severity"] == "info"], [])
     os.unlink(st.path("board.sock"))

@@ -758,8 +758,8 @@ void writer_advised_cell(struct writer *w, const char *advice, const char *text)
 	}
 }
 
-/* Of "fcmctl a; then fcmctl b" each command has a line of its own; what is between them is broken at blanks. */
-static void put_advice(struct writer *w, const char *advice)
+/* What is between the commands is broken at blanks. */
+void writer_advice(struct writer *w, const char *advice)
 {
 	const char *mark = "  -> ";
 
@@ -870,7 +870,7 @@ static void print_below(struct writer *w, struct libscols_line *row)
 	if (w->below && text != NULL && *text != '\0') {
 		writer_paragraph(w, BELOW_INDENT, WRITER_PLAIN, "%s", text);
 	}
-	put_advice(w, note != NULL ? note : "");
+	writer_advice(w, note != NULL ? note : "");
 }
 
 static int print_rows(struct writer *w)

@@ -77,6 +77,8 @@ void writer_cell(struct writer *w, enum writer_style style, const char *format, 
 	__attribute__((format(printf, 3, 4)));
 /* The last cell of a row, and below the row what to do: each command of it on a line of its own, never broken. */
 void writer_advised_cell(struct writer *w, const char *advice, const char *text);
+/* "fcmctl a; then fcmctl b" after "  -> ": each command has a line of its own. */
+void writer_advice(struct writer *w, const char *advice);
 void writer_table_end(struct writer *w, const char *empty);
 
 /* Of all tables only these columns, "no.,cause" by their headings: "since (UTC)" is since, "set to" is set_to. A table that

@@ -340,9 +340,7 @@ void ctl_incident_render(struct writer *w, const json_t *incident)
 		   value_true(incident, "held") ? ", over, waits to be acknowledged" : ", {state}");
 	writer_paragraph(w, 2, WRITER_PLAIN, "%s/%s: %s", value_string(incident, "object", "?"),
 			 value_string(incident, "code", "?"), value_string(incident, "text", ""));
-	if (*value_string(incident, "typed", "") != '\0') {
-		writer_paragraph(w, 2, WRITER_PLAIN, "-> %s", value_string(incident, "typed", ""));
-	}
+	writer_advice(w, value_string(incident, "typed", ""));
 	value_pair(w, "since", WRITER_PLAIN, incident, "{since:time} UTC");
 	value_pair(w, "until", WRITER_PLAIN, incident, "{until:time}");
 	writer_pair(w, "cost", WRITER_PLAIN, "%s",

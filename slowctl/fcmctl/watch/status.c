@@ -138,16 +138,29 @@ static void render_recording(struct writer *w, const json_t *recording, bool ful
 	put_end(w, full, text);
 }
 
-/* "tripped: tower1.floor3.om2, ...", of a list that is not empty. */
+/* "tripped: tower1.floor3.om[25], ...", of a list that is not empty: a floor's modules stand together, and can be typed. */
 static void append_modules(const json_t *modules, const char *state, char *text, size_t size)
 {
 	const json_t *names = value_at(modules, state);
-	size_t i;
-	const json_t *name;
+	size_t count = json_array_size(names);
 
-	json_array_foreach (names, i, name) {
-		value_append(text, size, "%s%s", i > 0 ? ", " : "; ", i > 0 ? "" : state);
-		value_append(text, size, "%s%s", i > 0 ? "" : ": ", json_string_value(name));
+	for (size_t i = 0, end; i < count; i = end) {
+		const char *name = json_string_value(json_array_get(names, i));
+		size_t stem = strlen(name) - 1; /* all but the module's digit */
+
+		for (end = i + 1;
+		     end < count &&
+		     strncmp(json_string_value(json_array_get(names, end)), name, stem) == 0;) {
+			end++;
+		}
+		value_append(text, size, "%s%s%s%.*s", i > 0 ? ", " : "; ", i > 0 ? "" : state,
+			     i > 0 ? "" : ": ", (int)stem, name);
+		value_append(text, size, end > i + 1 ? "[" : "");
+		for (size_t n = i; n < end; n++) {
+			value_append(text, size, "%s",
+				     json_string_value(json_array_get(names, n)) + stem);
+		}
+		value_append(text, size, end > i + 1 ? "]" : "");
 	}
 }
 

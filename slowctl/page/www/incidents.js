@@ -46,12 +46,12 @@ const makeObservation = () =>
 
 const isActive = (i) => i.state === "active" || i.state === "acknowledged";
 
-/** Beside the headline: how many more are active, and which came last. */
-export function words(list) {
-  const active = (list ?? []).filter(isActive);
-  if (active.length < 2) return "";
-  const newest = active.reduce((a, b) => (b.since > a.since ? b : a));
-  return `+${active.length - 1} more, newest: ${newest.object}/${newest.code}`;
+/** Beside the headline: how many more are active, and which of them came last. */
+export function words(list, headline) {
+  const others = (list ?? []).filter((i) => isActive(i) && !headline?.startsWith(`${i.object}/${i.code}:`));
+  if (!others.length) return "";
+  const newest = others.reduce((a, b) => (b.since > a.since ? b : a));
+  return `+${others.length} more, newest: ${newest.object}/${newest.code}`;
 }
 
 function mark(node, i) {

@@ -50,7 +50,7 @@ function renderHead() {
   attr(document.body, "data-word", none ? "NO-NEWS" : word);
   put($("#word"), word);
   put($("#headline"), headline);
-  put($("#headline-more"), none ? "" : words(status?.incidents?.list));
+  put($("#headline-more"), none ? "" : words(status?.incidents?.list, status?.incidents?.headline));
   put($("#news"), newsWords(none), seconds?.toFixed(1) ?? null);
   advise($("#advice"), none?.advice ?? "");
   put($("#now"), `${time(utc())} UTC`);

@@ -10,7 +10,8 @@ import { colour } from "./theme.js";
 
 const HOUR_S = 3600;
 const OLD_S = 3;
-let lostHour = null; // frames by link
+let lostHour = null; // by link: frames of the hour before the last reading, and all that were lost until then
+const shown = new Map(); // links as they are shown now
 
 /** The mark of the moved phase, on a scale of three times the band to each side. */
 function renderGauge(node, moved, band) {
@@ -53,12 +54,16 @@ function phaseFields(phase, band) {
   };
 }
 
+/** All frames of the link that were lost since the daemon's start. */
+const lostOf = (link) => sum(Object.entries(link?.cells ?? {}).filter(([name]) => name !== "good").map(([, n]) => n));
+
 function updateTile(node, { link, phase, incidents, modules }) {
   const band = phase?.tolerance_ps;
   const state = link.state ?? "unknown";
   const minute = link.lost_last_minute;
-  // The hour is read once a minute, and not yet at the start.
-  const lost = lostHour || minute > 0 ? Math.max(lostHour?.get(link.link) ?? 0, minute ?? 0) : null;
+  // The hour is read once a minute, and not yet at the start; what came since is added.
+  const hour = lostHour?.get(link.link);
+  const lost = hour ? Math.max(hour.frames + lostOf(link) - hour.until, minute ?? 0) : minute > 0 ? minute : null;
   const floor = floorName(link), expected = floorName(link.expected);
   const other = floor !== "-" && expected !== "-" && floor !== expected;
   attr(node, "data-link", link.link);
@@ -131,6 +136,7 @@ function makeTile({ link }) {
 
 export function renderTiles({ status }) {
   const links = status?.links?.length ? status.links : [0, 1, 2, 3].map((link) => ({ link }));
+  for (const link of links) shown.set(link.link, link);
   const tiles = links.map((link) => ({ link, phase: status?.phases?.find((p) => p.link === link.link),
     incidents: status?.incidents?.list, modules: status?.modules }));
   keyed($("#tiles"), tiles, (t) => t.link.link, makeTile, updateTile);
@@ -141,7 +147,9 @@ export function startTiles() {
     name: "ledger", every: 60, url: () => `past/ledger.show?since=${(utc() - HOUR_S).toFixed(0)}&limit=1`,
     done: ({ totals, balanced }) => {
       const links = totals?.links ?? [];
-      lostHour = new Map(links.map(({ link }) => [link, sum(links.filter((t) => t.link === link).map((t) => t.lost))]));
+      lostHour = new Map(links.map(({ link }) => [link, {
+        frames: sum(links.filter((t) => t.link === link).map((t) => t.lost)), until: lostOf(shown.get(link)),
+      }]));
       put($("#balanced"), balanced === undefined ? "" : balanced ? "ledger of the last hour: BALANCED"
         : "ledger of the last hour: NOT BALANCED: " + typed("fcmctl ledger show --since 1h"), balanced);
     },

@@ -707,10 +707,10 @@ static void a_link_that_was_dark_before_the_board_went_is_its_own(void **state)
 	rig.v.board.present = false;
 	rig_run(&rig, 10);
 	assert_int_equal(rig_count(&rig, INCIDENT_ACTIVE), 2);
-	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[0];
+	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[1];
 	assert_string_equal(i->cause->kind->code, "link-dark"); /* the older one */
 	assert_true(i->cost.dark_ns == 6 * 199 * RIG_S / 10);
-	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[1];
+	i = incidents_list(judge_incidents(rig.judge), &(size_t){0})[0];
 	assert_true(i->cost.dark_ns == 18 * 99 * RIG_S / 10);
 }
 

@@ -207,7 +207,7 @@ static void test_words(void **state)
 		size_t count, value;
 		const char *word, *unit;
 	} cases[] = {
-		{"link2.state", 5, 4, "up", ""},
+		{"link2.state", 6, 4, "up", ""},
 		{"tower1.floor3.om2.power", 2, 1, "on", ""},
 		{"tower12.floor3.om0.power", 2, 0, "off", ""},
 		{"clock.state", 5, 2, "locked", ""},
