@@ -186,7 +186,8 @@ struct scope {
 	float cell[PICTURE_COLUMNS][PICTURE_ROWS];
 };
 
-/* One row in each step of time: the cost is that of the steps that have one. */
+/* One row in each step of time: the cost is that of the steps that have one. The board counts whole bits of 1250 ps beside
+ * the phase: the nearest ones, of ten, that a link is off its reference are added, so that a slip is seen. */
 static int read_points(struct query *q, int link, struct scope *scope)
 {
 	const struct picture_window *w = scope->window;
@@ -194,9 +195,11 @@ static int read_points(struct query *q, int link, struct scope *scope)
 	sqlite3_stmt *s = NULL;
 	int r = query_prepare(
 		q, &s,
-		"SELECT time, mean_ps, sigma_ps, min_ps, max_ps FROM phase_row"
-		" WHERE link = ?1 AND time >= ?2 AND time < ?3 AND mean_ps IS NOT NULL"
-		" ORDER BY time LIMIT 1",
+		"SELECT r.time, r.mean_ps + ((coalesce(r.rtt_bits - f.rtt_bits, 0) + 15) % 10 - 5) "
+		"* 1250.0,"
+		" r.sigma_ps, r.min_ps, r.max_ps FROM phase_row r LEFT JOIN phase_reference f ON"
+		" f.link = r.link WHERE r.link = ?1 AND r.time >= ?2 AND r.time < ?3"
+		" AND r.mean_ps IS NOT NULL ORDER BY r.time LIMIT 1",
 		"iii", (int64_t)link, w->since_ns, w->until_ns);
 	int64_t next = w->since_ns;
 

@@ -181,15 +181,21 @@ static json_t *phase_of(struct store_rig *r, int64_t seconds, unsigned columns, 
 	return json;
 }
 
-static void put_phase(struct store_rig *r, int64_t time_ns, double mean, double sigma)
+static void put_bits(struct store_rig *r, int64_t time_ns, double mean, double sigma, uint8_t bits)
 {
 	const struct phase_row row = {.mean_ps = mean,
+				      .rtt_bits = bits,
 				      .sigma_ps = sigma,
 				      .min_ps = -2.0 * sigma,
 				      .max_ps = 2.0 * sigma,
 				      .samples = 10};
 
 	store_put_phase_row(r->s, 2, &row, RIG_UTC + time_ns);
+}
+
+static void put_phase(struct store_rig *r, int64_t time_ns, double mean, double sigma)
+{
+	put_bits(r, time_ns, mean, sigma, 0);
 }
 
 /* The value of a cell. */
@@ -239,6 +245,31 @@ static void test_the_scope(void **state)
 	assert_int_equal(json_array_size(json_at(p, "trace")), 10);
 	assert_near(json_number_value(json_array_get(json_array_get(json_at(p, "trace"), 9), 1)),
 		    400.0, 1e-9);
+	json_decref(p);
+}
+
+/* The board's phase is as before, its bits are not; 8 to 1 is 3 bits on, with the next byte. */
+static void test_a_slip_is_seen(void **state)
+{
+	static const struct {
+		uint8_t bits;
+		double off_ps;
+	} cases[] = {{8, 0}, {1, 3 * 1250.0}, {7, -1250}, {3, -5 * 1250.0}};
+	struct store_rig *r = *state;
+	const struct phase_reference reference = {
+		.phase_ps = 90.0, .rtt_bits = 8, .time_ns = RIG_UTC};
+	json_t *p;
+
+	store_put_phase_reference(r->s, 2, &reference, "ann", "");
+	for (size_t n = 0; n < 4; n++) {
+		put_bits(r, (int64_t)n * 10 * SECOND, 100.0, 5.0, cases[n].bits);
+	}
+	p = phase_of(r, 40, 4, 60);
+	for (size_t n = 0; n < 4; n++) {
+		assert_near(json_number_value(
+				    json_array_get(json_array_get(json_at(p, "trace"), n), 1)),
+			    100.0 + cases[n].off_ps, 1e-9);
+	}
 	json_decref(p);
 }
 
@@ -306,6 +337,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_joined_losses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unaccounted, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_scope, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_slip_is_seen, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_empty_scope, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_long_time_is_sampled, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_limit, setup, teardown),
