@@ -29,7 +29,8 @@ int picture_losses(struct query *q, const struct picture_window *w, json_t **ret
  * high_ps, row_ps, picture, histogram:[weight of each row, 1 in all], mean_ps|null, sigma_ps|null, samples, every_s,
  * trace:[[time, mean_ps, min_ps, max_ps]], reference_ps|null, events:[{time, verdict, slip, difference_ps}]}. `picture`:
  * two hexadecimal digits a cell, column by column, the lowest ps first: 0 nothing, else the logarithm of its density,
- * ff the densest. A row of the database counts as a Gaussian of its mean and sigma; of the whole bits that the board counts
- * beside the phase, those are added, -5 to 4, that the link is off its reference: so a slip is seen. At most one row is read in each `every_s` seconds, `samples` in all: of some hours that is each row.
+ * ff the densest. A row of the database counts as a Gaussian of its mean and sigma. Of the whole bits that the board
+ * counts beside the phase, those are added, -5 to 4, that the link is off its reference: so a slip is seen. At most one
+ * row is read in each `every_s` seconds, `samples` in all: of some hours that is each row.
  */
 int picture_phase(struct query *q, int link, const struct picture_window *w, json_t **ret_json);
