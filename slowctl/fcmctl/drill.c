@@ -40,7 +40,9 @@ static void render_causes(struct writer *w, const json_t *result)
 		{"cause", "{cause}"}, {"of", "{of}"}, {"what has happened", "{about}"}, {0}};
 
 	value_table(w, value_at(result, "causes"), columns, "none");
-	writer_line(w, WRITER_DIM, "%s", "to answer, as soon as you know, once for each fault: fcmctl drill answer CAUSE OBJECT");
+	writer_line(w, WRITER_DIM, "%s",
+		    "to answer, as soon as you know, once for each fault: fcmctl drill answer "
+		    "CAUSE OBJECT");
 }
 
 static int causes_run(struct ctl *ctl, const struct ctl_args *args)
