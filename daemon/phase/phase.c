@@ -797,7 +797,9 @@ void phase_resume(struct phase *p, const struct phase_past *past)
 		p->place_ps += remainder(moved, PHASE_WRAP_PS);
 	}
 	p->bits = (struct bits){j->slip, j->slip};
-	p->jumped = !is_near(p, j->difference_ps, j->slip * (double)PHASE_UI_PS);
+	/* What passed was at home, or had drifted to where a small step was. */
+	p->jumped = j->verdict != PHASE_PASS &&
+		    !is_near(p, j->difference_ps, j->slip * (double)PHASE_UI_PS);
 }
 
 int phase_candidate(const struct phase *p, int64_t utc_ns, struct phase_reference *ret_reference)

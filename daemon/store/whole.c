@@ -205,6 +205,7 @@ void store_whole_step(struct store *s)
 			end_pass(s);
 		}
 		if (rc != SQLITE_ROW) {
+			w->table[0] = '\0'; /* begins again */
 			return;
 		}
 	}

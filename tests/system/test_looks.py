@@ -141,7 +141,7 @@ def wanted(monitor, link, first, count, modules=range(6)):
         lines, follows = [], None
         for b in [b for (n, _), b in sorted(list(monitor.blocks.items())) if n == link]:
             hits = b.in_time(modules) if len(lines) < count else []
-            if lines and hits and b.first_frame != follows:
+            if lines and len(lines) < count and b.first_frame != follows:
                 return None
             if lines or (hits and hits[0].tai_ns == first["tai_ns"]):
                 lines += [as_shown(h, b) for h in hits]

@@ -411,11 +411,15 @@ static void render_store(struct writer *w, const json_t *s)
 	writer_text(w, ok ? WRITER_PLAIN : WRITER_BAD, "store %s", state);
 	writer_paragraph(
 		w, 10, WRITER_PLAIN, "%s",
-		value_fill(s,
-			   ", {store.queued} rows queued, lag {store.lag_s:age}, all of it read "
-			   "{store.read_age_s:age} ago; capture's last tick "
-			   "{capture.tick_age_s:age} ago",
-			   text, sizeof(text)));
+		value_fill(
+			s,
+			json_is_null(value_at(s, "store.read_age_s"))
+				? ", {store.queued} rows queued, lag {store.lag_s:age}; capture's "
+				  "last tick {capture.tick_age_s:age} ago"
+				: ", {store.queued} rows queued, lag {store.lag_s:age}, all of it "
+				  "read {store.read_age_s:age} ago; capture's last tick "
+				  "{capture.tick_age_s:age} ago",
+			text, sizeof(text)));
 	put_line(w, true, "commands", s, "{commands.open} open, {commands.unknown} unknown");
 }
 

@@ -63,7 +63,7 @@ function updateTile(node, { link, phase, incidents, modules }) {
   const minute = link.lost_last_minute;
   // The hour is read once a minute, and not yet at the start; what came since is added.
   const hour = lostHour?.get(link.link);
-  const lost = hour ? Math.max(hour.frames + lostOf(link) - hour.until, minute ?? 0) : minute > 0 ? minute : null;
+  const lost = hour ? Math.max(hour.frames, hour.frames + lostOf(link) - hour.until, minute ?? 0) : minute > 0 ? minute : null;
   const floor = floorName(link), expected = floorName(link.expected);
   const other = floor !== "-" && expected !== "-" && floor !== expected;
   attr(node, "data-link", link.link);

@@ -410,6 +410,9 @@ static void drifted_before_the_daemon_started(void **state)
 	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 	assert_true(view(&l).last.drifted);
 	assert_near(view(&l).last.difference_ps, 540, 20);
+	start_again(&l, PHASE_PASS, 530); /* of a small step there */
+	run(&l, 100);
+	assert_int_equal(view(&l).last.verdict, PHASE_DRIFT);
 	start_again(&l, PHASE_JUMP, 500);
 	run(&l, 100);
 	assert_int_equal(view(&l).last.verdict, PHASE_JUMP);
