@@ -69,7 +69,7 @@ def bursts_of_losses(t):
 
 
 def reasons_in_order(t):
-    """what is wrong for longer comes first, red before warnings"""
+    """the newest comes first, red before warnings"""
     st = t.station(load="quiet", truth=False, scenario=scenario(t, (0, "link 3 unplug 18"), (5, "link 0 unplug 13"),
                                                                 (10, "link 1 unplug 8")))
     st.start()
@@ -79,10 +79,10 @@ def reasons_in_order(t):
         return [r["object"] for r in st.seen() if r["code"] == "link-dark"]
     st.wait_for("three dark links", lambda: len(dark()) == 3, 30)
     listed = [i for i in st.status()["incidents"]["list"] if i["state"] == "active"]
-    t.equal("the first that went dark comes first", dark(), ["link3", "link0", "link1"])
-    t.check("red ones, then the oldest first", all(
+    t.equal("the last that went dark comes first", dark(), ["link1", "link0", "link3"])
+    t.check("red ones, then the newest first", all(
         (a["severity"], b["severity"]) == ("red", "warning") or
-        (a["severity"] == b["severity"] and a["since"] < b["since"] + 0.01) for a, b in zip(listed, listed[1:])), listed)
+        (a["severity"] == b["severity"] and a["since"] > b["since"] - 0.01) for a, b in zip(listed, listed[1:])), listed)
     t.equal("a link is an incident", [i["object"] for i in listed if i["code"] == "link-dark"], dark())
     st.stop()
 
