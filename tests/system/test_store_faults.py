@@ -303,23 +303,24 @@ def damaged_where_nobody_reads(t):
     """a page of a table that nobody reads is overwritten: the look at the whole file finds it; doctor says so, too"""
     st = t.station(load="quiet")
     st.start()
-    st.wait_for("a database", lambda: rows(st, "SELECT count(*) FROM sqlite_schema WHERE name = 'incident'")[0][0], 10)
-    st.wait_for("the daemon", lambda: st.status()["store"]["state"], 10)
-    with sqlite3.connect(st.database) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def is_made():
+        with contextlib.suppress(sqlite3.OperationalError):
+            return rows(st, "SELECT count(*) FROM sqlite_schema WHERE name = 'dark'")[0][0]
+    st.wait_for("a database", is_made, 10)
+    with sqlite3.connect(st.database) as db:  # what is in the log only would hide the damage
+        st.wait_for("all of it in the file", lambda: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0, 5)
     root = rows(st, "SELECT rootpage FROM sqlite_schema WHERE name = 'snapshot_value'")[0][0]
     with open(st.database, "r+b") as f:
         f.seek(4096 * (root - 1))
         f.write(b"\x5a" * 4096)
-    store = st.status()["store"]
-    t.equal("not read yet, and so well", (store["state"], store["read_age_s"]), ("well", None))
     st.wait_ready()
     st.wait_for("store-damaged", lambda: "store-damaged" in {r["code"] for r in st.seen()}, 30)
     reason = next(r for r in st.seen() if r["code"] == "store-damaged")
     store = st.status()["store"]
     t.check("red, with the file, its damage and what to do", st.status()["incidents"]["word"] == "RED" and
             st.database in reason["text"] and store["damage"] in reason["text"] and "--deep" in reason["action"] and
-            store["state"] == "damaged" and store["read_age_s"] < 60, (reason, store))
+            store["state"] == "damaged", (reason, store))
     st.ctl("set", "floor1.om0.threshold", "33")
     t.equal("what is not damaged is written", rows(st, "SELECT state FROM command")[0][0], "DONE")
     found = json.loads(st.ctl("--json", "doctor")[1])["checks"]
