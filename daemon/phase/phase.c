@@ -278,22 +278,22 @@ static bool is_displaced(const struct phase *p)
 	return p->of_lock.verdict == PHASE_SLIP || p->of_lock.verdict == PHASE_JUMP;
 }
 
-/* A lock that is off where the phase had drifted to has not jumped there. */
-static struct phase_judgement told(const struct phase_judgement *j)
+/* As others see it: a lock that is off where the phase had drifted to has not jumped there. */
+static struct phase_judgement as_seen(const struct phase_judgement *j)
 {
-	struct phase_judgement as_told = *j;
+	struct phase_judgement seen = *j;
 
 	if (j->drifted) {
-		as_told.verdict = PHASE_DRIFT;
+		seen.verdict = PHASE_DRIFT;
 	}
-	return as_told;
+	return seen;
 }
 
 static void end_drift(struct phase *p)
 {
 	p->view.drifting = false;
 	if (p->view.last.verdict == PHASE_DRIFT) {
-		p->view.last = told(&p->of_lock);
+		p->view.last = as_seen(&p->of_lock);
 	}
 }
 
@@ -313,7 +313,7 @@ static void pass_judgement(struct phase *p, enum phase_verdict verdict, int slip
 		.time_ns = of_step ? p->view.lock_ns : p->view.last_sample_ns,
 	};
 
-	p->judgement = told(&j);
+	p->judgement = as_seen(&j);
 	p->judgement_ready = true;
 	if (verdict != PHASE_DRIFT) {
 		p->of_lock = j;
@@ -776,7 +776,7 @@ void phase_set_reference(struct phase *p, const struct phase_reference *referenc
 			p->bits = now;
 		}
 		if (p->judged) {
-			p->view.last = told(&p->of_lock);
+			p->view.last = as_seen(&p->of_lock);
 		}
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Is the file whole? What nobody reads may be damaged for months. So once a day the thread reads each row of each table, a
+ * Is the file whole? What is seldom read may be damaged for months. So once a day the thread reads each row of each table, a
  * slice a second: between two slices the file may change as it likes. Indexes are not read: they can be made again.
  */
 #include "daemon/store/private.h"
@@ -159,7 +159,7 @@ static void publish(struct store *s, bool ended)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The first that is found is told at once. */
+/* The first that is found is shown at once. */
 static void note_damage(struct store *s, const char *what)
 {
 	struct store_whole *w = &s->whole;

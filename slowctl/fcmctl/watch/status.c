@@ -138,7 +138,7 @@ static void render_recording(struct writer *w, const json_t *recording, bool ful
 	put_end(w, full, text);
 }
 
-/* "tripped: tower1.floor3.om[25], ...", of a list that is not empty: a floor's modules stand together, and can be typed. */
+/* "tripped: tower1.floor3.om[25], ...", of a list that is not empty: a floor's modules are one pattern, which can be typed. */
 static void append_modules(const json_t *modules, const char *state, char *text, size_t size)
 {
 	const json_t *names = value_at(modules, state);
