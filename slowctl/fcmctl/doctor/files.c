@@ -251,6 +251,20 @@ static bool say_as_read(const struct doctor *d, const char *path, bool all_read,
 	return false;
 }
 
+static void say_own_reading(const struct doctor *d, const char *path, double mb, bool all_read,
+			    json_t *lines)
+{
+	if (all_read) {
+		doctor_say(lines, DOCTOR_PASS, NULL, "%s, %.0f MiB: no damage%s", path, mb,
+			   d->deep ? " in the whole file"
+				   : " in its structure (--deep compares the indexes, too)");
+	} else {
+		doctor_say(lines, DOCTOR_WARN, "fcmctl doctor --deep",
+			   "not checked to its end: no damage in what %.1f s read of %.0f MiB",
+			   QUICK_MS / 1e3, mb);
+	}
+}
+
 static void check_whole(const struct doctor *d, const char *path, const struct stat *st,
 			json_t *lines)
 {
@@ -265,19 +279,11 @@ static void check_whole(const struct doctor *d, const char *path, const struct s
 	tick(0);
 	if (json_array_size(faults) > 0) {
 		say_faults(path, faults, lines);
-	} else if ((r == 0 || r == -EINTR) && say_as_read(d, path, r == 0, lines)) {
-		/* said */
-	} else if (r == -EINTR) {
-		doctor_say(lines, DOCTOR_WARN, "fcmctl doctor --deep",
-			   "not checked to its end: no damage in what %.1f s read of %.0f MiB",
-			   QUICK_MS / 1e3, mb);
-	} else if (r < 0) {
+	} else if (r < 0 && r != -EINTR) {
 		doctor_say(lines, DOCTOR_FAIL, recover(path, fix, sizeof(fix)), "%s: %s", path,
 			   query_error(checked));
-	} else {
-		doctor_say(lines, DOCTOR_PASS, NULL, "%s, %.0f MiB: no damage%s", path, mb,
-			   d->deep ? " in the whole file"
-				   : " in its structure (--deep compares the indexes, too)");
+	} else if (!say_as_read(d, path, r == 0, lines)) {
+		say_own_reading(d, path, mb, r == 0, lines);
 	}
 	json_decref(faults);
 }
