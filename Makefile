@@ -387,7 +387,7 @@ install: all install-lib install-fcmdata install-module ## install below $(DESTD
 	install -m 644 systemd/fcm-server.catalog $(DESTDIR)$(prefix)/lib/systemd/catalog/
 	install -m 644 systemd/60-nanet3.rules $(DESTDIR)$(prefix)/lib/udev/rules.d/
 	install -m 755 training/fcm_server_emulator.py $(DESTDIR)$(emulator)/
-	install -m 644 tests/system/station.py tests/system/run.py $(DESTDIR)$(emulator)/
+	install -m 644 tests/system/station.py tests/system/run.py tests/system/page_server.py $(DESTDIR)$(emulator)/
 	install -m 644 tests/data/scenarios/*.scn $(DESTDIR)$(emulator)/scenarios/
 	ln -sf ../share/fcm-server-emulator/fcm_server_emulator.py $(DESTDIR)$(prefix)/bin/fcm-server-emulator
 	install -m 755 $(B)/bin/fcm-consumer $(DESTDIR)$(emulator_bin)/

@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
+from test_outsider import make_install  # noqa: E402
 sys.path.insert(1, os.path.join(harness.ROOT, "training"))
 import fcm_server_emulator as emu  # noqa: E402
 
@@ -49,6 +50,15 @@ def a_station(t):
     t.check("the command is in its database", any("om0.hv" in json.dumps(c) for c in json.loads(out)["commands"]), out)
     t.equal("both balances of the ledger are right", st.ledger()["balanced"], True)
     t.equal("stopped twice: exit 1", emulator(t, "stop", *at)[0], 1)
+
+
+def installed(t):
+    """it finds what it needs among the files of make install; debian/check.sh starts a station from those of the packages"""
+    root = os.path.join(t.base, "root")
+    make_install(t, "install", f"DESTDIR={root}")
+    r = subprocess.run([os.path.join(root, "usr/bin/fcm-server-emulator"), "scenarios"], capture_output=True, text=True,
+                       timeout=60, check=False)
+    t.equal("the installed program lists its scenarios", (r.returncode, r.stderr, r.stdout), (0, "", emulator(t, "scenarios")[1]))
 
 
 def daemon_of(pid):
@@ -194,4 +204,4 @@ def what_is_wrong(t):
 
 
 if __name__ == "__main__":
-    harness.main([a_station, all_boards, four_boards, ports, links, what_is_wrong])
+    harness.main([a_station, installed, all_boards, four_boards, ports, links, what_is_wrong])
