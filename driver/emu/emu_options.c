@@ -152,6 +152,9 @@ static const struct option_entry entries[] = {
 	 AT(host.play_once)},
 	{"gps-pty", "PATH", "terminal of the GPS receiver (NMEA): make a link to it here",
 	 TEXT(world.gps_path), SEA},
+	{"gps-udp", "PORT",
+	 "or let the receiver send to this UDP port, for gpsd's udp://127.0.0.1:PORT",
+	 WHOLE(world.gps_port, 1, 65535, "1 to 65535"), SEA},
 	{"scenario", "FILE", "faults at given times; nanet3-emu(1) has the language",
 	 TEXT(world.scenario_path), SEA},
 	{"truth", "FILE", "write what the floors really sent, a record per link and frame",
@@ -229,8 +232,8 @@ static const struct options options = {
 		"time;\n"
 		"with --qemu that of QEMU, which gets its memory and the board as arguments.\n\n"
 		"Example, a station on a desk:\n"
-		"  nanet3-emu --socket /tmp/board.sock --gps-pty /tmp/gps.tty &\n"
-		"  gpsd -N -n -S 2950 $(readlink /tmp/gps.tty)\n",
+		"  nanet3-emu --socket /tmp/board.sock --gps-udp 2951 &\n"
+		"  gpsd -N -n -S 2950 udp://127.0.0.1:2951\n",
 	.entries = entries,
 	.count = sizeof(entries) / sizeof(entries[0]),
 };
@@ -294,6 +297,9 @@ static int finish(struct emu_options *o, const char *of_the_sea, char **rest)
 		return o->world.beacons_hz > 0 && o->host.duration_s > 0
 			       ? 0
 			       : complain("--flashes", "", " needs --beacons and --seconds");
+	}
+	if (o->world.gps_path != NULL && o->world.gps_port != 0) {
+		return complain("--gps-pty", " or --gps-udp", ": only one of them");
 	}
 	if (qemu && rest[0] == NULL) {
 		return complain("--qemu", "", " needs -- and a command to run");

@@ -51,10 +51,10 @@ def is_free(port):
 PORTS_GIVEN = set()
 
 
-def free_port():
+def free_port(kind=socket.SOCK_STREAM):
     """One that nobody listens on, and that was not given before: the kernel may name the same one twice."""
     while True:
-        with socket.socket() as s:
+        with socket.socket(type=kind) as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
         if port not in PORTS_GIVEN:
@@ -130,7 +130,7 @@ class Station:
         self.want_truth, self.want_gpsd, self.depth_ms, self.speed = truth, gpsd, depth_ms, speed
         self.play = play  # a recording in the place of floors and sea
         self.delays = delays  # cable_delay_ns by link; None: the emulator's
-        self.reserved = self.monitor = self.gpsd_port = self.feed_port = None
+        self.reserved = self.monitor = self.gps_port = self.gpsd_port = self.feed_port = None
         self.emu = self.gpsd = self.daemon = None
         self.host_too_slow = False  # the emulator fell behind by more than half of what the rings hold
         self.consumers = {}
@@ -168,7 +168,8 @@ class Station:
         if self.play:
             argv += ["--play", self.play]
         else:
-            argv += ["--gps-pty", self.path("gps.tty"), "--seed", str(self.seed), "--load", self.load,
+            self.gps_port = self.gps_port or free_port(socket.SOCK_DGRAM)
+            argv += ["--gps-udp", str(self.gps_port), "--seed", str(self.seed), "--load", self.load,
                      "--executed", self.path("executed.log"), "--leap-seconds", self.leap_table()]
         if self.want_truth and not self.play:
             argv += ["--truth", self.path("truth.bin")]
@@ -188,10 +189,8 @@ class Station:
 
     def start_gpsd(self):
         self.gpsd_port = self.gpsd_port or free_port()
-        self._wait(lambda: os.path.exists(self.path("gps.tty")), 10, "the receiver's terminal", self.emu)
-        self.gpsd = Process("gpsd", ["/usr/sbin/gpsd", "-N", "-n", "-b", "-s", "9600", "-f", "8N1", "-S",
-                                     str(self.gpsd_port),
-                                     os.path.realpath(self.path("gps.tty"))], self.path("gpsd.log"))
+        self.gpsd = Process("gpsd", ["/usr/sbin/gpsd", "-N", "-n", "-S", str(self.gpsd_port),
+                                     f"udp://127.0.0.1:{self.gps_port}"], self.path("gpsd.log"))
 
         def answers():
             with socket.socket() as s:

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <time.h>
@@ -94,6 +96,7 @@ struct gps {
 	int master, slave;
 	char name[64]; /* of the slave */
 	char *link_path;
+	int udp; /* instead of all that; -1: a terminal */
 };
 
 /* gpsd opens its devices as root and again as its own user. */
@@ -156,7 +159,27 @@ static int make_link(struct gps *g, const char *path)
 	return 0;
 }
 
-int gps_create(const char *link_path, struct gps **ret_gps)
+static int open_terminal(struct gps *g, const char *link_path)
+{
+	int err = open_pair(g);
+
+	return err < 0 ? err : make_link(g, link_path);
+}
+
+static int open_udp(struct gps *g, unsigned port)
+{
+	const struct sockaddr_in to = {.sin_family = AF_INET,
+				       .sin_port = htons((uint16_t)port),
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	g->udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (g->udp < 0 || connect(g->udp, (const struct sockaddr *)&to, sizeof(to)) < 0) {
+		return -errno;
+	}
+	return 0;
+}
+
+int gps_create(const char *link_path, unsigned port, struct gps **ret_gps)
 {
 	struct gps *g = calloc(1, sizeof(*g));
 	int err;
@@ -166,10 +189,8 @@ int gps_create(const char *link_path, struct gps **ret_gps)
 	}
 	g->master = -1;
 	g->slave = -1;
-	err = open_pair(g);
-	if (err == 0) {
-		err = make_link(g, link_path);
-	}
+	g->udp = -1;
+	err = link_path ? open_terminal(g, link_path) : open_udp(g, port);
 	if (err < 0) {
 		gps_destroy(g);
 		return err;
@@ -192,11 +213,14 @@ void gps_destroy(struct gps *g)
 	if (g->master >= 0) {
 		close(g->master);
 	}
+	if (g->udp >= 0) {
+		close(g->udp);
+	}
 	free(g->link_path);
 	free(g);
 }
 
-void gps_say(struct gps *g, const char *text, size_t length)
+static void say_on_terminal(struct gps *g, const char *text, size_t length)
 {
 	char ignored[256];
 	int unread = 0;
@@ -209,5 +233,14 @@ void gps_say(struct gps *g, const char *text, size_t length)
 	}
 	if (write(g->master, text, length) != (ssize_t)length) {
 		return; /* the terminal is full: a sentence cut short has a wrong checksum */
+	}
+}
+
+void gps_say(struct gps *g, const char *text, size_t length)
+{
+	if (g->udp < 0) {
+		say_on_terminal(g, text, length);
+	} else if (send(g->udp, text, length, 0) < 0) {
+		return; /* no gpsd is there */
 	}
 }

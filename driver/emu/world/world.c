@@ -278,9 +278,9 @@ static int open_files(struct world *w, char *error, size_t error_size)
 		path = c->executed_path;
 		err = open_executed(w);
 	}
-	if (err == 0 && c->gps_path != NULL) {
-		path = c->gps_path;
-		err = gps_create(path, &w->gps);
+	if (err == 0 && (c->gps_path != NULL || c->gps_port != 0)) {
+		path = c->gps_path ? c->gps_path : "the receiver's UDP port";
+		err = gps_create(c->gps_path, c->gps_port, &w->gps);
 	}
 	if (err < 0) {
 		snprintf(error, error_size, "%s: %s", path, strerror(-err));

@@ -86,6 +86,7 @@ struct world_config {
 	const char *truth_path;
 	const char *executed_path; /* every WRITE and ACTION an FCM decided, a line each */
 	const char *gps_path;	   /* where the receiver's terminal shall be linked */
+	unsigned gps_port;	   /* or the UDP port that it sends to; 0: no receiver */
 	bool gps_mute;		   /* it says nothing: its seconds are not those of the wall */
 	const char *leap_path;	   /* leap-seconds.list; NULL: the system's, 37 s without one */
 };

@@ -181,6 +181,9 @@ static void refused(void **state)
 		"--socket /x --seed -1",
 		"--socket /x --seed 18446744073709551616",
 		"--socket /x --seed 7x",
+		"--socket /x --gps-udp 0",
+		"--socket /x --gps-udp 65536",
+		"--socket /x --gps-udp 7 --gps-pty /t",
 		"--socket /x --nonsense",
 		"--socket /x --play-once",
 		"--play /rec",
@@ -199,13 +202,21 @@ static void a_recording(void **state)
 {
 	/* What is of the floors, the sea, or the wall's time. */
 	static const char *const never[] = {
-		"--gps-pty /t",	     "--scenario /s",
-		"--truth /t",	     "--executed /e",
-		"--seed 1",	     "--load full",
-		"--rate 5",	     "--cold",
-		"--tower 2",	     "--swap 0,1",
-		"--floors 1,2,3,4",  "--start 2026-01-01T00:00:00",
-		"--leap-seconds /l", "--fifo-bytes 8192",
+		"--gps-pty /t",
+		"--gps-udp 7",
+		"--scenario /s",
+		"--truth /t",
+		"--executed /e",
+		"--seed 1",
+		"--load full",
+		"--rate 5",
+		"--cold",
+		"--tower 2",
+		"--swap 0,1",
+		"--floors 1,2,3,4",
+		"--start 2026-01-01T00:00:00",
+		"--leap-seconds /l",
+		"--fifo-bytes 8192",
 		"--beacons 5",
 	};
 	struct emu_options o;

@@ -2,6 +2,7 @@
 /* The receiver on the roof: sentences, leap seconds, and the terminal that outlives its readers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -162,7 +164,7 @@ static void the_terminal(void **state)
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/gps.tty", directory);
 	assert_int_equal(symlink("/nowhere", path), 0); /* a stale link is replaced */
-	assert_int_equal(gps_create(path, &g), 0);
+	assert_int_equal(gps_create(path, 0, &g), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(st.st_mode & 0777, 0660);
@@ -192,10 +194,39 @@ static void the_terminal(void **state)
 	fd = open(path, O_CREAT | O_WRONLY, 0600);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(gps_create(path, &g), -EEXIST); /* somebody's file */
+	assert_int_equal(gps_create(path, 0, &g), -EEXIST); /* somebody's file */
 	unlink(path);
 	rmdir(directory);
 	gps_destroy(NULL);
+}
+
+static void by_udp(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(at);
+	char buffer[64];
+	struct gps *g;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, length), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &length), 0);
+	assert_int_equal(gps_create(NULL, ntohs(at.sin_port), &g), 0);
+	gps_say(g, "one\r\n", 5);
+	gps_say(g, "two\r\n", 5);
+	assert_int_equal(read(fd, buffer, sizeof(buffer)), 5);
+	assert_memory_equal(buffer, "one\r\n", 5);
+	assert_int_equal(read(fd, buffer, sizeof(buffer)), 5);
+	assert_memory_equal(buffer, "two\r\n", 5);
+	close(fd); /* gpsd has ended: the receiver does not care */
+	gps_say(g, "three\r\n", 7);
+	gps_say(g, "four\r\n", 6);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, length), 0);
+	gps_say(g, "five\r\n", 6); /* the kernel tells it now that the one before was refused */
+	gps_say(g, "six\r\n", 5);
+	assert_true(read(fd, buffer, sizeof(buffer)) > 0);
+	close(fd);
+	gps_destroy(g);
 }
 
 int main(void)
@@ -205,6 +236,7 @@ int main(void)
 		cmocka_unit_test(leap_seconds),
 		cmocka_unit_test(tables_that_are_none),
 		cmocka_unit_test(the_terminal),
+		cmocka_unit_test(by_udp),
 	};
 
 	return cmocka_run_group_tests_name("gps", tests, NULL, NULL);
