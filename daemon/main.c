@@ -339,13 +339,16 @@ static void every_100ms(struct station *s)
 	ops_tick(&operations);
 }
 
-/* systemd's watchdog is fed only while capture ticks. */
+/* systemd's watchdog is fed only while both threads run that all data pass. */
 static void feed_watchdog(struct station *s)
 {
+	const uint64_t capture_ns = s->capture_status.last_tick_ns;
+	const uint64_t publisher_ns = s->publisher_status.at_ns;
 	uint64_t limit_us = 0;
 
 	if (sd_watchdog_enabled(0, &limit_us) > 0 &&
-	    now_mono_ns() - s->capture_status.last_tick_ns < limit_us * 1000 / 2) {
+	    now_mono_ns() - (capture_ns < publisher_ns ? capture_ns : publisher_ns) <
+		    limit_us * 1000 / 2) {
 		sd_notify(0, "WATCHDOG=1");
 	}
 }

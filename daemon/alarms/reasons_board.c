@@ -35,10 +35,21 @@ static void back_reason(struct judge *j)
 		       text);
 }
 
+/* `ran_ns`: when the thread reported for the last time; 0: it has not begun. */
+static void stuck_reason(struct judge *j, const char *code, const char *thread, uint64_t ran_ns)
+{
+	double since_s = judge_seconds_since(j, ran_ns);
+
+	if (ran_ns && since_s * 1e9 > (double)TICK_STUCK_NS) {
+		reasons_add(
+			j, true, code, object_thing(thread),
+			"systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
+			"the %s thread has not run for %.1f s", thread, since_s);
+	}
+}
+
 void reasons_board(struct judge *j)
 {
-	double tick_s = judge_seconds_since(j, j->v->capture_tick_ns);
-
 	if (!j->v->board.present) {
 		reasons_add(j, true, "board-gone", object_thing("board"),
 			    "check lspci, dmesg and the module nanet3; the daemon re-opens it by "
@@ -54,12 +65,8 @@ void reasons_board(struct judge *j)
 			    "power-cycle the board",
 			    "the board's DMA has stalled: it hands over no data");
 	}
-	if (j->v->capture_tick_ns && tick_s * 1e9 > (double)TICK_STUCK_NS) {
-		reasons_add(
-			j, true, "capture-stuck", object_thing("capture"),
-			"systemd's watchdog restarts the daemon; see journalctl -u fcm-server@N",
-			"the capture thread has not ticked for %.1f s", tick_s);
-	}
+	stuck_reason(j, "capture-stuck", "capture", j->v->capture_tick_ns);
+	stuck_reason(j, "publisher-stuck", "publisher", j->v->publisher->at_ns);
 }
 
 /* The machine did not run us: links then look silent and consumers slow, but are not. */

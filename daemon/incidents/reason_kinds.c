@@ -20,6 +20,7 @@ const struct reason_kind reason_kinds[] = {
 	{"board-back", OF_THING, "board", .quiet = true},
 	{"board-stalled", OF_THING, "board", .board = true, .dark = DARK_ALL},
 	{"capture-stuck", OF_THING, "capture"},
+	{"publisher-stuck", OF_THING, "publisher"},
 	{"machine-late", OF_THING, "machine"},
 	{"link-dark", OF_LINK, .board = true, .dark = DARK_ALL},
 	{"link-unaligned", OF_LINK, .hold_ns = SECOND_NS, .board = true, .dark = DARK_ALL},

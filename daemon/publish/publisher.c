@@ -245,6 +245,7 @@ static void add_monitors_status(struct publisher *p)
 
 static void publish_status(struct publisher *p)
 {
+	p->counters.at_ns = p->now_ns;
 	groups_get_status(p->groups, p->now_ns, &p->counters);
 	for (unsigned i = 0; i < p->counters.members; i++) {
 		memcpy(p->counters.member[i].address, p->peer[i].address, PEER_ADDRESS_MAX);

@@ -55,6 +55,8 @@ struct publisher_namesake {
 	char member[PEER_ADDRESS_MAX], refused[PEER_ADDRESS_MAX];
 };
 struct publisher_status {
+	uint64_t
+		at_ns; /* CLOCK_MONOTONIC: the publisher's thread ran, some 100 ms ago. The watchdog looks at it */
 	uint64_t blocks, monitor_blocks;
 	uint64_t bad_messages;		 /* from consumers: malformed, unknown, too large */
 	uint64_t hellos, refused_hellos; /* the first: of those that became members */

@@ -4,6 +4,7 @@
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 
@@ -14,6 +15,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "soak")]
 import consumer_record  # noqa: E402
 import crash  # noqa: E402
 import harness  # noqa: E402
+from unit_manager import Manager  # noqa: E402
 
 
 def daemon_killed_under_data(t):
@@ -159,6 +161,40 @@ def all_consumers_killed(t):
             all(x["frames"] > 0 for x in drops), drops[:3])
 
 
+def threads_frozen(t):
+    """one thread that all data pass stops, the others live: the watchdog is not fed, status says which; it goes on"""
+    limit_s = 5
+    st = t.station(load="quiet", depth_ms=16000)
+    st.start_emulator()
+    st.start_gpsd()
+    st.write_config()
+    st.start_consumer("trigger-1", "trigger")
+    st.start_consumer("acoustic-1", "acoustic")
+    manager = Manager(st)
+    try:
+        manager.start(WATCHDOG_USEC=str(limit_s * 1000000))
+        st.wait_ready()
+        for name in ("capture", "publisher"):
+            with subprocess.Popen([sys.executable, os.path.join(HERE, "freeze.py"), str(st.daemon.pid), name],
+                                  stdout=subprocess.PIPE, text=True) as freezer:
+                try:
+                    t.check(f"{name} stops", freezer.stdout.readline().startswith("frozen"))
+                    st.wait_for("status says so", lambda name=name: any(
+                        r["code"] == f"{name}-stuck" and r["object"] == name for r in st.seen()))
+                    time.sleep(limit_s / 2)
+                    fed = len(manager.feeds)
+                    time.sleep(2)
+                    t.equal(f"{name}: the watchdog gets nothing", len(manager.feeds), fed)
+                    t.equal(f"{name}: status is red", st.word(), "RED")
+                finally:
+                    freezer.kill()
+            st.wait_for(f"{name} goes on", lambda name=name: not any(r["code"] == f"{name}-stuck" for r in st.seen()))
+            st.wait_for("the watchdog is fed", lambda fed=fed: len(manager.feeds) > fed)
+        t.account(st)
+    finally:
+        manager.close()
+
+
 @harness.long
 def daemon_killed_in_commands(t):
     """kill -9 in the middle of commands, at random and at named points: none executed twice, none lost, none left open"""
@@ -167,4 +203,4 @@ def daemon_killed_in_commands(t):
 
 if __name__ == "__main__":
     harness.main([daemon_killed_under_data, daemon_killed_with_other_block_lengths, daemon_away_beyond_the_ring,
-                  daemon_away_beyond_the_linger_time, consumer_killed, all_consumers_killed, daemon_killed_in_commands])
+                  daemon_away_beyond_the_linger_time, consumer_killed, all_consumers_killed, threads_frozen, daemon_killed_in_commands])

@@ -181,6 +181,7 @@ static void step(struct judge_rig *r)
 	r->v.now_ns += STEP_NS;
 	r->v.utc_ns += (int64_t)STEP_NS;
 	r->v.capture_tick_ns = r->v.now_ns;
+	r->publisher.at_ns = r->v.now_ns;
 	for (unsigned link = 0; link < NANET3_LINKS; link++) {
 		struct judge_link *l = &r->v.link[link];
 
