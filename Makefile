@@ -165,7 +165,7 @@ clean: ## remove build/ (and B, where one was named)
 	    [ ! -e $$d/run.lock ] || flock -n $$d/run.lock true || \
 	    { echo "make clean: the station of a make run lives in $$d/run: end it first" >&2; exit 1; }; \
 	done
-	rm -rf build $(B)
+	rm -rf --one-file-system build $(B)
 
 setup: ## install missing Debian packages, by name
 	@tests/setup/setup.sh check
