@@ -436,6 +436,51 @@ def board(t):
             turns(t, what, lines, *wanted)
 
 
+THP = "sys/kernel/mm/transparent_hugepage/shmem_enabled"
+CPU = "flags\t\t: fpu vme apic hypervisor lahf_lm\n"
+# Reserved pages of 2 MiB and of 1 GiB (all, free, promised), MiB available, other files; state, text, fix of its line.
+HUGE_PAGES = (
+    ("none", (0, 0, 0), (0, 0, 0), 9000, {}, "pass", "^none are reserved$", "^$"),
+    ("transparent ones", (0, 0, 0), (0, 0, 0), 9000, {}, "pass",
+     "^transparent: enabled madvise, shmem_enabled never$", "^$"),
+    ("enough memory beside them", (512, 512, 0), (0, 0, 0), 4096, {}, "pass", "1024 MiB of them unused", "^$"),
+    ("all of them are used", (512, 12, 12), (0, 0, 0), 100, {}, "pass", "512 pages of 2048 kB .* 0 MiB", "^$"),
+    ("nobody uses them", (512, 512, 0), (0, 0, 0), 4095, {}, "warn",
+     "512 pages of 2048 kB are reserved, 1024 MiB of them unused: .* 4095 MiB", r"^sudo sysctl vm\.nr_hugepages=0$"),
+    ("what is used stays", (512, 500, 4), (0, 0, 0), 100, {}, "warn", " 992 MiB of them unused",
+     r"^sudo sysctl vm\.nr_hugepages=16$"),
+    ("of another size", (0, 0, 0), (3, 3, 0), 100, {}, "warn", "3 pages of 1048576 kB .* 3072 MiB of them unused",
+     r"^sudo sh -c 'echo 0 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages'$"),
+    ("a machine of its own", (0, 0, 0), (0, 0, 0), 9000, {"proc/cpuinfo": CPU.replace("hypervisor ", "")}, "pass",
+     "shmem_enabled never", "^$"),
+    ("a virtual machine", (0, 0, 0), (0, 0, 0), 9000, {"proc/cpuinfo": CPU}, "warn", "shmem_enabled is never: ",
+     f"^sudo sh -c 'echo advise > /{THP}'$"),
+    ("a virtual machine that has them", (0, 0, 0), (0, 0, 0), 9000,
+     {"proc/cpuinfo": CPU, THP: "always within_size [advise] never deny force"}, "pass", "shmem_enabled advise", "^$"),
+    ("a kernel without them", (0, 0, 0), (0, 0, 0), 9000, {THP: ""}, "n/a", "not in this kernel", "^$"),
+    ("no answer", (0, 0, 0), (0, 0, 0), 9000, {"proc/meminfo": ""}, "warn", "^not checked: ", "^$"),
+)
+
+
+def huge_pages(t):
+    """huge pages that nobody uses, and those that an emulated board's rings want"""
+    m = Machine(t)
+    with open(m.st.path("board.conf")) as f:
+        config = f.read()
+    with open(m.st.path("board.conf"), "w") as f:
+        f.write(config.replace("/dev/nanet3-0", f"unix:{m.st.dir}/board.sock"))
+    for what, small, large, available, files, *wanted in HUGE_PAGES:
+        m.write("proc/meminfo", f"MemAvailable: {available * 1024} kB\nHugePages_Total: 0\nHugepagesize:  2048 kB\n")
+        m.write("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never")
+        m.write(THP, "always within_size advise [never] deny force")
+        for kb, counts in ((2048, small), (1048576, large)):
+            for name, count in zip(("nr", "free", "resv"), counts):
+                m.write(f"sys/kernel/mm/hugepages/hugepages-{kb}kB/{name}_hugepages", f"{count}\n")
+        for path, text in files.items():
+            m.write(path, text)
+        turns(t, what, m.doctor(), "huge pages", *wanted)
+
+
 def installed(t):
     """files of an installed station: not started at boot, notices that every user can read, foreign files, none"""
     m = Machine(t)
@@ -612,4 +657,4 @@ def frozen(t):
 
 
 if __name__ == "__main__":
-    harness.main([running, half_pace, board, installed, stranger, units, frozen])
+    harness.main([running, half_pace, board, huge_pages, installed, stranger, units, frozen])

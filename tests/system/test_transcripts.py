@@ -81,7 +81,7 @@ MASKS = (
     (r"(?m)^( +)\d+ (link-down|alignment) of(?:.*\n?)*?(?=^\S|\Z)", r"\1LOST\n"),
     (r"\d+ frames, [\d.]+ MB; \d+ cells without data, \d+ let go", "N frames, N MB; N cells without data, N let go"),
     # Of doctor: what is of this machine.
-    (r"(?m)^(?:pass|warn|n/a)  (?:kernel log|system clock|sync)  .*\n(?: +-> .*\n)?", ""),
+    (r"(?m)^(?:pass|warn|n/a)  (?:kernel log|huge pages|system clock|sync)  .*\n(?: {9,}.*\n)*", ""),
     (r"(?m)^\d+ pass, \d+ warn, (?=\d+ fail$)", "N pass, N warn, "),
     (r"(?m)\d+ (?=satellites$|MiB: no damage)", "N "),
     (r"[\u2800-\u28ff]+", "PLOT"),

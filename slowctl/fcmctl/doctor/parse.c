@@ -155,6 +155,28 @@ double parse_pcie_mbps(const char *speed, unsigned lanes)
 	return gt * 1e3 * lanes * (gt <= 5.0 ? 0.8 : 128.0 / 130.0);
 }
 
+long long parse_meminfo(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+	long long number;
+
+	for (const char *line = text; *line != '\0'; line += *line == '\n') {
+		if (strncmp(line, name, length) == 0 && line[length] == ':') {
+			return sscanf(line + length, ":%*[ ]%lld", &number) == 1 ? number : -1;
+		}
+		line += strcspn(line, "\n");
+	}
+	return -1;
+}
+
+void parse_chosen(const char *line, char *ret_word, size_t size)
+{
+	const char *begin = strchr(line, '['), *end = begin != NULL ? strchr(begin, ']') : NULL;
+
+	snprintf(ret_word, size, "%.*s", end != NULL ? (int)(end - begin - 1) : 0,
+		 end != NULL ? begin + 1 : "");
+}
+
 bool parse_kmsg(char *record, unsigned *ret_level, char **ret_text)
 {
 	char *end;

@@ -35,6 +35,11 @@ bool parse_same_place(const struct endpoint *a, const struct endpoint *b);
 /* "5.0 GT/s PCIe" and lanes: usable Mb/s; 0: unreadable. */
 double parse_pcie_mbps(const char *speed, unsigned lanes);
 
+/* The number of "name:  12 kB" in the text of /proc/meminfo; -1: it has none. */
+long long parse_meminfo(const char *text, const char *name);
+/* "madvise" of "always [madvise] never"; "" where none is in brackets. */
+void parse_chosen(const char *line, char *ret_word, size_t size);
+
 /* A record of /dev/kmsg, "6,1024,1234567,-;text": its level (0 emergency to 7) and its text, cut at the line's end.
  * False: it is none. */
 bool parse_kmsg(char *record, unsigned *ret_level, char **ret_text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon around its process: unit, configuration, ports, the kernel's log, consumers. */
+/* The daemon around its process: unit, configuration, ports, the kernel's log, huge pages, consumers. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -462,6 +462,115 @@ static void check_kernel(const struct doctor *d, json_t *lines)
 	}
 }
 
+/* ------------------------------------------------------------------ huge pages */
+
+/* The most that the daemon may take: MemoryMax of fcm-server@.service. */
+#define DAEMON_MB 4096
+
+/* A number of the pages of one size, `sized` as in "hugepages-2048kB"; 0: it cannot be read. */
+static unsigned long long pages_of(const struct doctor *d, const char *sized, const char *what)
+{
+	char path[PATH_MAX], number[32];
+
+	doctor_path(d, path, "/sys/kernel/mm/hugepages/%s/%s", sized, what);
+	return doctor_line(path, number, sizeof(number)) ? strtoull(number, NULL, 10) : 0;
+}
+
+/* Reserved pages take memory from all programs but those that ask for them, and none of ours does. The fix leaves what
+ * is used. False: none of this size are reserved. */
+static bool say_reserved(const struct doctor *d, const char *sized, const char *meminfo,
+			 json_t *lines)
+{
+	unsigned long long all = pages_of(d, sized, "nr_hugepages");
+	unsigned long long idle = pages_of(d, sized, "free_hugepages");
+	unsigned long long used = all - idle + pages_of(d, sized, "resv_hugepages");
+	long long available_mb = parse_meminfo(meminfo, "MemAvailable") / 1024;
+	unsigned long kb = strtoul(sized + strcspn(sized, "0123456789"), NULL, 10);
+	unsigned long long unused_mb = all > used ? (all - used) * kb / 1024 : 0;
+	char fix[256];
+
+	if (all == 0) {
+		return false;
+	}
+	snprintf(fix, sizeof(fix),
+		 parse_meminfo(meminfo, "Hugepagesize") == (long long)kb
+			 ? "sudo sysctl vm.nr_hugepages=%llu"
+			 : "sudo sh -c 'echo %llu > /sys/kernel/mm/hugepages/%.100s/nr_hugepages'",
+		 used, sized);
+	if (unused_mb > 0 && available_mb < DAEMON_MB) {
+		doctor_say(lines, DOCTOR_WARN, fix,
+			   "%llu pages of %lu kB are reserved, %llu MiB of them unused: the "
+			   "read-out needs none, and only %lld MiB are available beside them",
+			   all, kb, unused_mb, available_mb);
+	} else {
+		doctor_say(lines, DOCTOR_PASS, NULL,
+			   "%llu pages of %lu kB are reserved, %llu MiB of them unused; %lld MiB "
+			   "are available beside them",
+			   all, kb, unused_mb, available_mb);
+	}
+	return true;
+}
+
+static bool in_virtual_machine(const struct doctor *d)
+{
+	char path[PATH_MAX], first[8192];
+
+	return doctor_read(doctor_path(d, path, "/proc/cpuinfo"), first, sizeof(first)) > 0 &&
+	       strstr(first, " hypervisor") != NULL;
+}
+
+/* Of our programs only the emulator asks for them, for the rings (driver/emu/host/memory.c). */
+static void say_transparent(const struct doctor *d, json_t *lines)
+{
+	static const char directory[] = "/sys/kernel/mm/transparent_hugepage";
+	char path[PATH_MAX], line[128], enabled[32], shared[32];
+	const char *emulator;
+
+	doctor_line(doctor_path(d, path, "%s/enabled", directory), line, sizeof(line));
+	parse_chosen(line, enabled, sizeof(enabled));
+	doctor_line(doctor_path(d, path, "%s/shmem_enabled", directory), line, sizeof(line));
+	parse_chosen(line, shared, sizeof(shared));
+	if (*enabled == '\0' || *shared == '\0') {
+		doctor_say(lines, DOCTOR_NONE, NULL, "transparent: not in this kernel");
+	} else if (doctor_is_emulator(d, &emulator) && in_virtual_machine(d) &&
+		   (strcmp(shared, "never") == 0 || strcmp(shared, "deny") == 0)) {
+		snprintf(line, sizeof(line), "sudo sh -c 'echo advise > %s/shmem_enabled'",
+			 directory);
+		doctor_say(lines, DOCTOR_WARN, line,
+			   "transparent: shmem_enabled is %s: in a virtual machine the emulator "
+			   "needs them for its rings; used from its next start",
+			   shared);
+	} else {
+		doctor_say(lines, DOCTOR_PASS, NULL, "transparent: enabled %s, shmem_enabled %s",
+			   enabled, shared);
+	}
+}
+
+static void check_huge_pages(const struct doctor *d, json_t *lines)
+{
+	char path[PATH_MAX], meminfo[8192];
+	DIR *sizes = opendir(doctor_path(d, path, "/sys/kernel/mm/hugepages"));
+	const struct dirent *entry;
+	bool any = false;
+
+	if (doctor_read(doctor_path(d, path, "/proc/meminfo"), meminfo, sizeof(meminfo)) <= 0) {
+		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: %s cannot be read", path);
+	} else {
+		while (sizes != NULL && (entry = readdir(sizes)) != NULL) {
+			any = (entry->d_name[0] != '.' &&
+			       say_reserved(d, entry->d_name, meminfo, lines)) ||
+			      any;
+		}
+		if (!any) {
+			doctor_say(lines, DOCTOR_PASS, NULL, "none are reserved");
+		}
+		say_transparent(d, lines);
+	}
+	if (sizes != NULL) {
+		closedir(sizes);
+	}
+}
+
 /* ------------------------------------------------------------------ consumers */
 
 static void check_consumers(const struct doctor *d, json_t *lines)
@@ -500,6 +609,7 @@ const struct doctor_check doctor_service_checks[] = {
 	{"configuration", check_config, "fcmctl doctor", DOCTOR_WARN},
 	{"ports", check_ports, "ss -ltn", DOCTOR_WARN},
 	{"kernel log", check_kernel, "sudo dmesg -T -l warn,err", DOCTOR_WARN},
+	{"huge pages", check_huge_pages, "grep Huge /proc/meminfo", DOCTOR_WARN},
 	{"consumers", check_consumers, "fcmctl consumer list", DOCTOR_WARN},
 	{0},
 };

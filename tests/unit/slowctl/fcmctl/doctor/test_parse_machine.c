@@ -96,6 +96,29 @@ static void pcie(void **state)
 	assert_int_equal((int)parse_pcie_mbps("nan", 8), 0);
 }
 
+static void memory(void **state)
+{
+	static const char text[] = "MemTotal:       16384 kB\nMemAvailable:    512 kB\n"
+				   "HugePages_Total:      12\nHugetlb:  x kB\nHugepagesize:";
+	char chosen[16];
+
+	assert_int_equal(parse_meminfo(text, "MemAvailable"), 512);
+	assert_int_equal(parse_meminfo(text, "HugePages_Total"), 12);
+	assert_int_equal(parse_meminfo(text, "Available"), -1);
+	assert_int_equal(parse_meminfo(text, "Mem"), -1);
+	assert_int_equal(parse_meminfo(text, "Hugetlb"), -1);
+	assert_int_equal(parse_meminfo(text, "Hugepagesize"), -1);
+	assert_int_equal(parse_meminfo("", "MemTotal"), -1);
+	parse_chosen("always [madvise] never", chosen, sizeof(chosen));
+	assert_string_equal(chosen, "madvise");
+	parse_chosen("always madvise never", chosen, sizeof(chosen));
+	assert_string_equal(chosen, "");
+	parse_chosen("[never", chosen, sizeof(chosen));
+	assert_string_equal(chosen, "");
+	parse_chosen("[one that is too long for it]", chosen, sizeof(chosen));
+	assert_string_equal(chosen, "one that is too");
+}
+
 static void kernel(void **state)
 {
 	char record[] = "3,1024,99,-;nanet3 0000:01:00.0: no board answers\n SUBSYSTEM=pci\n";
@@ -203,7 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(config), cmocka_unit_test(endpoints), cmocka_unit_test(listeners),
 		cmocka_unit_test(pcie),	  cmocka_unit_test(kernel),    cmocka_unit_test(gpsd),
-		cmocka_unit_test(users),  cmocka_unit_test(disks),
+		cmocka_unit_test(users),  cmocka_unit_test(disks),     cmocka_unit_test(memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
