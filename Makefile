@@ -150,6 +150,13 @@ $(B)/pic/%.o: %.c
 	@echo "  CC PIC  $<"
 	$(Q)$(CC) $(our_flags) -fPIC $(CPPFLAGS) $(CFLAGS) $(call pkgc,$(sort $(pkgs))) -c -o $@ $<
 
+# What has the version in it is compiled again when that is another.
+$(patsubst %.c,$(B)/obj/%.o,$(shell grep -rlw --include='*.c' FCM_VERSION daemon driver slowctl tests/unit)): $(B)/version
+
+$(B)/version: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' >$@
+
 all: $(archives) $(programs) ## build everything below build/
 tests-build: $(unit_tests)
 
@@ -409,6 +416,6 @@ check-deb: ## lintian, hardening and a second build of the packages; installed, 
 	@tests/setup/setup.sh check-deb
 	@debian/check.sh $(abspath $(B))/deb
 
-.PHONY: all rooms help clean setup run drill books check module module-check module-mainline check-vm check-system-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
+.PHONY: FORCE all rooms help clean setup run drill books check module module-check module-mainline check-vm check-system-vm check-vm-debug fuzz-ioctl soak-vm check-unit check-system check-long check-page check-attack lint abi analyze asan tsan bench bench-vm bench-memory soak fuzz crash runs install install-module tests-build dist deb check-deb
 
 -include $(sort $(all_objs:.o=.d))
