@@ -10,7 +10,7 @@
 # ROOMS bring with them the rooms that they use; PKGS, packages of pkg-config, are those of the sources themselves.
 
 SHELL      := /bin/bash
-VERSION    := 0.2.0
+VERSION    := 0.3.0
 prefix     ?= /usr
 sysconfdir ?= /etc
 libdir     ?= $(prefix)/lib

@@ -16,8 +16,8 @@
 
 /*
  * The database that these rows belong to: its PRAGMA application_id ("FCM" and the edition of 0001_initial.sql, which
- * sets it) and user_version (the number of migrations). 0001 is that of version 0.2.0 and stays as it is: to change the
- * schema, add a file NNNN_name.sql, list it in daemon/store/migrate.c, and raise ROWS_SCHEMA.
+ * sets it) and user_version (the number of migrations). 0001 is that of version 0.2.0, 0002 that of 0.3.0, and both stay
+ * as they are: to change the schema, add a file NNNN_name.sql, list it in daemon/store/migrate.c, and raise ROWS_SCHEMA.
  */
 #define ROWS_APPLICATION 0x46434d01u
 #define ROWS_SCHEMA	 2

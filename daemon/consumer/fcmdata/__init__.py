@@ -39,7 +39,7 @@ from .times import (datetime64_of, in_leap_second, slice_of, tai_ns, tai_of_slic
 if TYPE_CHECKING:
     from .handles import Member, Monitor, Refused
 
-__version__ = "0.2.0"  # of FCM-Server
+__version__ = "0.3.0"  # of FCM-Server
 
 __all__ = ["Block", "CLOCK_STATES", "FLAGS", "Feed", "LABEL_SOURCES", "LIBRARY", "LOSSES", "Member", "Monitor",
            "NO_TAI", "OtherVersion", "Piece", "Recording", "Refused", "STREAMS", "Waveforms", "blocks_of", "columns",

@@ -19,7 +19,7 @@
 #define TEXT(number)   #number
 #define DIGITS(number) TEXT(number)
 
-/* "0.2.0.4": the release, and the version of the requests. */
+/* "0.3.0.4": the release, and the version of the requests. */
 static void module_version(char *text, size_t size)
 {
 	snprintf(text, size, "%s.%u", FCM_VERSION, NANET3_ABI_VERSION);
