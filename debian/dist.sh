@@ -8,17 +8,8 @@ cd "$(dirname "$0")/.."
 name=fcm-server-$(sed -n 's/^VERSION *:= *//p' Makefile)
 time=$(date -d "$(sed -n 's/^ -- .*>  //p' debian/changelog | head -1)" +%s)
 
-files() {
-	if [ -e .git ]; then
-		git ls-files | while read -r f; do if [ -e "$f" ]; then echo "$f"; fi; done
-	else
-		find . \( -path ./build -o -name __pycache__ -o -path './debian/.*' -o -path ./debian/tmp -o -path './debian/*.d' \) \
-			-prune -o -type f -printf '%P\n'
-	fi
-}
-
 mkdir -p "$out"
-files | LC_ALL=C sort | tar --create --no-recursion --transform="s|^|$name/|" --format=gnu \
+tests/lint/files.sh | LC_ALL=C sort | tar --create --no-recursion --transform="s|^|$name/|" --format=gnu \
 	--mtime="@$time" --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX,a-s --files-from=- |
 	xz -T1 >"$out/$name.tar.xz.new"
 mv "$out/$name.tar.xz.new" "$out/$name.tar.xz"

@@ -26,10 +26,7 @@ PATTERNS = ["*.c", "*.h", "*.cpp", "*.hpp", "*.sh", "*.py", "*.lua", "*.mk", "*M
 
 
 def main():
-    files = [f for f in subprocess.run(["git", "ls-files", *PATTERNS], capture_output=True, text=True,
-                                       check=True).stdout.split() if os.path.isfile(f)]
-    if not files:
-        sys.exit("git ls-files finds nothing to check")
+    files = subprocess.run(["tests/lint/files.sh", *PATTERNS], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     wrong, named = [], set()
     for f in files:
         with open(f, encoding="utf-8") as text:

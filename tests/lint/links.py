@@ -19,10 +19,10 @@ ADDING = "books/adding.md"
 PLACE = re.compile(r"[\w.-]+(/[\w.-]+)+|[A-Z]\w+\.md")
 
 
-def tracked():
-    """Files that are there, and their folders."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    files = {f for f in listed.split("\0") if f and os.path.isfile(os.path.join(ROOT, f))}
+def sources():
+    """The tree's files, and their folders."""
+    listed = subprocess.run([os.path.join(ROOT, "tests/lint/files.sh")], stdout=subprocess.PIPE, text=True, check=True).stdout
+    files = set(listed.splitlines())
     folders = {"."}
     for f in files:
         while (f := os.path.dirname(f)):
@@ -58,9 +58,7 @@ def wrong_chapters(files):
 
 
 def main():
-    files, folders = tracked()
-    if not files:
-        sys.exit("git ls-files finds nothing to check")
+    files, folders = sources()
     wrong = [w for page in sorted(files) if page.endswith(".md") for w in wrong_links(page, files, folders)]
     wrong += [*wrong_places(files, folders), *wrong_chapters(files)]
     print("\n".join(wrong))

@@ -19,25 +19,16 @@ check() { # name, command...
 	fi
 }
 
-# Tracked files of these patterns that are there. None at all (no git, no work tree) is a failure: a
-# check that has looked at nothing has not passed.
-tracked() {
-	local files
-	files=$(git ls-files "$@" | while read -r f; do if [ -f "$f" ]; then echo "$f"; fi; done)
-	[ -n "$files" ] || { echo "git ls-files finds nothing to check: $*"; return 1; }
-	printf '%s\n' "$files"
-}
-
 format() {
 	local files
-	files=$(tracked '*.c' '*.h') || { echo "$files"; return 1; }
+	files=$(tests/lint/files.sh '*.c' '*.h') || return 1
 	xargs clang-format --dry-run --Werror <<<"$files"
 }
 
 # What begins with #! can be typed by its name, as the READMEs have it.
 executable() {
 	local files not
-	files=$(tracked '*.sh' '*.py') || { echo "$files"; return 1; }
+	files=$(tests/lint/files.sh '*.sh' '*.py') || return 1
 	not=$(while read -r f; do [ -x "$f" ] || sed -n "1s|^#!.*|$f|p" "$f"; done <<<"$files")
 	[ -z "$not" ] || { echo "begins with #! and is not executable:"; echo "$not"; return 1; }
 }
@@ -45,15 +36,14 @@ executable() {
 # Tests import from two folders: of two modules of one name they would get either.
 modules() {
 	local files twice
-	files=$(tracked '*.py') || { echo "$files"; return 1; }
+	files=$(tests/lint/files.sh '*.py') || return 1
 	twice=$(sed 's|.*/||' <<<"$files" | sort | uniq -d)
 	[ -z "$twice" ] || { echo "two modules of one name: $twice"; return 1; }
 }
 
 manuals() {
 	local pages
-	pages=$(git ls-files | grep -E '\.[1358]$')
-	[ -n "$pages" ] || { echo "no manual pages found"; return 1; }
+	pages=$(tests/lint/files.sh '*.[1358]') || return 1
 	# shellcheck disable=SC2086
 	mandoc -Tlint -W warning $pages
 }
@@ -105,7 +95,7 @@ tidy() {
 	flags="-std=gnu11 -I. -D_GNU_SOURCE -DFCM_VERSION='\"0\"' -DFCM_DATADIR='\"\"' $(pkg-config --cflags libevent libzmq \
 		sqlite3 libgps libisal jansson libsystemd inih libbsd libxxhash ncursesw smartcols fftw3 hdf5 sndfile) \
 		-Xclang -analyzer-config -Xclang max-nodes=${NODES:-30000}"
-	git ls-files 'tdm/*.c' 'driver/lib/*.c' 'driver/perf/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
+	tests/lint/files.sh 'tdm/*.c' 'driver/lib/*.c' 'driver/perf/*.c' 'driver/emu/*.c' 'slowctl/*.c' 'daemon/*.c' |
 		xargs -P2 -n1 sh -c 'clang-tidy --quiet "$@" -- '"$flags" tidy 2>/dev/null
 }
 

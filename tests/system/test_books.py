@@ -81,10 +81,32 @@ def lint(t):
     finally:
         pages.ROOT = root
     t.equal("wrong links", wrong, [["a.md:2", "none.md"], ["a.md:5", "#d"]])
-    files, _ = links.tracked()
+    files, _ = links.sources()
     t.equal("all pages are in books", list(links.wrong_chapters(files)), [])
     t.equal("one that is not", [w.split(" ")[0] for w in links.wrong_chapters(files | {"daemon/new.md"})],
             ["daemon/new.md"])
+
+
+def unpacked(t):
+    """the same sources with git and without, whatever was built"""
+    listed = subprocess.run([os.path.join(harness.ROOT, "tests/lint/files.sh")], stdout=subprocess.PIPE, text=True,
+                            check=True).stdout
+    copy = os.path.join(t.base, "unpacked")
+    os.mkdir(copy)
+    subprocess.run(["sh", "-c", f"tar -C {harness.ROOT} -c -T - | tar -C {copy} -x"], input=listed, text=True, check=True)
+    for path in ("build/bin/x.c", "daemon/__pycache__/x.py", "debian/.debhelper/x.h", "debian/tmp/x.md"):
+        os.makedirs(os.path.join(copy, os.path.dirname(path)))
+        with open(os.path.join(copy, path), "w"):
+            pass
+
+    def files(*patterns):
+        p = subprocess.run([os.path.join(copy, "tests/lint/files.sh"), *patterns], capture_output=True, text=True, check=False)
+        return p.returncode, p.stdout.splitlines()
+    t.equal("all of them, and nothing that was built", files(), (0, sorted(listed.splitlines())))
+    wanted = [f for f in sorted(listed.splitlines()) if re.fullmatch(r"tdm/.*\.c|.*\.sql|tests/vm/init", f)
+              and f != "schemas/sql/0001_initial.sql"]
+    t.equal("of patterns", files("tdm/*.c", "*.sql", "tests/vm/init", ":!schemas/sql/0001_initial.sql"), (0, wanted))
+    t.equal("nothing is a failure", files("*.none"), (1, []))
 
 
 def code(page):
@@ -139,4 +161,4 @@ def kind(line):
 
 
 if __name__ == "__main__":
-    harness.main([built, lint, commands, configurations])
+    harness.main([built, lint, unpacked, commands, configurations])
