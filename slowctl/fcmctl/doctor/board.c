@@ -233,9 +233,30 @@ static void check_driver(const struct doctor *d, json_t *lines)
 	}
 }
 
+/* How this release's module comes to a kernel: DKMS needs its sources, and the kernel's headers. */
+static void module_fix(const struct doctor *d, const char *kernel, char *fix, size_t size)
+{
+	char path[PATH_MAX], version[64];
+
+	module_version(version, sizeof(version));
+	if (access(doctor_path(d, path, "/usr/src/nanet3-%s", version), F_OK) < 0) {
+		snprintf(fix, size, "sudo apt-get install nanet3-dkms");
+	} else if (access(doctor_path(d, path, "/lib/modules/%s/build", kernel), F_OK) < 0) {
+		snprintf(fix, size, "sudo apt-get install linux-headers-%.100s", kernel);
+	} else {
+		snprintf(fix, size, "sudo dkms install nanet3/%s -k ", version);
+		ctl_append_word(fix, size, "", kernel);
+	}
+}
+
+static bool running_kernel(const struct doctor *d, char *path, char *kernel, size_t size)
+{
+	return doctor_line(doctor_path(d, path, "/proc/sys/kernel/osrelease"), kernel, size);
+}
+
 static void check_module(const struct doctor *d, json_t *lines)
 {
-	char name[64], path[PATH_MAX], is[64], wanted[64], fix[128];
+	char name[64], path[PATH_MAX], kernel[128] = "", is[64], wanted[64], fix[256];
 	const char *dot;
 	unsigned long abi;
 
@@ -243,7 +264,8 @@ static void check_module(const struct doctor *d, json_t *lines)
 		return;
 	}
 	module_version(wanted, sizeof(wanted));
-	snprintf(fix, sizeof(fix), "sudo dkms install nanet3/%s", wanted);
+	running_kernel(d, path, kernel, sizeof(kernel));
+	module_fix(d, kernel, fix, sizeof(fix));
 	if (!doctor_line(doctor_path(d, path, "/sys/module/nanet3/version"), is, sizeof(is))) {
 		doctor_say(lines, DOCTOR_FAIL, "sudo modprobe nanet3",
 			   "the module nanet3 is not loaded");
@@ -290,21 +312,19 @@ static bool built_for(const struct doctor *d, const char *kernel, char *version,
 
 static void check_dkms(const struct doctor *d, json_t *lines)
 {
-	char name[64], path[PATH_MAX], kernel[128], version[64] = "", wanted[64], fix[256];
+	char name[64], path[PATH_MAX], kernel[128], version[64] = "", fix[256];
 	const struct dirent *entry;
 	DIR *kernels;
 
 	if (!board_name(d, lines, name, sizeof(name))) {
 		return;
 	}
-	if (!doctor_line(doctor_path(d, path, "/proc/sys/kernel/osrelease"), kernel,
-			 sizeof(kernel))) {
+	if (!running_kernel(d, path, kernel, sizeof(kernel))) {
 		doctor_say(lines, DOCTOR_WARN, NULL, "not checked: %s cannot be read", path);
 		return;
 	}
-	module_version(wanted, sizeof(wanted));
 	if (!built_for(d, kernel, version, sizeof(version))) {
-		snprintf(fix, sizeof(fix), "sudo dkms install nanet3/%s -k %.100s", wanted, kernel);
+		module_fix(d, kernel, fix, sizeof(fix));
 		doctor_say(lines, DOCTOR_FAIL, fix, "no module by DKMS for the running kernel %s",
 			   kernel);
 		return;
@@ -318,8 +338,7 @@ static void check_dkms(const struct doctor *d, json_t *lines)
 		    access(doctor_path(d, path, "/lib/modules/%s/modules.order", entry->d_name),
 			   F_OK) == 0 &&
 		    !built_for(d, entry->d_name, version, sizeof(version))) {
-			snprintf(fix, sizeof(fix), "sudo dkms install nanet3/%s -k ", wanted);
-			ctl_append_word(fix, sizeof(fix), "", entry->d_name);
+			module_fix(d, entry->d_name, fix, sizeof(fix));
 			doctor_say(lines, DOCTOR_WARN, fix,
 				   "no module by DKMS for kernel %s, which may be started next",
 				   entry->d_name);

@@ -238,7 +238,9 @@ enum kernel_word parse_kernel(unsigned level, const char *text)
 	if (is_trouble(text)) {
 		return KERNEL_WARNING;
 	}
-	return ours && level <= 4 ? KERNEL_WARNING : KERNEL_NOTHING;
+	/* That Debian has not signed it is said of every module of DKMS. */
+	return ours && level <= 4 && strstr(text, "taint") == NULL ? KERNEL_WARNING
+								   : KERNEL_NOTHING;
 }
 
 /* ------------------------------------------------------------------ gpsd */

@@ -135,6 +135,8 @@ static void kernel(void **state)
 	assert_int_equal(parse_kernel(3, "other: failed"), KERNEL_NOTHING);
 	assert_int_equal(parse_kernel(3, "nanet3: link 2: DMA does not stop, its memory is lost"),
 			 KERNEL_BROKEN);
+	assert_int_equal(parse_kernel(4, "nanet3: loading out-of-tree module taints kernel."),
+			 KERNEL_NOTHING);
 	assert_int_equal(parse_kernel(3, "sda: I/O error, dev sda"), KERNEL_WARNING);
 }
 
