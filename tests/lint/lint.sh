@@ -109,7 +109,7 @@ exposed() {
 # What `make install` puts in place, as systemd sees it. systemd's own units and ExecReload's command
 # must be in the tree too; the manual pages that the unit names are looked for, not rendered.
 units() {
-	local tree page rc=0
+	local tree page filters rc=0
 	tree=$(mktemp -d)
 	trap 'rm -rf "$tree"' RETURN
 	make -s --no-print-directory install B="${B:-build}" DESTDIR="$tree" >/dev/null || return 1
@@ -129,6 +129,11 @@ units() {
 	exposed fcm-server@0.service 19 || rc=1
 	exposed fcm-emulator@0.service 16 || rc=1
 	exposed nanet3-selftest@0.service 7 || rc=1
+	exposed fcm-notify@0.service 62 || rc=1
+	# It starts sendmail, which is setgid or setuid: systemd.exec(5), NoNewPrivileges=, lists what forbids that.
+	filters='NoNewPrivileges|DynamicUser|LockPersonality|MemoryDenyWriteExecute|PrivateDevices|PrivateUsers'
+	filters="$filters|ProtectClock|ProtectHostname|ProtectKernel[A-Za-z]*|Restrict[A-Z][A-Za-z]*|SystemCall[A-Za-z]*"
+	! grep -nE "^($filters)=" systemd/fcm-notify@.service || { echo "fcm-notify could start no sendmail"; rc=1; }
 	for page in $(sed -n 's/^Documentation=//p' systemd/*.service systemd/*.target | tr ' ' '\n' |
 		sed -n 's/^man:\(.*\)(\(.\))$/man\2\/\1.\2/p'); do
 		[ -f "$tree/usr/share/man/$page" ] || { echo "no manual page $page"; rc=1; }

@@ -81,6 +81,7 @@ INLINE = {
     "nanet3-perf selftest": INSTALLED,
     "systemctl --failed": INSTALLED,
     "systemctl edit": INSTALLED,
+    "systemctl edit fcm-notify@0": INSTALLED,
     "systemctl enable": INSTALLED,
     "systemctl enable --now fcm-server@0": INSTALLED,
     "systemctl reload fcm-server@0": INSTALLED,
