@@ -14,6 +14,7 @@ root.ext4.
 import argparse
 import base64
 import glob
+import hashlib
 import json
 import os
 import re
@@ -30,7 +31,7 @@ import image
 from run_vm import APPEND, QEMU, ROOT
 
 MEMORY, SPEED, IMAGE = 2048, "0.02", "6G"  # MB; of model time; sparse
-BASE = ("systemd,systemd-sysv,udev,kmod,dbus,apt-utils,ca-certificates,gpsd,initramfs-tools,zstd,sudo,"
+BASE = ("systemd,systemd-sysv,udev,kmod,dbus,apt-utils,ca-certificates,apparmor,gpsd,initramfs-tools,zstd,sudo,"
         "linux-image-amd64,linux-headers-amd64,python3")
 SHELL = """#!/bin/bash
 # Commands of the host, a line each in base64; their output the same way.
@@ -118,8 +119,8 @@ class Root:
         os.chmod(there, mode)
 
     def base(self):
-        """As a tar file in the cache."""
-        tar = os.path.join(self.o.cache, "system-base.tar")
+        """As a tar file in the cache, of these packages."""
+        tar = os.path.join(self.o.cache, f"system-base-{hashlib.sha256(BASE.encode()).hexdigest()[:8]}.tar")
         if not os.path.exists(tar):
             mirror = os.environ.get("MIRROR", "http://deb.debian.org")
             sh("mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", "--format=tar", f"--include={BASE}",
@@ -310,6 +311,9 @@ class System:
         self.does("the configuration is right", "fcm-server --board 0 --check-config")
         self.does("systemctl enable --now fcm-server@0", "systemctl enable --now fcm-server@0")
         self.links_up("four links are up")
+        self.does("gpsd runs under Debian's AppArmor profile",
+                  "grep gpsd /sys/kernel/security/apparmor/profiles; "
+                  "grep -x '/usr/sbin/gpsd (enforce)' /proc/$(pidof gpsd)/attr/current")
         # A sentence a minute, at this pace, is not enough for it: the daemon's clock is the emulator's.
         self.does("gpsd has the receiver's serial port open", "ls -l /proc/$(pidof gpsd)/fd | grep /dev/ttyS4")
         self.waits_for("the clock is locked", lambda s: s["clock"]["state"] == "locked", 900)
