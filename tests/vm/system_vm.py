@@ -1,7 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A whole machine as an administrator has it: Debian 12 with systemd in QEMU, our packages installed by apt, the module
-built by DKMS, the board on its PCI bus, the receiver at a serial port, a consumer outside.
+built by DKMS, the board on its PCI bus, a receiver at a serial port, a consumer outside.
+
+The receiver is this script, which tells the machine's time each second: the emulator's is silent, because a second of
+the board takes 50 s here. So the way of its sentences through serial port, gpsd and AppArmor is tested. That seconds
+are labelled by it is not: the emulator labels them, and tests/system has gpsd and the daemon in real time.
 
     system_vm.py --build DIR --cache DIR --debs DIR --before DIR
 
@@ -13,9 +17,11 @@ root.ext4.
 """
 import argparse
 import base64
+import functools
 import glob
 import hashlib
 import json
+import operator
 import os
 import re
 import shutil
@@ -23,6 +29,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -84,6 +91,18 @@ assert libc.ptrace(SEIZE, tid, 0, 0) == 0 and libc.ptrace(INTERRUPT, tid, 0, 0) 
 print("frozen", tid, flush=True)
 libc.waitpid(tid, None, 0x40000000)  # __WALL: it has stopped
 libc.waitpid(tid, None, 0x40000000)  # it has been killed: it can leave
+"""
+# gpsd's client, as the daemon is one: a fix by the receiver.
+FIX = """
+import json, socket
+with socket.create_connection(("127.0.0.1", 2947), 600) as s, s.makefile("rw") as gpsd:
+    gpsd.write('?WATCH={"enable":true,"json":true};\\n')
+    gpsd.flush()
+    for line in gpsd:
+        r = json.loads(line)
+        if r["class"] == "TPV" and r.get("mode", 0) >= 2 and r["device"] == "/dev/ttyS4":
+            print(line)
+            break
 """
 
 
@@ -168,12 +187,44 @@ class Root:
         self.write("etc/fstab", "/dev/vda / ext4 defaults 0 1\n")
         self.write("etc/hostname", "shore\n")
         self.write("usr/local/lib/freeze.py", FREEZE)
+        self.write("usr/local/lib/fix.py", FIX)
         self.write("etc/modprobe.d/nanet3-depth.conf", "options nanet3 depth_ms=400 linger_ms=60000\n")
         for name, text in SLOW.items():
             self.write(f"etc/systemd/{name}", text)
         self.inside("systemctl", "enable", "host-shell.service", "systemd-networkd.service", "gpsd.service")
         self.inside("systemctl", "mask", "apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer",
                     "e2scrub_all.timer", "dpkg-db-backup.timer", "systemd-networkd-wait-online.service")
+
+
+# ---- the receiver
+
+class Receiver(threading.Thread):
+    """At a serial port of QEMU's, a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.path, self.ended = path, threading.Event()
+
+    @staticmethod
+    def sentences(now):
+        t, d = time.strftime("%H%M%S.00", now), time.strftime("%d%m%y", now)
+        place = "3641.1180,N,01508.2460,E"
+        said = (f"GPRMC,{t},A,{place},0.00,0.00,{d},,,A", f"GPGGA,{t},{place},1,09,0.9,31.4,M,38.2,M,,",
+                "GPGSA,A,3,02,05,07,09,13,16,20,27,30,,,,1.7,0.9,1.4")
+        return "".join(f"${s}*{functools.reduce(operator.xor, s.encode()):02X}\r\n" for s in said).encode()
+
+    def run(self):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the smallest: what nobody reads is not kept
+            s.connect(self.path)
+            s.setblocking(False)
+            while not self.ended.wait(1 - time.time() % 1):
+                try:
+                    s.send(self.sentences(time.gmtime()))
+                except BlockingIOError:
+                    pass  # the port is closed
+                except OSError:
+                    return  # the guest has ended
 
 
 # ---- the guest
@@ -187,27 +238,29 @@ class Guest:
 
     def __enter__(self):
         d = self.directory
-        for left in ("shell", "gps.tty"):  # by an earlier run
+        for left in ("shell", "gps"):  # by an earlier run
             if os.path.lexists(f"{d}/{left}"):
                 os.unlink(f"{d}/{left}")
         emulator = [os.path.join(self.o.build, "bin", "nanet3-emu"), "--qemu", str(MEMORY), "--speed", SPEED,
-                    "--load", "quiet", "--gps-pty", f"{d}/gps.tty", "--truth", f"{d}/truth.bin"]
+                    "--load", "quiet", "--truth", f"{d}/truth.bin"]
         kernel = image.stock_kernel(self.o.cache, self.root.release)
         qemu = [*QEMU, "-drive", f"file={self.root.image},if=virtio,format=raw,snapshot=on",
                 "-netdev", f"user,id=lan,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:5710",
                 "-device", "virtio-net-pci,netdev=lan",
-                "-chardev", f"serial,id=gps,path={d}/gps.tty", "-serial", f"file:{d}/console",
+                "-chardev", f"socket,id=gps,path={d}/gps,server=on,wait=off", "-serial", f"file:{d}/console",
                 "-chardev", f"socket,id=shell,path={d}/shell,server=on,wait=off", "-serial", "chardev:shell",
                 "-device", "pci-serial,chardev=gps",
                 "-kernel", kernel, "-initrd", self.root.initrd,
                 "-append", f"{APPEND} root=/dev/vda rw 8250.nr_uarts=8 systemd.show_status=1"]
         self.log = open(f"{d}/shell.log", "w", encoding="utf-8")
+        self.receiver = Receiver(f"{d}/gps")
         with open(f"{d}/emu.log", "wb") as log:
             self.child = subprocess.Popen(["timeout", "-k", "3", "5400", *emulator, "--", *qemu],
                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             self.socket = socket.socket(socket.AF_UNIX)
-            self.until("QEMU is there", lambda: os.path.exists(f"{d}/shell"), 60)
+            self.until("QEMU is there", lambda: os.path.exists(f"{d}/shell") and os.path.exists(f"{d}/gps"), 60)
+            self.receiver.start()
             self.socket.connect(f"{d}/shell")
             self.lines = self.socket.makefile()
             self.socket.settimeout(600)
@@ -222,6 +275,7 @@ class Guest:
         if self.child.poll() is None:
             os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
+        self.receiver.ended.set()
         self.log.close()
 
     def until(self, what, condition, seconds):
@@ -314,8 +368,8 @@ class System:
         self.does("gpsd runs under Debian's AppArmor profile",
                   "grep gpsd /sys/kernel/security/apparmor/profiles; "
                   "grep -x '/usr/sbin/gpsd (enforce)' /proc/$(pidof gpsd)/attr/current")
-        # A sentence a minute, at this pace, is not enough for it: the daemon's clock is the emulator's.
         self.does("gpsd has the receiver's serial port open", "ls -l /proc/$(pidof gpsd)/fd | grep /dev/ttyS4")
+        self.does("and a fix for its clients", "timeout 600 python3 /usr/local/lib/fix.py | grep TPV")
         self.waits_for("the clock is locked", lambda s: s["clock"]["state"] == "locked", 900)
 
     def links(self):
