@@ -351,6 +351,12 @@ class System:
                 return self.check(what, good, s)
             time.sleep(3)
 
+    def waits_until(self, what, condition, seconds=600):
+        end = time.monotonic() + seconds
+        while not (good := condition()) and time.monotonic() < end:
+            time.sleep(5)
+        return self.check(what, good)
+
     def links_up(self, what):
         return self.waits_for(what, lambda s: [x["state"] for x in s["links"]] == ["up"] * 4)
 
@@ -377,25 +383,57 @@ class System:
             delays = re.search(r"cable_delay_ns of links 0 to 3: (\d+) (\d+) (\d+) (\d+)\n", f.read()).groups()
         return "".join(f"[link {n}]\nfloor = {n + 1}\ncable_delay_ns = {delay}\n" for n, delay in enumerate(delays))
 
+    def codes(self, since):
+        """Names of the losses that have grown since then."""
+        losses = self.g.json(f"fcmctl --board 0 --json ledger show --since {since} --limit 10000").get("losses")
+        return {x["code"] for x in losses} if losses is not None else {"no answer"}
+
     def upgraded(self):
+        consumers = [self.consumer(group) for group in ("trigger", "acoustic")]
+        try:
+            self.upgrade()
+        finally:
+            for consumer in consumers:
+                self.ended("a consumer outside the guest, through the upgrade", consumer)
+
+    def upgrade(self):
+        self.waits_for("both groups have a consumer", lambda s: [g["members"] for g in s["groups"]] == [1, 1])
+        self.waits_until("no data are dropped any more", lambda: "no-member" not in self.codes("70s"))
+        since = self.g.run("date +@%s")[1]
         before = self.status()
         self.does("apt installs the packages of now, while data flow",
                   "DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /debs/now/*.deb")
         self.waits_for("the daemon is of the new version", lambda s: s["version"] != before["version"])
         self.links_up("its links are up")
-        losses = self.g.json("fcmctl --board 0 --json ledger show --since 1d --limit 10000")
-        codes = {x["code"] for x in losses.get("losses", [{"code": "no answer"}])}
-        self.check("no frame is lost but at the first start, and what a full ring names",
-                   codes <= {"alignment", "link-down", "no-member", "ring-full"} and losses["balanced"], losses)
+        account = self.g.json("fcmctl --board 0 --json ledger show --since 1d --limit 10000")
+        self.check("every frame is accounted for", account.get("balanced"), account)
+        codes = self.codes(since)
+        self.check("while there were consumers, no frame was lost but those that a full ring names",
+                   codes <= {"ring-full"}, (codes, account))
         self.does("DKMS has the module of now, and only that", "test $(dkms status nanet3 | wc -l) = 1")
 
+    def consumer(self, group):
+        return subprocess.Popen([os.path.join(self.o.build, "bin", "fcm-consumer"), "--endpoint",
+                                 f"tcp://127.0.0.1:{self.g.port}", "--name", f"outside-{group}", "--group", group,
+                                 "--check"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def ended(self, what, consumer):
+        """It says at its end what it got."""
+        consumer.terminate()
+        try:
+            out, err = consumer.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            consumer.kill()
+            out, err = consumer.communicate()
+        blocks = re.search(r'"blocks":(\d+)', out)
+        self.check(f"{what}: it got blocks, and nothing is wrong with them",
+                   consumer.returncode == 0 and blocks and int(blocks[1]) > 10,
+                   (consumer.returncode, out[-800:], err[-800:]))
+
     def consumer_outside(self):
-        r = subprocess.run([os.path.join(self.o.build, "bin", "fcm-consumer"), "--endpoint",
-                            f"tcp://127.0.0.1:{self.g.port}", "--name", "outside", "--group", "trigger", "--check",
-                            "--seconds", "40"], capture_output=True, text=True, timeout=300, check=False)
-        blocks = re.search(r'"blocks":(\d+)', r.stdout)
-        self.check("a consumer outside the guest gets blocks, and nothing is wrong with them",
-                   r.returncode == 0 and blocks and int(blocks[1]) > 10, (r.returncode, r.stdout[-800:], r.stderr[-800:]))
+        consumer = self.consumer("trigger")
+        time.sleep(40)
+        self.ended("a consumer outside the guest", consumer)
 
     def command(self):
         self.does("a set is done", "fcmctl --board 0 set floor1.om0.threshold 0.4 || fcmctl --board 0 command list")
