@@ -39,5 +39,6 @@ char *metrics_write(const struct metrics_dictionary *d, const struct metrics_ans
 /* Each metric that there can be, a line each: name, type, labels (separated by a space), help, separated by tabs. */
 void metrics_list(const struct metrics_dictionary *d, FILE *out);
 
-/* Whether data are fresh and the station is not RED; `why` is one line for people, also when it is ready. */
+/* Whether the data of each link that is not off are fresh and the station is not RED; `why` is one line for people, also
+ * when it is ready. */
 bool metrics_ready(const json_t *status, char *why, size_t size);

@@ -243,7 +243,7 @@ static void ready(void **state)
 	} cases[] = {
 		{"{\"incidents\":{\"word\":\"WELL\",\"headline\":\"h\"},\"capture\":{\"tick_age_"
 		 "s\":0.1},"
-		 "\"links\":[{\"age_s\":null},{\"age_s\":0.1}]}",
+		 "\"links\":[{\"age_s\":0.2},{\"age_s\":0.1}]}",
 		 true, "WELL: h"},
 		{"{\"incidents\":{\"word\":\"ATTENTION\",\"headline\":\"a\\nb\"},"
 		 "\"capture\":{\"tick_age_s\":0.1},\"links\":[{\"age_s\":0.1}]}",
@@ -260,6 +260,27 @@ static void ready(void **state)
 		 "s\":0.1},"
 		 "\"links\":[{\"age_s\":9},{\"age_s\":null}]}",
 		 false, "data are stale: no link has had a good frame for 5 s"},
+		/* Its incident may be paused: the word is not red then. */
+		{"{\"incidents\":{\"word\":\"WELL\",\"headline\":\"h\"},\"capture\":{\"tick_age_"
+		 "s\":0.1},"
+		 "\"links\":[{\"link\":0,\"state\":\"up\",\"age_s\":0.1},"
+		 "{\"link\":2,\"state\":\"dark\",\"age_s\":9}]}",
+		 false, "data are stale: link 2 is dark, no good frame for 9 s"},
+		{"{\"incidents\":{\"word\":\"WELL\",\"headline\":\"h\"},\"capture\":{\"tick_age_"
+		 "s\":0.1},"
+		 "\"links\":[{\"link\":0,\"state\":\"up\",\"age_s\":0.1},"
+		 "{\"link\":3,\"state\":\"dark\",\"age_s\":null}]}",
+		 false, "data are stale: link 3 is dark, no good frame yet"},
+		{"{\"incidents\":{\"word\":\"RED\",\"headline\":\"link2/link-dark: no light\"},"
+		 "\"capture\":{\"tick_age_s\":0.1},"
+		 "\"links\":[{\"link\":0,\"state\":\"up\",\"age_s\":0.1},"
+		 "{\"link\":2,\"state\":\"dark\",\"age_s\":9}]}",
+		 false, "RED: link2/link-dark: no light"},
+		{"{\"incidents\":{\"word\":\"WELL\",\"headline\":\"h\"},\"capture\":{\"tick_age_"
+		 "s\":0.1},"
+		 "\"links\":[{\"link\":0,\"state\":\"up\",\"age_s\":0.1},"
+		 "{\"link\":1,\"state\":\"off\",\"age_s\":null}]}",
+		 true, "WELL: h"},
 		{"{}", false, "the daemon has sent no status"},
 	};
 	char why[64];
