@@ -29,7 +29,7 @@ enum row_id {
 	 * state, detail, ended|NULL. An id or client_id used before: result -EEXIST. */
 	ROW_COMMAND,
 	/* A transition, and the command as it is after it. command, time, state, frame|NULL, detail, sequence,
-	 * boot, attempts, ended|NULL */
+	 * boot|NULL, attempts, ended|NULL */
 	ROW_TRANSITION,
 	/* The same for a command that was sent before it was journaled: however often it is
 	 * written, the table has it once. A client id that another command has is left out. */

@@ -239,6 +239,12 @@ int emergency_put(struct emergency *j, const struct row *row)
 
 /* ------------------------------------------------------------------ into the engine */
 
+static uint64_t boot_of(const struct row *row, unsigned place)
+{
+	return row->values[place].type == ROW_INT ? (uint32_t)row->values[place].i
+						  : ENGINE_BOOT_UNKNOWN;
+}
+
 static void journal_of(const struct row *row, struct engine_journal *ret_j)
 {
 	*ret_j = (struct engine_journal){
@@ -246,7 +252,7 @@ static void journal_of(const struct row *row, struct engine_journal *ret_j)
 		.action = strcmp(text_of(row, 12), "action") == 0,
 		.new_value = row->values[14].type == ROW_REAL ? row->values[14].d : (double)NAN,
 		.sequence = row->values[16].type == ROW_INT ? (uint32_t)row->values[16].i : 0,
-		.boot = row->values[17].type == ROW_INT ? (uint32_t)row->values[17].i : 0,
+		.boot = boot_of(row, 17),
 		.time_ns = row->values[2].i,
 		.later = UINT16_MAX, /* unknown: the FCM may have forgotten it */
 		.job = safe_of(text_of(row, 7), id_of(row)),
@@ -262,7 +268,7 @@ static void move_on(struct engine_journal *j, const struct row *row)
 	snprintf(j->state, sizeof(j->state), "%s", text_of(row, 2));
 	snprintf(j->detail, sizeof(j->detail), "%s", text_of(row, 4));
 	j->sequence = (uint32_t)row->values[5].i;
-	j->boot = (uint32_t)row->values[6].i;
+	j->boot = boot_of(row, 6);
 	j->attempts = (uint32_t)row->values[7].i;
 	j->ended = is_end(row);
 }

@@ -133,7 +133,9 @@ static json_t *command_json(struct ops *ops, const struct engine_command_view *v
 	struct param *p;
 
 	json_object_set_new(j, "sequence", v->sequence ? json_integer(v->sequence) : json_null());
-	json_object_set_new(j, "boot", v->boot ? json_integer(v->boot) : json_null());
+	json_object_set_new(j, "boot",
+			    v->boot == ENGINE_BOOT_UNKNOWN ? json_null()
+							   : json_integer((json_int_t)v->boot));
 	for (unsigned n = 0; v->row && n < sizeof(row_fields) / sizeof(row_fields[0]); n++) {
 		json_object_set_new(j, row_fields[n].key,
 				    row_value_json(v->row, row_fields[n].place));

@@ -102,7 +102,9 @@ static void journal_of(sqlite3_stmt *q, void *item)
 	ret_j->action = strcmp(op, "action") == 0;
 	ret_j->new_value = column_real(q, 4);
 	ret_j->sequence = (uint32_t)sqlite3_column_int64(q, 5);
-	ret_j->boot = (uint32_t)sqlite3_column_int64(q, 6);
+	ret_j->boot = sqlite3_column_type(q, 6) == SQLITE_NULL
+			      ? ENGINE_BOOT_UNKNOWN
+			      : (uint32_t)sqlite3_column_int64(q, 6);
 	ret_j->attempts = (uint32_t)sqlite3_column_int64(q, 7);
 	column_text(q, 8, ret_j->state, sizeof(ret_j->state));
 	ret_j->ended = sqlite3_column_type(q, 9) != SQLITE_NULL;

@@ -111,7 +111,8 @@ struct command *engine_new_command(struct param *p, const char *client_id)
 		free(copy);
 		return NULL;
 	}
-	*c = (struct command){.param = p, .client_id = copy, .frame = UINT64_MAX};
+	*c = (struct command){
+		.param = p, .client_id = copy, .frame = UINT64_MAX, .boot = ENGINE_BOOT_UNKNOWN};
 	c->new_value = c->readback = NAN;
 	return c;
 }

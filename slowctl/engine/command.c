@@ -422,9 +422,9 @@ void command_outcome(struct engine *e, struct command *c, const struct word *w, 
 
 /* ------------------------------------------------------------------ settled by QUERY */
 
-static bool same_boot(uint32_t a, uint32_t b)
+static bool same_boot(uint64_t a, uint64_t b)
 {
-	return a != BOOT_UNKNOWN && b != BOOT_UNKNOWN && (uint16_t)a == (uint16_t)b;
+	return a != ENGINE_BOOT_UNKNOWN && b != ENGINE_BOOT_UNKNOWN && (uint16_t)a == (uint16_t)b;
 }
 
 /* The FCM says it never executed the word, and it would remember if it had. */
@@ -455,9 +455,10 @@ static void forgotten(struct engine *e, struct command *c, uint16_t boot)
 {
 	if (!c->action) {
 		want(e, c, WANT_SETTING);
-	} else if (proof_is_boot_count(c) && c->boot != BOOT_UNKNOWN && !same_boot(c->boot, boot)) {
+	} else if (proof_is_boot_count(c) && c->boot != ENGINE_BOOT_UNKNOWN &&
+		   !same_boot(c->boot, boot)) {
 		command_end(e, c, COMMAND_DONE, "", "the FCM has booted since (%u, now %u)",
-			    c->boot & 0xffffu, boot);
+			    (uint16_t)c->boot, boot);
 	} else {
 		command_end(
 			e, c, COMMAND_UNKNOWN,

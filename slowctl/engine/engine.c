@@ -65,6 +65,7 @@ struct engine *engine_create(struct params *params, const struct engine_config *
 		l->number = (uint8_t)(l - e->links);
 		l->named_tower = l->named_floor = 0xff;
 		l->next_sequence = 1;
+		l->boot = ENGINE_BOOT_UNKNOWN;
 		TAILQ_INIT(&l->open);
 	}
 	find_floors(e);
@@ -176,7 +177,8 @@ static void orphan_end(struct engine *e, const struct engine_journal *j)
 	row_make(engine_store(e, ENGINE_STORE_URGENT, 0), ROW_TRANSITION, ROW_VI(j->id),
 		 ROW_VI(e->now.utc_ns), ROW_VT(command_state_name(COMMAND_UNKNOWN)), ROW_VNULL,
 		 ROW_VT("its parameter is no longer configured: the outcome cannot be asked for"),
-		 ROW_VI(j->sequence), ROW_VI(j->boot), ROW_VI(j->attempts), ROW_VI(e->now.utc_ns));
+		 ROW_VI(j->sequence), ROW_VI_IF(j->boot != ENGINE_BOOT_UNKNOWN, j->boot),
+		 ROW_VI(j->attempts), ROW_VI(e->now.utc_ns));
 }
 
 static void recover_ended(struct engine *e, struct command *c, const struct engine_journal *j)

@@ -100,13 +100,16 @@ void engine_recover_id(struct engine *e, uint64_t last_id);
 void engine_recover_sequence(struct engine *e, uint8_t tower, uint8_t floor,
 			     uint32_t reserved_until);
 
+#define ENGINE_BOOT_UNKNOWN (1ull << 32) /* larger than any boot count; 0 is one */
+
 struct engine_journal {
 	uint64_t id;
 	char client_id[64];
 	char parameter[PARAM_NAME_MAX];
 	bool action;
 	double new_value; /* NaN: none */
-	uint32_t sequence, boot, attempts;
+	uint64_t boot;	  /* of the FCM; ENGINE_BOOT_UNKNOWN */
+	uint32_t sequence, attempts;
 	char state[16];
 	bool ended;
 	char detail[320];
@@ -271,7 +274,7 @@ struct engine_command_view {
 	enum command_state state;
 	const char *detail;
 	int64_t time_ns, changed_ns;
-	uint32_t boot;
+	uint64_t boot;	       /* of the FCM; ENGINE_BOOT_UNKNOWN */
 	const struct row *row; /* ROW_COMMAND as it began; NULL: of a previous daemon */
 	const char *who;       /* "": of a previous daemon */
 };

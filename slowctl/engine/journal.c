@@ -119,8 +119,9 @@ void journal_command_row(struct engine *e, struct row *r, const struct engine_re
 		 ROW_VT(p->name), ROW_VT(q->action ? "action" : "set"),
 		 ROW_VR(p->has_value ? p->value : (double)NAN), ROW_VR(c->new_value),
 		 ROW_VT(p->kind->unit), ROW_VI_IF(c->sequence != 0, c->sequence),
-		 ROW_VI_IF(c->boot != BOOT_UNKNOWN, c->boot), ROW_VT(command_state_name(c->state)),
-		 ROW_VT(c->ended ? c->detail : NULL), ROW_VI_IF(c->ended, e->now.utc_ns));
+		 ROW_VI_IF(c->boot != ENGINE_BOOT_UNKNOWN, c->boot),
+		 ROW_VT(command_state_name(c->state)), ROW_VT(c->ended ? c->detail : NULL),
+		 ROW_VI_IF(c->ended, e->now.utc_ns));
 }
 
 const char *journal_who(const struct command *c)
@@ -173,7 +174,8 @@ void journal_transition(struct engine *e, struct command *c, unsigned flags, uin
 	o->cookie = cookie;
 	row_make(&o->store.row, ROW_TRANSITION, ROW_VI(c->id), ROW_VI(e->now.utc_ns),
 		 ROW_VT(command_state_name(c->state)), ROW_VI_IF(c->frame != UINT64_MAX, c->frame),
-		 ROW_VT(c->detail), ROW_VI(c->sequence), ROW_VI(c->boot), ROW_VI(c->attempts),
+		 ROW_VT(c->detail), ROW_VI(c->sequence),
+		 ROW_VI_IF(c->boot != ENGINE_BOOT_UNKNOWN, c->boot), ROW_VI(c->attempts),
 		 ROW_VI_IF(c->ended, e->now.utc_ns));
 	c->frame = UINT64_MAX;
 }

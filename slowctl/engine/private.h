@@ -36,7 +36,6 @@
 #define ATTEMPTS_MAX  3u /* times a command's word is sent */
 #define QUERIES_MAX   3u /* unanswered ones before the alarm; it continues to ask, slower: */
 #define ASK_AGAIN     (2 * SECOND)
-#define BOOT_UNKNOWN  0u
 #define STRANDED_NS   (2 * SECOND)  /* a link may be down so long before its commands say so */
 #define JOURNAL_LIMIT (10 * SECOND) /* a command stored later than this is not sent any more */
 #define JOURNAL_WAIT  (100 * MS)    /* longest wait of what makes safer for the database */
@@ -64,8 +63,9 @@ struct command {
 	bool force;    /* past soft limits and interlocks */
 	bool urgent;   /* makes safer: goes first, whatever is full */
 	double new_value;
-	int32_t raw; /* of new_value */
-	uint32_t sequence, boot, attempts, queries;
+	int32_t raw;   /* of new_value */
+	uint64_t boot; /* of the FCM, in which it was sent first; ENGINE_BOOT_UNKNOWN */
+	uint32_t sequence, attempts, queries;
 	uint64_t sent_writes; /* of the link, when its word last left ... */
 	uint64_t sent_ns;     /* ... monotonic */
 	uint64_t frame;	      /* in which it left, until a transition names it; UINT64_MAX: none */
@@ -134,7 +134,7 @@ struct poll {
 struct link {
 	bool configured, locked;
 	uint8_t number, tower, floor, named_tower, named_floor;
-	uint32_t boot;
+	uint64_t boot; /* count of its FCM; ENGINE_BOOT_UNKNOWN */
 	uint64_t boots;
 	uint64_t next_sequence;	 /* not yet used; beyond UINT32_MAX: there are no more */
 	uint64_t reserved_until; /* stored: may be used for reads */

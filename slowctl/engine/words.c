@@ -324,10 +324,10 @@ static void note_boot(struct engine *e, struct link *l, uint16_t boot)
 {
 	uint16_t moved = (uint16_t)(boot - (uint16_t)l->boot);
 
-	if (l->boot == BOOT_UNKNOWN) {
+	if (l->boot == ENGINE_BOOT_UNKNOWN) {
 		l->boot = boot;
 	} else if (moved > 0 && moved < 0x8000u) {
-		link_booted(e, l, l->boot + moved);
+		link_booted(e, l, (uint32_t)l->boot + moved);
 	}
 }
 
@@ -759,7 +759,7 @@ void engine_boot(struct engine *e, unsigned link, uint32_t boot_count, struct en
 	struct link *l = usable_link(e, link);
 
 	e->now = now;
-	if (l && l->boot != BOOT_UNKNOWN && (uint16_t)l->boot != (uint16_t)boot_count) {
+	if (l && l->boot != ENGINE_BOOT_UNKNOWN && (uint16_t)l->boot != (uint16_t)boot_count) {
 		link_booted(e, l, boot_count);
 	} else if (l) {
 		l->boot = boot_count;

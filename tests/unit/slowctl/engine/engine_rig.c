@@ -385,6 +385,11 @@ static double real_of(const struct row *row, unsigned n)
 	return row->values[n].type == ROW_REAL ? row->values[n].d : (double)NAN;
 }
 
+static uint64_t boot_of(const struct row *row, unsigned n)
+{
+	return row->values[n].type == ROW_INT ? (uint32_t)row->values[n].i : ENGINE_BOOT_UNKNOWN;
+}
+
 static void note_state(struct rig_command *c, const char *state)
 {
 	size_t used = strlen(c->states);
@@ -424,7 +429,7 @@ static int store_command(struct rig *r, const struct row *row)
 	c->old_value = real_of(row, 13);
 	c->new_value = real_of(row, 14);
 	c->sequence = row->values[16].type == ROW_INT ? (uint32_t)row->values[16].i : 0;
-	c->boot = row->values[17].type == ROW_INT ? (uint32_t)row->values[17].i : 0;
+	c->boot = boot_of(row, 17);
 	c->ended = row->values[20].type == ROW_INT;
 	snprintf(c->detail, sizeof(c->detail), "%s", text_of(row, 19));
 	note_state(c, text_of(row, 18));
@@ -449,7 +454,7 @@ static void store_transition(struct rig *r, const struct row *row)
 	snprintf(c->detail, sizeof(c->detail), "%s", text_of(row, 4));
 	c->sequence = (uint32_t)row->values[5].i;
 	c->taken_up |= strncmp(c->detail, ENGINE_TAKEN_UP, strlen(ENGINE_TAKEN_UP)) == 0;
-	c->boot = (uint32_t)row->values[6].i;
+	c->boot = boot_of(row, 6);
 	c->attempts = (uint32_t)row->values[7].i;
 	c->ended = row->values[8].type == ROW_INT;
 	c->ended_ns = c->ended ? row->values[8].i : 0;

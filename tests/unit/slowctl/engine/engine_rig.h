@@ -54,7 +54,8 @@ struct rig_command {
 	char client_id[64], parameter[PARAM_NAME_MAX], state[16], detail[320];
 	double old_value, new_value;
 	char reason[100];
-	uint32_t sequence, boot, attempts, link;
+	uint64_t boot; /* or ENGINE_BOOT_UNKNOWN */
+	uint32_t sequence, attempts, link;
 	bool ended;
 	bool emergency; /* it was sent before the store had it */
 	bool taken_up;	/* it was open when the previous engine ended */

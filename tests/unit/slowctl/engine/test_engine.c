@@ -454,6 +454,60 @@ static void test_boot_before_answer(void **state)
 	rig_destroy(r);
 }
 
+/* The count of a new FCM, and the one after the largest of 32 bits. */
+static void test_boot_count_0(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t set, act, boots;
+
+	r->floors[0].boot = UINT32_MAX;
+	engine_boot(r->e, 0, UINT32_MAX, r->now);
+	boots = rig_inside(r, 0)->boots;
+	rig_boot(r, 0);
+	rig_run(r, 600);
+	rig_set(r, "floor1.om0.threshold", 12, &set);
+	rig_until_end(r, set, 5000);
+	assert_string_equal(r->commands[set].state, "DONE");
+	assert_int_equal(rig_inside(r, 0)->boot, 0);
+	assert_int_equal(rig_inside(r, 0)->boots, boots + 1);
+	/* Its word is lost: the FCM, in this boot, has not executed it, and it is sent again. */
+	r->floors[0].no_commands = true;
+	rig_action(r, "floor1.om2.reset", &act);
+	rig_run(r, 50);
+	r->floors[0].no_commands = false;
+	rig_until_end(r, act, 5000);
+	rig_expect(r, act, "QUEUED SENT UNKNOWN UNKNOWN SENT ACKED DONE", 1);
+	/* Sent in boot 0, as the journal tells the next engine. */
+	r->floors[0].mute = true;
+	rig_action(r, "floor1.fcm.reset", &act);
+	rig_run(r, 200);
+	r->floors[0].mute = false;
+	assert_int_equal(r->floors[0].boot, 1);
+	rig_crash(r);
+	rig_until_end(r, act, 5000);
+	assert_string_equal(r->commands[act].state, "DONE");
+	assert_int_equal(rig_executed(r, act), 1);
+	rig_boot(r, 0);
+	rig_run(r, 600);
+	rig_set(r, "floor1.om0.threshold", 13, &set);
+	rig_until_end(r, set, 5000);
+	assert_int_equal(rig_inside(r, 0)->boot, 2);
+	rig_destroy(r);
+}
+
+/* As the engine is told by the telemetry, too: a boot out of count 0 is one. */
+static void test_boot_from_0(void **state)
+{
+	struct rig *r = rig_create(1);
+	uint64_t boots;
+
+	engine_boot(r->e, 0, 0, r->now);
+	boots = rig_inside(r, 0)->boots;
+	engine_boot(r->e, 0, 1, r->now);
+	assert_int_equal(rig_inside(r, 0)->boots, boots + 1);
+	rig_destroy(r);
+}
+
 struct wanted_reason {
 	const char *code;
 	struct engine_reason found;
@@ -935,6 +989,8 @@ int main(void)
 		cmocka_unit_test(test_too_late),
 		cmocka_unit_test(test_doubles),
 		cmocka_unit_test(test_boot_before_answer),
+		cmocka_unit_test(test_boot_count_0),
+		cmocka_unit_test(test_boot_from_0),
 		cmocka_unit_test(test_unknown_stays),
 		cmocka_unit_test(test_alarm_unknown),
 		cmocka_unit_test(test_actions),
