@@ -4,10 +4,10 @@
  * value. OURS; the experiment's register map is not public. The floor model executes them, the
  * parameter dictionary (schemas/) gives them names, units, soft limits and tolerances.
  *
- * A value is a signed 32-bit number in the unit given here. RO registers answer a write with
- * WORD_READ_ONLY, values outside the hardware's range with WORD_BAD_VALUE, unknown modules and
- * registers with WORD_BAD_REG. The comment of a register says when a switched-off or tripped module
- * refuses it (WORD_REFUSED).
+ * A value is a signed 32-bit number in the unit given here; a counter's is without a sign, and wraps
+ * to 0. RO registers answer a write with WORD_READ_ONLY, values outside the hardware's range with
+ * WORD_BAD_VALUE, unknown modules and registers with WORD_BAD_REG. The comment of a register says when
+ * a switched-off or tripped module refuses it (WORD_REFUSED).
  *
  * Sequences, as the floor keeps them: WRITE and ACTION have an outcome (status and value), kept for
  * the last 256, refusals included; READ and QUERY are executed each time and keep none.

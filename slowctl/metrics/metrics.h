@@ -24,7 +24,7 @@ void metrics_dictionary_free(struct metrics_dictionary *d); /* NULL is fine */
 
 /* The name of the metric of a kind, or of its set value, in base units. Returns `name`. */
 const char *metrics_name(const struct param_kind *kind, bool set, char name[METRICS_NAME_MAX]);
-/* A value of this kind in base units; a counter's raw 32 bits are without a sign, so that it wraps to 0. */
+/* A value of this kind in base units. A counter that wraps to 0 is for Prometheus one that was reset. */
 double metrics_base(const struct param_kind *kind, double value);
 
 /* What the station says. */

@@ -148,9 +148,6 @@ double metrics_base(const struct param_kind *kind, double value)
 {
 	const struct unit *unit = unit_of(kind);
 
-	if (kind->counter && value < 0) {
-		value += 4294967296.0;
-	}
 	return unit ? value / unit->divide * unit->multiply : value;
 }
 

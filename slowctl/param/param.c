@@ -436,8 +436,9 @@ double param_from_raw(const struct param_kind *k, int32_t raw)
 {
 	/* 14500 x 0.1 is 1450.0000000000002; divide by the inverse where that is whole. */
 	double inverse = round(1 / k->scale);
+	double whole = k->counter ? (double)(uint32_t)raw : (double)raw;
 
-	return fabs(k->scale * inverse - 1) < 1e-12 ? raw / inverse : raw * k->scale;
+	return fabs(k->scale * inverse - 1) < 1e-12 ? whole / inverse : whole * k->scale;
 }
 
 const char *param_enum_name(const struct param_kind *k, double value)

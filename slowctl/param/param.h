@@ -207,6 +207,7 @@ const char *param_format(const struct param *p, double value, char *buf, size_t 
 /* The same with its unit, if it has one: "1450.0 V", "on"; "-" is NAN. At most 64 bytes. */
 const char *param_text(const struct param *p, double value, char *buf, size_t size);
 int32_t param_to_raw(const struct param_kind *k, double value); /* rounded, saturated */
+/* The 32 bits of a counter are without a sign: it wraps to 0. */
 double param_from_raw(const struct param_kind *k, int32_t raw);
 
 /* The name of an enum or bool value, NULL when it is none. */

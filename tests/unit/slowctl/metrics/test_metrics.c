@@ -116,12 +116,12 @@ static void names_and_units(void **state)
 /* A register of 32 bits: it goes on through 2^31, and its wrap to 0 is what Prometheus knows as a reset. */
 static void registers_wrap(void **state)
 {
-	const struct param_kind kind = {.counter = true, .type = PARAM_INT};
+	const struct param_kind kind = {.counter = true, .type = PARAM_INT, .scale = 1};
 
-	assert_true(metrics_base(&kind, 2147483647.0) == 2147483647.0);
-	assert_true(metrics_base(&kind, -2147483648.0) == 2147483648.0);
-	assert_true(metrics_base(&kind, -1.0) == 4294967295.0);
-	assert_true(metrics_base(&kind, 0.0) == 0.0);
+	assert_true(metrics_base(&kind, param_from_raw(&kind, INT32_MAX)) == 2147483647.0);
+	assert_true(metrics_base(&kind, param_from_raw(&kind, INT32_MIN)) == 2147483648.0);
+	assert_true(metrics_base(&kind, param_from_raw(&kind, -1)) == 4294967295.0);
+	assert_true(metrics_base(&kind, param_from_raw(&kind, 0)) == 0.0);
 }
 
 static void only_good_values(void **state)

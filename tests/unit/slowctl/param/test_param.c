@@ -329,7 +329,7 @@ static void test_values(void **state)
 {
 	struct params *p = load(one_tower, 4);
 	struct param *hv = get(p, "floor3.om2.hv"), *power = get(p, "floor3.om2.power");
-	struct param *clock = get(p, "clock.state");
+	struct param *clock = get(p, "clock.state"), *trips = get(p, "floor3.om2.trips");
 	struct sc_error error = {0};
 	char text[32];
 	double v = -1;
@@ -368,6 +368,13 @@ static void test_values(void **state)
 	assert_int_equal(param_to_raw(hv->kind, 1e30), INT32_MAX);
 	assert_int_equal(param_to_raw(hv->kind, -1e30), INT32_MIN);
 	assert_true(param_from_raw(hv->kind, 14503) == 1450.3);
+	assert_true(param_from_raw(hv->kind, -5) == -0.5);
+	/* A counter goes on through 2^31, and wraps to 0. */
+	assert_true(param_from_raw(trips->kind, INT32_MAX) == 2147483647.0);
+	assert_true(param_from_raw(trips->kind, INT32_MIN) == 2147483648.0);
+	assert_true(param_from_raw(trips->kind, -1) == 4294967295.0);
+	assert_true(param_from_raw(trips->kind, 0) == 0);
+	assert_string_equal(param_format(trips, 4294967295.0, text, sizeof(text)), "4294967295");
 	assert_string_equal(param_format(hv, 1450, text, sizeof(text)), "1450.0");
 	assert_string_equal(param_format(power, 1, text, sizeof(text)), "on");
 	assert_string_equal(param_format(clock, 2, text, sizeof(text)), "locked");
