@@ -69,8 +69,15 @@ static void read_sensors(struct floor *f)
 	s->power_mask = mask;
 }
 
+/* All counters near their wrap, but for what the shore numbers, and SILENCED, which is an alarm until it is 0. */
 static void age(struct floor *f, uint64_t frames_to_wrap)
 {
+	f->boot_count = UINT32_MAX;
+	f->control.executed = UINT32_MAX;
+	f->control.rejected = UINT32_MAX;
+	f->crc_errors = UINT8_MAX;
+	f->serial.sequence =
+		(uint16_t) - (frames_to_wrap / TDM_FRAMES_PER_SECOND); /* one a second */
 	f->uptime_frames = (1ull << 32) - frames_to_wrap;
 	for (unsigned m = 0; m < TDM_MODULES; m++) {
 		pmt_age(f->pmts[m]);

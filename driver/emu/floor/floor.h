@@ -28,7 +28,8 @@ struct floor;
 struct floor_config {
 	uint8_t tower, floor;
 	bool cold;	      /* modules begin without power */
-	uint64_t wrap_frames; /* counters of 32 bits wrap after these; 0: as after some days */
+	uint64_t wrap_frames; /* counters wrap after these, those of events with the next; 0: after
+			       * days and years */
 	bool full;	      /* all slots full */
 	double quiet_rate_hz; /* per module */
 	uint32_t fifo_bytes;

@@ -63,7 +63,8 @@ struct pmt {
 	double temperature_mc;
 	unsigned cycle_ms; /* until power comes back */
 	int32_t cycle_hv;  /* set value to restore */
-	int32_t trips, clears, resets, cycles, lost;
+	uint32_t trips, clears, resets, cycles;
+	int32_t lost;
 	unsigned second_ms;
 	int32_t rate_count, rate;
 };
@@ -365,6 +366,7 @@ void pmt_drain(struct pmt *p, uint8_t *cell, bool hash, struct pmt_share *ret_sh
 
 void pmt_age(struct pmt *p)
 {
+	p->trips = p->clears = p->resets = p->cycles = UINT32_MAX;
 	p->lost = INT32_MAX - 100;
 }
 
@@ -395,11 +397,11 @@ int pmt_read(struct pmt *p, unsigned reg, int32_t *ret_value)
 		[REG_OM_HV_CURRENT] = (int32_t)lround(fmax(current_na(p) + 3 * noise, 0)),
 		[REG_OM_TRIP] = p->tripped,
 		[REG_OM_RATE] = p->rate,
-		[REG_OM_TRIPS] = p->trips,
-		[REG_OM_CLEARS] = p->clears,
-		[REG_OM_RESETS] = p->resets,
+		[REG_OM_TRIPS] = (int32_t)p->trips,
+		[REG_OM_CLEARS] = (int32_t)p->clears,
+		[REG_OM_RESETS] = (int32_t)p->resets,
 		[REG_OM_LOST] = p->lost,
-		[REG_OM_POWER_CYCLES] = p->cycles,
+		[REG_OM_POWER_CYCLES] = (int32_t)p->cycles,
 	};
 
 	if (reg < REG_OM_POWER || reg >= sizeof(values) / sizeof(values[0])) {
@@ -470,7 +472,7 @@ int pmt_power_cycle(struct pmt *p, int32_t *ret_value)
 	p->cycle_hv = p->hv_set;
 	p->cycle_ms = POWER_CYCLE_MS;
 	switch_off(p);
-	*ret_value = p->cycles + 1;
+	*ret_value = (int32_t)(p->cycles + 1);
 	return WORD_OK;
 }
 
@@ -485,11 +487,11 @@ int pmt_action(struct pmt *p, unsigned action, int32_t *ret_value)
 	switch (action) {
 	case REG_OM_ACTION_CLEAR_TRIP:
 		p->tripped = false;
-		*ret_value = ++p->clears;
+		*ret_value = (int32_t)++p->clears;
 		return WORD_OK;
 	case REG_OM_ACTION_RESET:
 		hit_fifo_clear(&p->fifo, false);
-		*ret_value = ++p->resets;
+		*ret_value = (int32_t)++p->resets;
 		return WORD_OK;
 	default:
 		return pmt_power_cycle(p, ret_value);

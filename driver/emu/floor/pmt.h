@@ -54,6 +54,6 @@ bool pmt_ramp_down(struct pmt *p);
 
 /* Scenario and FCM. */
 void pmt_trip(struct pmt *p);
-void pmt_age(struct pmt *p); /* its count of lost hits is near its wrap */
+void pmt_age(struct pmt *p); /* its counters are near their wrap */
 void pmt_boot(
 	struct pmt *p); /* of the FCM: FIFO and counters are gone, power and set values stay */

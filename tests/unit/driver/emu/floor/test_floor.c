@@ -451,6 +451,58 @@ static void broadcast_timing(void **state)
 	rig_destroy(r);
 }
 
+static void wraps_soon(struct world_config *c)
+{
+	c->wrap_s = 1.5;
+}
+
+/* --wrap: what counts events is at its largest, and 0 after the next; what counts at a rate gets there. */
+static void counters_wrap(void **state)
+{
+	struct rig *r =
+		rig_create(wraps_soon, "at 0.1 link 1 hv-trip 4\nat 0.2 link 1 down-crc 1\n");
+	const struct tdm_telemetry *t = &r->links[1].telemetry;
+	const struct tdm_header *h = &r->links[1].header;
+	int32_t value;
+
+	rig_run(r, 120);
+	assert_int_equal(t->boot_count, UINT32_MAX);
+	assert_int_equal(t->executed, UINT32_MAX);
+	assert_int_equal(t->rejected, UINT32_MAX);
+	assert_int_equal(h->crc_errors, UINT8_MAX);
+	assert_true(h->sequence > INT32_MAX);
+	for (uint8_t reg = REG_OM_TRIPS; reg <= REG_OM_RESETS; reg++) {
+		assert_int_equal((uint32_t)read_reg(r, 1, 4, reg), UINT32_MAX);
+	}
+	assert_int_equal((uint32_t)read_reg(r, 1, 4, REG_OM_POWER_CYCLES), UINT32_MAX);
+	rig_seconds(r, 0.2);
+	assert_int_equal(read_reg(r, 1, 4, REG_OM_TRIPS), 0);
+	assert_int_equal(h->crc_errors, 0);
+	for (uint8_t action = 1; action <= REG_OM_ACTION_POWER_CYCLE; action++) {
+		assert_int_equal(rig_ask(r, 1, WORD_ACTION, 4, action, 0, action, &value), WORD_OK);
+		assert_int_equal(value, 0);
+	}
+	assert_int_equal(rig_ask(r, 1, WORD_ACTION, 4, 9, 0, 9, NULL), WORD_BAD_REG);
+	rig_seconds(r, 0.3);
+	for (uint8_t reg = REG_OM_TRIPS; reg <= REG_OM_RESETS; reg++) {
+		assert_int_equal(read_reg(r, 1, 4, reg), 0);
+	}
+	assert_int_equal(read_reg(r, 1, 4, REG_OM_POWER_CYCLES), 0);
+	assert_int_equal(t->executed, 2);
+	assert_int_equal(t->rejected, 0);
+	rig_seconds(r, 1);
+	assert_true(h->sequence < 8000);
+	assert_int_equal(rig_ask(r, 1, WORD_ACTION, FCM, REG_FCM_ACTION_RESET, 0, 10, &value),
+			 WORD_OK);
+	assert_int_equal(value, 0);
+	rig_seconds(r, 0.7);
+	assert_int_equal(t->boot_count, 0);
+	assert_int_equal(read_reg(r, 1, FCM, REG_FCM_BOOT_COUNT), 0);
+	assert_int_equal(r->links[0].telemetry.boot_count, UINT32_MAX);
+	rig_compare(r, 1, NULL);
+	rig_destroy(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +518,7 @@ int main(void)
 		cmocka_unit_test(trips),
 		cmocka_unit_test(power),
 		cmocka_unit_test(boots),
+		cmocka_unit_test(counters_wrap),
 		cmocka_unit_test(slow_control_faults),
 		cmocka_unit_test(replies_reordered),
 		cmocka_unit_test(broadcast_timing),
