@@ -39,6 +39,7 @@ static void pps(struct board *b, uint32_t offset_frames)
 	if (offset_ns >= 500000000) {
 		offset_ns -= 1000000000;
 	}
+	b->pps_seen = true;
 	b->pps_step = b->step;
 	reg_pair_set(&REG(b, NANET3_REG_PPS_COUNT), b->count);
 	REG(b, NANET3_REG_PPS_NUMBER) = b->pps_number;
@@ -100,7 +101,7 @@ static void roof_step(struct board *b)
 	const struct world_roof *r = &b->roof;
 	uint32_t status = 0;
 
-	if (b->pps_number > 0 && b->step - b->pps_step < NANET3_FRAMES_PER_SECOND * 3 / 2) {
+	if (b->pps_seen && b->step - b->pps_step < NANET3_FRAMES_PER_SECOND * 3 / 2) {
 		status |= NANET3_STATUS_PPS;
 	}
 	status |= r->reference ? NANET3_STATUS_REF : 0;
@@ -118,7 +119,7 @@ static void roof_step(struct board *b)
 
 static void phase_reset(struct board_link *l)
 {
-	l->phase = (struct phase){0};
+	l->phase = (struct phase){.number = l->phase_from};
 	LREG(l, NANET3_LREG_PHASE_NUMBER) = 0;
 }
 
@@ -283,6 +284,9 @@ struct board *board_create(const struct board_host *host, struct world *world, u
 	b->world = world;
 	b->serial = serial;
 	b->emulated = NANET3_EMULATED_REAL_TIME;
+	world_roof(world, &b->roof);
+	b->boots =
+		b->roof.wrap_frames > 0 ? UINT32_MAX - 2 : 0; /* all ones is a board that is gone */
 	board_power_up(b);
 	return b;
 }

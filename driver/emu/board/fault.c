@@ -159,6 +159,31 @@ void fault_write(struct board *b, uint32_t value)
 	}
 }
 
+/* The counters near their wrap: those of events at their largest (with the first lock, the first second in the
+ * dark), the others so that they wrap about when the count does. Those of the queues begin at 0 with a reset. */
+static void age(struct board *b, uint64_t frames)
+{
+	const uint32_t left = (uint32_t)frames;
+
+	b->pps_number = -(left / NANET3_FRAMES_PER_SECOND);
+	REG(b, NANET3_REG_TLB_HITS) =
+		-left * NANET3_LINKS; /* a cell has its part of two known pages */
+	REG(b, NANET3_REG_TLB_WALKS) = -left * NANET3_LINKS * 2;
+	REG(b, NANET3_REG_TLB_MISSES) = UINT32_MAX;
+	for (unsigned i = 0; i < NANET3_LINKS; i++) {
+		struct board_link *l = &b->links[i];
+
+		l->phase_from = -(left / BOARD_PHASE_EVERY);
+		LREG(l, NANET3_LREG_ALIGNS) = UINT32_MAX - 1;
+		LREG(l, NANET3_LREG_CODE_ERRORS) = UINT32_MAX;
+		LREG(l, NANET3_LREG_LOST_LOCKS) = UINT32_MAX;
+		LREG(l, NANET3_LREG_DROP_FIFO) = UINT32_MAX;
+		LREG(l, NANET3_LREG_DROP_RING) = UINT32_MAX;
+		LREG(l, NANET3_LREG_DROP_DOWN) = -NANET3_FRAMES_PER_SECOND;
+		LREG(l, NANET3_LREG_CELLS) = -left;
+	}
+}
+
 void board_power_up(struct board *b)
 {
 	memset(b->regs, 0, sizeof(*b) - offsetof(struct board, regs));
@@ -172,6 +197,10 @@ void board_power_up(struct board *b)
 	for (unsigned i = 0; i < NANET3_LINKS; i++) {
 		b->links[i].index = i;
 		LREG(&b->links[i], NANET3_LREG_DEADLINE) = 5000;
+	}
+	world_roof(b->world, &b->roof);
+	if (b->roof.wrap_frames > 0) {
+		age(b, b->roof.wrap_frames);
 	}
 }
 

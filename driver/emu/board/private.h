@@ -62,7 +62,7 @@ struct dma {
 struct phase {
 	int32_t cosine[BOARD_PHASE_WINDOW], sine[BOARD_PHASE_WINDOW];
 	int64_t cosine_sum, sine_sum;
-	uint32_t number; /* measurements since the last align */
+	uint32_t number; /* of measurements since the last align */
 };
 
 struct board_link {
@@ -70,6 +70,7 @@ struct board_link {
 	uint32_t regs[BOARD_LINK_REGS], latch[BOARD_LINK_REGS];
 	struct dma dma;
 	struct phase phase;
+	uint32_t phase_from;	       /* the number of its last measurement before a lock */
 	uint64_t tlb[BOARD_TLB_PAGES]; /* page number + 1 */
 	bool locked;
 	bool commanded;	   /* a reset or align has been commanded, lock is not back yet */
@@ -123,6 +124,7 @@ struct board {
 	uint64_t count; /* of the current cell */
 	uint64_t pps_step;
 	uint32_t pps_number;
+	bool pps_seen;
 	bool stalled;
 	uint32_t lost_reported; /* EVQ_LOST at the last EVQ_FULL event */
 	struct world_roof roof;

@@ -199,7 +199,7 @@ static struct tdm_time time_label(const struct board *b, const struct board_link
 	uint32_t status = REG(b, NANET3_REG_STATUS);
 	struct tdm_time t = {.frame = (uint16_t)(b->count % TDM_FRAMES_PER_SECOND)};
 
-	if (status & NANET3_STATUS_TOD && b->pps_number > 0) {
+	if (status & NANET3_STATUS_TOD && b->pps_seen) {
 		t.second = b->roof.tod_second;
 		t.day = b->roof.tod_day;
 		t.year = b->roof.tod_year;

@@ -126,12 +126,13 @@ static void rig_train(void *context, unsigned lanes, unsigned generation)
 	r->generation = generation;
 }
 
-static int set_up_on(void **state, const struct board_bus *bus)
+static int set_up_on(void **state, const struct board_bus *bus, uint64_t wrap_frames)
 {
 	struct rig *r = calloc(1, sizeof(*r));
 
 	assert_non_null(r);
 	fake_world_init(&r->world);
+	r->world.roof.wrap_frames = wrap_frames;
 	r->arena = calloc(1, ARENA);
 	assert_non_null(r->arena);
 	r->board = board_create(&(struct board_host){.map = rig_map,
@@ -155,12 +156,17 @@ int set_up(void **state)
 {
 	static const struct board_bus bus = {rig_reorders, rig_train};
 
-	return set_up_on(state, &bus);
+	return set_up_on(state, &bus, 0);
 }
 
 int set_up_without_bus(void **state)
 {
-	return set_up_on(state, NULL);
+	return set_up_on(state, NULL, 0);
+}
+
+int set_up_aged(void **state)
+{
+	return set_up_on(state, NULL, AGED_FRAMES);
 }
 
 int tear_down(void **state)

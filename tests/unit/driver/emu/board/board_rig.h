@@ -28,6 +28,8 @@
 #define AT_RING 0x1000000u
 #define ARENA	(AT_RING + 4 * DEPTH * STRIDE)
 
+#define AGED_FRAMES (2 * FIRST) /* of set_up_aged() */
+
 struct rig {
 	struct world world;
 	struct board *board;
@@ -59,6 +61,7 @@ bool has(struct rig *r, unsigned type);
 /* cmocka's set-up and tear-down: a rig with event queue and TX ring running, no link enabled. */
 int set_up(void **state);
 int set_up_without_bus(void **state); /* puts are done at the doorbell */
+int set_up_aged(void **state);	      /* its counters wrap soon */
 int tear_down(void **state);
 /* Every byte of a completed buffer is its cells' pattern. */
 void check_data(struct rig *r, const struct nanet3_event *ev);

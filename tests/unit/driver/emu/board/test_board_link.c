@@ -2,6 +2,7 @@
 /* The device model: count and PPS, downstream frames, lock, phase. Rings are in test_board.c. */
 #include <string.h>
 
+#include "driver/emu/common/model_fault.h"
 #include "tests/unit/driver/emu/board/board_rig.h"
 
 /* ------------------------------------------------------------------------ count and PPS */
@@ -339,6 +340,71 @@ static void phase_mean_is_circular(void **state)
 	assert_int_equal(lrd(r, 0, NANET3_LREG_PHASE), 7000);
 }
 
+/* Of the registers that count events each wraps with the next; the others get there with the count. */
+static void counters_wrap(void **state)
+{
+	struct rig *r = *state;
+	const struct nanet3_tx word = {.link = 1, .kind = NANET3_TX_REQUEST, .bytes = {1}};
+	uint32_t sent = 0;
+	struct nanet3_event ev;
+
+	start(r, 1);
+	assert_int_equal(rd(r, NANET3_REG_BOOT_COUNT), UINT32_MAX - 1);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_PHASE_NUMBER), 0);
+	steps(r, 1);
+	assert_int_equal(board_count(r->board), ((1ull << 32) - AGED_FRAMES) / 8000 * 8000);
+	ev = next_of(r, NANET3_EVENT_PPS);
+	assert_int_equal(ev.value, UINT32_MAX);
+	assert_int_equal(rd(r, NANET3_REG_STATUS),
+			 NANET3_STATUS_PPS | NANET3_STATUS_REF | NANET3_STATUS_TOD);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_ALIGNS), UINT32_MAX);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_LOST_LOCKS), UINT32_MAX);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_CODE_ERRORS), UINT32_MAX);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_DROP_FIFO), UINT32_MAX);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_DROP_RING), UINT32_MAX);
+	assert_true(lrd(r, 1, NANET3_LREG_DROP_DOWN) > UINT32_MAX - 8000);
+	assert_true(lrd(r, 1, NANET3_LREG_CELLS) > INT32_MAX);
+	assert_true(lrd(r, 1, NANET3_LREG_PHASE_NUMBER) == 0);
+	steps(r, 8);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_PHASE_NUMBER), -(uint32_t)(AGED_FRAMES / 8) + 1);
+	post(r, &word); /* words leave as ever */
+	for (unsigned n = 0; n < 2950; n++) {
+		steps(r, 8);
+		while (next(r, &ev)) {
+			if (ev.type == NANET3_EVENT_RX) {
+				release(r, 1, ev.position + 1);
+			}
+			sent += ev.type == NANET3_EVENT_TX && ev.reason == 0;
+		}
+	}
+	assert_int_equal(sent, 1);
+	assert_true(board_count(r->board) > UINT32_MAX);
+	assert_int_equal(rd(r, NANET3_REG_PPS_NUMBER), 1);
+	assert_true(rd(r, NANET3_REG_STATUS) & NANET3_STATUS_PPS);
+	assert_in_range(lrd(r, 1, NANET3_LREG_CELLS), 7500, 7600);
+	assert_in_range(lrd(r, 1, NANET3_LREG_PHASE_NUMBER), 940, 960);
+	r->world.links[1].code_errors = 1;
+	r->world.links[1].lost = TDM_LOSS_BOARD_FIFO;
+	steps(r, 1);
+	r->world.links[1].lost = TDM_GOOD;
+	r->world.links[1].code_errors = 0;
+	assert_int_equal(lrd(r, 1, NANET3_LREG_CODE_ERRORS), 0);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_DROP_FIFO), 0);
+	wr(r, NANET3_REG_LINK(1, NANET3_LREG_CONTROL), NANET3_LINK_ENABLE | NANET3_LINK_ALIGN);
+	r->world.links[1].relock_steps = 0;
+	steps(r, 500);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_LOST_LOCKS), 0);
+	assert_int_equal(lrd(r, 1, NANET3_LREG_ALIGNS), 0);
+	r->world.links[1].dark = true;
+	steps(r, 8000);
+	assert_true(lrd(r, 1, NANET3_LREG_DROP_DOWN) < 8000);
+	for (uint32_t boot = UINT32_MAX; boot != 1; boot++) {
+		wr(r, NANET3_REG_MODEL_FAULT, MODEL_FAULT(MODEL_FAULT_GONE, 0, 1));
+		steps(r, 8);
+		assert_int_equal(rd(r, NANET3_REG_BOOT_COUNT), boot);
+	}
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -353,6 +419,7 @@ int main(void)
 		T(malformed_words_are_refused),
 		T(realign_is_told),
 		T(phase_mean_is_circular),
+		cmocka_unit_test_setup_teardown(counters_wrap, set_up_aged, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
