@@ -18,7 +18,7 @@ LIGHT = ("incidents", "shift", "engine", "hostile_daemon", "store_faults", "comm
          "consumer_attack", "runs", "silence", "dissector", "history", "serial", "fcmctl", "schema", "dtype",
          "outsider", "pyconsumer", "python", "beacons", "examples", "bench_set", "command_book", "page", "prometheus",
          "metrics", "notify", "drill", "hints", "locale", "looks", "backup", "doctor",
-         "training", "books", "ageing")
+         "training", "books", "manuals", "ageing")
 LANES = 3  # of which the heavy ones have one; with a fourth, emulators on two cores fall behind by seconds
 LANES_SANITIZED = 2  # instrumented, no program is light
 # Minutes of waiting: run when they are named, and by `make check-long`. The gate has only so much time. Of other files
