@@ -88,6 +88,9 @@ INLINE = {
     "systemctl restart fcm-server.target": INSTALLED,
     "pkg-config fcmdata": INSTALLED,
     "sudo modprobe nanet3": INSTALLED,
+    "sudo apt install ./fcmctl_*.deb": INSTALLED,
+    "sudo apt install ./fcm-convert_*.deb ./libfcmdata0_*.deb ./python3-fcmdata_*.deb": INSTALLED,
+    "fcmctl --database FILE": OPEN,
     "make deb": "minutes: make check-deb",
     "systemctl status nanet3-selftest@0": INSTALLED,
 }
