@@ -2,7 +2,7 @@
 /*
  * Hits lost in modules: the increase of each module's counter in the last minute, and the totals of a floor's episode.
  * An episode ends when no module of the floor has lost a hit for a minute. The counter is polled, and restarts at 0
- * when the FCM boots. No I/O.
+ * when the FCM boots, and when it has passed its largest value. No I/O.
  */
 #pragma once
 
@@ -12,7 +12,9 @@
 
 #define OVERFLOW_READINGS  16u
 #define OVERFLOW_WINDOW_NS 60000000000ull
-#define OVERFLOW_MODULES   6u /* of a floor */
+#define OVERFLOW_MODULES   6u		/* of a floor */
+#define OVERFLOW_WRAP	   (1ull << 31) /* of the counter: tdm/registers.h */
+#define OVERFLOW_MOST_HZ   10000000ull	/* no module loses more */
 
 struct overflow {
 	struct {
@@ -25,6 +27,7 @@ struct overflow {
 
 struct overflow_floor {
 	struct overflow module[OVERFLOW_MODULES];
+	uint64_t booted_ns; /* the FCM, for the last time (CLOCK_MONOTONIC); 0: unknown */
 	/* the current episode, or the last one */
 	uint64_t lost[OVERFLOW_MODULES];
 	/* all of it was lost between these two readings; 0: none yet */
@@ -47,12 +50,28 @@ static inline void overflow_grown(struct overflow_floor *f, unsigned module, uin
 	f->last_ns = read_ns > f->last_ns ? read_ns : f->last_ns;
 }
 
+/* The increase since the last reading. A counter that has fallen has passed its largest value, if it can have got
+ * there and the FCM has not booted; else it has begun again. */
+static inline uint64_t overflow_since(const struct overflow_floor *f, const struct overflow *o,
+				      uint64_t counter, uint64_t read_ns)
+{
+	uint64_t passed = counter + OVERFLOW_WRAP - o->counter;
+
+	if (counter >= o->counter) {
+		return counter - o->counter;
+	}
+	return f->booted_ns < o->read_ns &&
+			       passed <= OVERFLOW_MOST_HZ * ((read_ns - o->read_ns) / 1000000000)
+		       ? passed
+		       : counter;
+}
+
 /* The counter as read at `read_ns` (CLOCK_MONOTONIC); the same reading may be given again. */
 static inline void overflow_read(struct overflow_floor *f, unsigned module, uint64_t counter,
 				 uint64_t read_ns)
 {
 	struct overflow *o = &f->module[module];
-	uint64_t lost = counter > o->counter ? counter - o->counter : counter;
+	uint64_t lost = overflow_since(f, o, counter, read_ns);
 
 	if (read_ns == o->read_ns) {
 		return;

@@ -121,6 +121,7 @@ void floors_look(struct judge *j)
 		const struct judge_link *l = &j->v->link[link];
 		const struct param *p = l->enabled ? l->module[module].lost : NULL;
 
+		j->overflow[link].booted_ns = l->boot ? l->boot->booted_ns : 0;
 		if (p && p->has_value) {
 			overflow_read(&j->overflow[link], module, (uint64_t)p->value, p->mono_ns);
 		}

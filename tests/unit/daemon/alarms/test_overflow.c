@@ -40,6 +40,29 @@ static void test_a_boot(void **state)
 	assert_int_equal(overflow_recent(&f.module[2], 131 * S), 50);
 }
 
+/* Past its largest value it goes on with 0; but not when it was far from there, or the FCM has booted. */
+static void test_a_wrap(void **state)
+{
+	struct overflow_floor f = {.first_ns = 0};
+
+	overflow_read(&f, 2, OVERFLOW_WRAP - 300, 100 * S);
+	overflow_read(&f, 2, 400, 110 * S);
+	assert_int_equal(overflow_recent(&f.module[2], 111 * S), 700);
+	overflow_read(&f, 2, OVERFLOW_WRAP - 60000000, 200 * S);
+	overflow_read(&f, 2, 40000000, 210 * S); /* the most that a module can lose in 10 s */
+	assert_int_equal(overflow_recent(&f.module[2], 261 * S), 100000000);
+	overflow_read(&f, 2, OVERFLOW_WRAP - 60000001, 300 * S);
+	overflow_read(&f, 2, 40000000, 310 * S); /* more: it has begun again */
+	assert_int_equal(overflow_recent(&f.module[2], 361 * S), 40000000);
+	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 400 * S);
+	f.booted_ns = 405 * S;
+	overflow_read(&f, 3, 400, 410 * S);
+	assert_int_equal(overflow_recent(&f.module[3], 411 * S), 400);
+	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 500 * S);
+	overflow_read(&f, 3, 400, 510 * S); /* it booted before this */
+	assert_int_equal(overflow_recent(&f.module[3], 561 * S), 700);
+}
+
 static void test_for_ever(void **state)
 {
 	struct overflow_floor f = {.first_ns = 0};
@@ -80,9 +103,8 @@ static void test_an_episode(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_last_minute),
-		cmocka_unit_test(test_a_boot),
-		cmocka_unit_test(test_for_ever),
+		cmocka_unit_test(test_the_last_minute), cmocka_unit_test(test_a_boot),
+		cmocka_unit_test(test_a_wrap),		cmocka_unit_test(test_for_ever),
 		cmocka_unit_test(test_an_episode),
 	};
 
