@@ -173,7 +173,7 @@ static const struct option_entry entries[] = {
 	 NUMBER(world.beacons_hz, BEACON_HZ_MIN, BEACON_HZ_MAX, "0.1 to 100 Hz"), SEA},
 	{"cold", NULL, "modules and hydrophones start without power", OPTION_FLAG, AT(world.cold),
 	 SEA},
-	{"wrap", "S", "counters of 32 bits wrap S seconds after the start, not after days",
+	{"wrap", "S", "counters wrap S seconds after the start, those of events with the next one",
 	 NUMBER(world.wrap_s, 1, 3600, "1 to 3600 s"), SEA},
 	{"tower", "N", "tower number in the frames (default 1)", OPTION_BYTE, AT(world.tower), 1,
 	 127, "1 to 127", SEA},

@@ -77,7 +77,7 @@ struct world_config {
 	double rate_hz; /* hits a module in a quiet sea; 0: as `load` says */
 	uint32_t fifo_bytes;
 	bool cold;     /* modules begin without power */
-	double wrap_s; /* counters of 32 bits wrap so long after step 0; 0: as after some days */
+	double wrap_s; /* counters wrap so long after step 0, those of events with the next; 0: after days and years */
 	double beacons_hz; /* flashes a second of each LED beacon; 0: the sea has no beacons */
 	const char
 		*play_path; /* a recording, in the place of all above; nothing below goes with it */
