@@ -270,7 +270,7 @@ bench-vm: ## the loop-back figures on the real driver in a guest, beside the emu
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/bench.py --bin $(B)/bin --vm-cache $(vm_cache) --only 'put_|receive'
 
-bench-memory: ## does the daemon grow? A station at design load for MINUTES=5
+bench-memory: ## do daemon and database grow, do hits drift? A station at design load for MINUTES=5; a day: 1440
 	@tests/setup/setup.sh check
 	@$(MAKE) --no-print-directory -j2 all
 	@$(PYTHON) tests/bench/memory.py --bin $(B)/bin --minutes $(or $(MINUTES),5)

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""`make bench-memory MINUTES=5`: does the daemon grow?
+"""`make bench-memory MINUTES=5`: does the daemon grow, does its database, do its rates drift? MINUTES=1440 is a day.
 
 A station at design load, four links, consumers in other processes, and a client that asks for status every
 second as a shift does. VmRSS and the number of descriptors of fcm-server are sampled each second. The first
 30 s do not count: rings and pool are touched for the first time then. Exit 1 when resident memory has grown by
-more than 1 % and the noise, or when descriptors have.
+more than 1 % and the noise, or when descriptors have, or when the database or the hits have not behaved as
+growth.py says.
 
 VmRSS has the links' rings in it, 640 MB that never change, so 1 % of it would hide a leak of megabytes.
 What only the daemon can have allocated (RssAnon) is therefore judged by itself, with the same noise rule.
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 
+import growth
 from proc import QuietStation, descriptors, frames_between, gone_wrong, memory_kb
 
 SETTLE_S = 30
@@ -59,16 +61,33 @@ def line_through(times, values):
     return slope, 3 * statistics.median(around)
 
 
+class Samples:
+    """Once a second: [(time, {what: value})], [(time, hits a second)], [(time, bytes of the database, of its WAL)]; what
+    the tables have after SETTLE_S."""
+
+    def __init__(self):
+        self.rows, self.hits, self.sizes, self.tables = [], [], [], None
+
+    def take(self, st, now):
+        self.rows.append((now, dict(memory_kb(st.daemon.pid), descriptors=descriptors(st.daemon.pid))))
+        hits = [link["hits_per_s"] for link in st.links()]
+        if now < SETTLE_S:
+            return
+        self.tables = self.tables or growth.tables(st.database)
+        self.sizes.append((now, *growth.size(st.database)))
+        if None not in hits:
+            self.hits.append((now, sum(hits)))
+
+
 def sample(st, seconds):
-    """[(time, {what: value})] once a second."""
-    rows, begin = [], time.monotonic()
+    samples, begin = Samples(), time.monotonic()
+    rows = samples.rows
     while (now := time.monotonic() - begin) < seconds:
-        rows.append((now, dict(memory_kb(st.daemon.pid), descriptors=descriptors(st.daemon.pid))))
-        st.status()
+        samples.take(st, now)
         if now >= SETTLE_S and len(rows) % 60 == 0:
             print(f"# {now:4.0f} s  {rows[-1][1]}", flush=True)
         time.sleep(max(0, begin + len(rows) - time.monotonic()))
-    return rows
+    return samples
 
 
 def judge(what, rows, share, extra):
@@ -94,15 +113,16 @@ def main():
             st.start()
             st.wait_ready()
             before = st.links()
-            rows = sample(st, args.minutes * 60)
-            after = st.links()
+            samples = sample(st, args.minutes * 60)
+            after, tables = st.links(), growth.tables(st.database)
             code = st.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    rows = [r for r in rows if r[0] >= SETTLE_S]
+    rows = [r for r in samples.rows if r[0] >= SETTLE_S]
     print(f"# {len(rows)} samples, {frames_between(before, after)} frames; "
           f"{'; '.join(gone_wrong(before, after)) or 'none lost'}; the daemon ended with {code}")
     good = [judge(what, rows, *allowed) for what, allowed in LIMIT.items()]
+    good += [growth.judge_disk(samples.sizes, samples.tables, tables), growth.judge_rates("hits", samples.hits)]
     return 0 if all(good) and code == 0 else 1
 
 
