@@ -201,9 +201,11 @@ class Root:
 class Receiver(threading.Thread):
     """At a serial port of QEMU's, a Unix socket."""
 
-    def __init__(self, path):
+    def __init__(self, port):
         super().__init__(daemon=True)
-        self.path, self.ended = path, threading.Event()
+        self.port, self.ended = port, threading.Event()
+        port.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the smallest: what nobody reads is not kept
+        port.setblocking(False)
 
     @staticmethod
     def sentences(now):
@@ -214,17 +216,13 @@ class Receiver(threading.Thread):
         return "".join(f"${s}*{functools.reduce(operator.xor, s.encode()):02X}\r\n" for s in said).encode()
 
     def run(self):
-        with socket.socket(socket.AF_UNIX) as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the smallest: what nobody reads is not kept
-            s.connect(self.path)
-            s.setblocking(False)
-            while not self.ended.wait(1 - time.time() % 1):
-                try:
-                    s.send(self.sentences(time.gmtime()))
-                except BlockingIOError:
-                    pass  # the port is closed
-                except OSError:
-                    return  # the guest has ended
+        while not self.ended.wait(1 - time.time() % 1):
+            try:
+                self.port.send(self.sentences(time.gmtime()))
+            except BlockingIOError:
+                pass  # the port is closed
+            except OSError:
+                return  # the guest has ended
 
 
 # ---- the guest
@@ -232,6 +230,7 @@ class Receiver(threading.Thread):
 class Guest:
     def __init__(self, o, root):
         self.o, self.root, self.directory = o, root, os.path.join(o.build, "vm", "system")
+        self.receiver = None
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
@@ -253,15 +252,13 @@ class Guest:
                 "-kernel", kernel, "-initrd", self.root.initrd,
                 "-append", f"{APPEND} root=/dev/vda rw 8250.nr_uarts=8 systemd.show_status=1"]
         self.log = open(f"{d}/shell.log", "w", encoding="utf-8")
-        self.receiver = Receiver(f"{d}/gps")
         with open(f"{d}/emu.log", "wb") as log:
             self.child = subprocess.Popen(["timeout", "-k", "3", "5400", *emulator, "--", *qemu],
                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.until("QEMU is there", lambda: os.path.exists(f"{d}/shell") and os.path.exists(f"{d}/gps"), 60)
+            self.receiver = Receiver(self.connected("gps"))
             self.receiver.start()
-            self.socket.connect(f"{d}/shell")
+            self.socket = self.connected("shell")
             self.lines = self.socket.makefile()
             self.socket.settimeout(600)
             while self.lines.readline().strip() != "READY":
@@ -275,8 +272,15 @@ class Guest:
         if self.child.poll() is None:
             os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
-        self.receiver.ended.set()
+        if self.receiver:
+            self.receiver.ended.set()
         self.log.close()
+
+    def connected(self, name):
+        """A socket of QEMU's; the file is there before QEMU listens."""
+        s = socket.socket(socket.AF_UNIX)
+        self.until(f"QEMU listens at {name}", lambda: s.connect_ex(f"{self.directory}/{name}") == 0, 60)
+        return s
 
     def until(self, what, condition, seconds):
         end = time.monotonic() + seconds
