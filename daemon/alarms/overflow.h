@@ -51,7 +51,7 @@ static inline void overflow_grown(struct overflow_floor *f, unsigned module, uin
 }
 
 /* The increase since the last reading. A counter that has fallen has passed its largest value, if it can have got
- * there and the FCM has not booted; else it has begun again. */
+ * there and the FCM has not booted; else it has begun again. At 0 it has: a boot may be known only later. */
 static inline uint64_t overflow_since(const struct overflow_floor *f, const struct overflow *o,
 				      uint64_t counter, uint64_t read_ns)
 {
@@ -60,7 +60,7 @@ static inline uint64_t overflow_since(const struct overflow_floor *f, const stru
 	if (counter >= o->counter) {
 		return counter - o->counter;
 	}
-	return f->booted_ns < o->read_ns &&
+	return counter > 0 && f->booted_ns < o->read_ns &&
 			       passed <= OVERFLOW_MOST_HZ * ((read_ns - o->read_ns) / 1000000000)
 		       ? passed
 		       : counter;

@@ -58,6 +58,9 @@ static void test_a_wrap(void **state)
 	f.booted_ns = 405 * S;
 	overflow_read(&f, 3, 400, 410 * S);
 	assert_int_equal(overflow_recent(&f.module[3], 411 * S), 400);
+	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 420 * S);
+	overflow_read(&f, 3, 0, 430 * S); /* a boot that is not known yet */
+	assert_int_equal(overflow_recent(&f.module[3], 481 * S), 0);
 	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 500 * S);
 	overflow_read(&f, 3, 400, 510 * S); /* it booted before this */
 	assert_int_equal(overflow_recent(&f.module[3], 561 * S), 700);
