@@ -16,9 +16,10 @@ struct world_roof {
 	uint8_t tod_leap;
 	int32_t temperature_mc; /* of the board */
 	bool stalled;		/* scenario: the board's DMA engine hangs */
-	uint64_t wrap_frames;	/* the step in which counters wrap, as far as they can; 0: after days and years */
-	bool counted;		/* this step's count is given, as with a recording: */
-	uint64_t count;		/* higher than the last one's; a PPS comes with multiples of 8000 */
+	uint64_t
+		wrap_frames; /* the step in which counters wrap, as far as they can; 0: after days and years */
+	bool counted;	/* this step's count is given, as with a recording: */
+	uint64_t count; /* higher than the last one's; a PPS comes with multiples of 8000 */
 };
 
 struct world_fibre {

@@ -35,12 +35,11 @@ static void gain_lock(struct receiver *r)
 
 void receiver_step(struct receiver *r, uint64_t step, bool lit)
 {
-	r->code_errors = 0;
 	if (lit && !r->lit) {
 		r->lock_at = step + RELOCK_RESET_STEPS;
 	}
 	if (!lit && r->lit) { /* the last thing that a dying link shows */
-		r->code_errors = 1 + rng_below(&r->rng, 1000);
+		r->code_errors += 1 + rng_below(&r->rng, 1000);
 	}
 	r->lit = lit;
 	if (!lit) {

@@ -26,7 +26,7 @@ struct receiver {
 	unsigned slip;			/* bits, of the lock held now */
 	unsigned slips[RECEIVER_SLIPS]; /* of the next locks */
 	unsigned slip_count;
-	uint32_t code_errors; /* of this step */
+	uint32_t code_errors; /* since the board has looked: a step sees those of the last cell */
 	/* faults ordered */
 	uint32_t crc, drop, insert;
 	bool no_phase;

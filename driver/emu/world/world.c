@@ -729,6 +729,7 @@ void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre)
 		.code_errors = r->code_errors,
 		.no_phase = r->no_phase,
 	};
+	r->code_errors = 0;
 	fibre_measure(l->fibre, r->slip, ret_fibre);
 	if (r->lit) {
 		const double noise = 1 + 0.002 * rng_normal(&l->fibre->rng);

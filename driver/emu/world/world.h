@@ -30,7 +30,7 @@ void world_roof(const struct world *w, struct world_roof *ret_roof);
  * is no more. */
 uint32_t world_fault(struct world *w);
 
-/* What the transceiver of a link sees now. */
+/* What the transceiver of a link sees now, and the code errors since the last call. */
 void world_fibre(struct world *w, unsigned link, struct world_fibre *ret_fibre);
 
 /* One-way delay of the fibre on a link, as it is now; 0 for a recording. */
@@ -76,8 +76,8 @@ struct world_config {
 	enum world_load load;
 	double rate_hz; /* hits a module in a quiet sea; 0: as `load` says */
 	uint32_t fifo_bytes;
-	bool cold;     /* modules begin without power */
-	double wrap_s; /* counters wrap so long after step 0, those of events with the next; 0: after days and years */
+	bool cold; /* modules begin without power */
+	double wrap_s; /* counters wrap so long after step 0, those of events with the next; 0: not soon */
 	double beacons_hz; /* flashes a second of each LED beacon; 0: the sea has no beacons */
 	const char
 		*play_path; /* a recording, in the place of all above; nothing below goes with it */

@@ -44,6 +44,12 @@ static void one_fault(const struct fault *f)
 	uint64_t fates[TDM_LOSSES] = {0}, others[TDM_LOSSES] = {0};
 
 	rig_run(r, 5500);
+	/* Of light that goes some, of a damaged frame two, of bytes that come in between one. */
+	if (f->down > 0 ? r->links[1].code_errors == 0
+			: r->links[1].code_errors != 2 * f->crc + f->alignment / 3) {
+		fail_msg("%s: %lu code errors", f->scenario, r->links[1].code_errors);
+	}
+	assert_int_equal(r->links[0].code_errors, 0);
 	rig_compare(r, 1, fates);
 	if (fates[TDM_LOSS_LINK_DOWN] != 80 + f->down || fates[TDM_LOSS_BOARD_FIFO] != f->fifo ||
 	    fates[TDM_LOSS_CRC] != f->crc || fates[TDM_LOSS_ALIGNMENT] != 3 + f->alignment ||

@@ -306,6 +306,7 @@ void rig_run(struct rig *r, unsigned steps)
 		world_roof(r->world, &r->roof);
 		for (unsigned link = 0; link < RIG_LINKS; link++) {
 			world_fibre(r->world, link, &r->links[link].fibre);
+			r->links[link].code_errors += r->links[link].fibre.code_errors;
 			send_frame(r, link);
 			take_cell(r, link);
 		}

@@ -63,6 +63,7 @@ struct rig_link {
 	struct rig_reply replies[RIG_REPLIES];
 	uint32_t reply_count, reply_read;
 	struct world_fibre fibre;
+	uint64_t code_errors;	  /* of all steps */
 	struct tdm_header header; /* of the last good frame */
 	uint64_t header_count;	  /* its cell */
 	struct tdm_telemetry telemetry;
