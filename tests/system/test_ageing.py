@@ -6,11 +6,13 @@ import datetime
 import os
 import re
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import harness  # noqa: E402
-from faults import codes, scenario, sees  # noqa: E402
+from faults import codes, events, lost, scenario, sees  # noqa: E402
+from page_server import Server, scrape  # noqa: E402
 
 SINCE_1900 = 2208988800
 WEEKS_S = 1024 * 7 * 86400
@@ -84,29 +86,120 @@ def weeks_begin_again(t):
     t.equal("the daemon ends with 0", st.stop(), 0)
 
 
+# Counters that begin at their largest: what is done to each below, and what it counts then. Polled once a minute.
+ONE = [("fcm_om_trips_total", {"floor": 1, "module": "om2"}, "a trip", 0),
+       ("fcm_om_clears_total", {"floor": 1, "module": "om2"}, "its clear", 0),
+       ("fcm_om_resets_total", {"floor": 2, "module": "om0"}, "a reset", 0),
+       ("fcm_om_power_cycles_total", {"floor": 2, "module": "om1"}, "a power cycle", 0),
+       ("fcm_floor_rejected_total", {"floor": 2}, "a word that the FCM refuses", 0),
+       ("fcm_floor_executed_total", {"floor": 2}, "words", 2),
+       ("fcm_link_lost_locks_total", {"link": 0}, "an align", 0),
+       ("fcm_link_aligns_total", {"link": 0}, "its lock", 0)]
+LARGEST = 2**32 - 1
+# What else the case does, besides the burst on floor 3.
+CAUSED = {("downlink-errors", "link1"), ("link-loss", "link0"), ("link-loss", "link1"), ("link-loss", "link3"),
+          ("link-dark", "link3"), ("fcm-booted", "tower1.floor4")}
+
+
+class Scraped(threading.Thread):
+    """/metrics, each second."""
+
+    def __init__(self, page):
+        super().__init__(daemon=True)
+        self.page, self.all, self.ends = page, [], threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.ends.wait(1):
+            try:
+                self.all.append(scrape(self.page))
+            except OSError:  # a case that has failed has ended the page
+                return
+
+    def counters(self):
+        """{(name, labels): its values, one after the other}"""
+        series = {}
+        for m in self.all:
+            for key, value in m.samples.items():
+                if m.type[key[0]] == "counter":
+                    series.setdefault(key, []).append(value)
+        return series
+
+
+def jumps(series):
+    """What increase() of Prometheus would add up to more than there can have been: it takes a fall for a reset to 0."""
+    wrong = {}
+    for (name, labels), values in series.items():
+        grown = sum(b - a if b >= a else b for a, b in zip(values, values[1:]))
+        if grown > (1e12 if "bytes" in name else 1e8):
+            wrong[name, labels] = values
+    return wrong
+
+
 def counters_wrap(t):
-    """frame numbers in both directions, sample numbers and the board's count pass 2^32 while data flow, the count of lost
-    hits 2^31 in a burst: no frame is lost, nothing is wrong, and commands are done"""
+    """each counter of board, floors and modules passes its largest value while data flow, most of them by what is done to
+    them: no frame is lost without a name, nothing else is wrong, commands are done, /metrics counts on"""
     wrap_s = 30
-    st = t.station(emulator_args=["--wrap", str(wrap_s)], scenario=scenario(t, (0, "link 2 burst 3000000 2")))
+    st = t.station(load="quiet", emulator_args=["--wrap", str(wrap_s)], scenario=scenario(
+        t, (0, "link 2 burst 3000000 2"), (1, "link 1 crc 5"), (2, "link 1 down-crc 3"), (5, "link 0 hv-trip 2"),
+        (4, "link 1 refuse 1")))
     st.start()
+    scraped = Scraped(Server(st))
     st.wait_ready()
 
-    def uptime():
-        return [p["value"] for p in st.ask("get", "*.fcm.uptime")["parameters"]]
+    def values(pattern):
+        return [p["value"] for p in st.ask("get", pattern)["parameters"]]
+
+    def done(*command):
+        code, out, err = st.ctl(*command)
+        t.check(f"{' '.join(command)}: done", code == 0, (code, out, err))
+    t.check("the counters of frames have not wrapped yet", all(s < 2**32 / 8000 for s in values("*.fcm.uptime")))
+    t.equal("fcmctl shows the largest value of a counter", set(values("*.fcm.boot_count")), {LARGEST})
     sees(t, st, "hits-lost", "tower1.floor3", 40)
     text = next(r["text"] for r in st.seen() if r["code"] == "hits-lost")
     told = int(re.search(r": (\d+) hits lost", text)[1])
     t.check("as many hits are lost as a burst can lose", 100 < told < 6 * 2 * 3000000, text)
-    t.check("the counters have not wrapped yet", all(s < 2**32 / 8000 for s in uptime()), uptime())
-    st.wait_for("all have wrapped", lambda: all(s > 2**32 / 8000 + 5 for s in uptime()), 2 * wrap_s)
-    wrong = [(code, of) for code, of in codes(st) if "floor3" not in of]  # whose modules may have tripped
-    t.equal("nothing is wrong but what the burst has done", wrong, [])
+    sees(t, st, "hv-trip", "tower1.floor1", 40)
+    time.sleep(3)  # refuse 1
+    code, out, err = st.ctl("set", "floor2.om3.threshold", "40")
+    t.check("a refused command is told as that", code == 1 and "refused by the FCM" in out + err, (code, out, err))
+    done("action", "floor1.om2.clear_trip")
+    done("action", "floor2.om0.reset")
+    done("action", "floor2.om1.power_cycle", "--yes")
+    done("link", "align", "0")
+    st.wait_for("all have wrapped", lambda: all(s > 2**32 / 8000 + 5 for s in values("*.fcm.uptime")), 2 * wrap_s)
     for floor in range(1, 5):
-        code, out, err = st.ctl("set", f"floor{floor}.om0.threshold", "33")
-        t.check(f"floor {floor}: a command is done", code == 0, (code, out, err))
-    ledger = t.account(st)
+        done("set", f"floor{floor}.om0.threshold", "33")
+    for boot in range(2):
+        done("action", "floor4.fcm.reset", "--yes")
+        st.wait_for("its boot count goes on", lambda boot=boot: values("floor4.fcm.boot_count") == [boot])
+        st.wait_for("the link is up", lambda: st.status()["links"][3]["state"] == "up")
+        done("set", "floor4.om0.threshold", str(34 + boot))
+    t.equal("each boot is told", [re.search(r"boot count.*?\)", e["text"])[0] for e in events(st, "fcm-booted")],
+            [f"boot count 0, was {LARGEST})", "boot count 1, was 0)"])
+
+    def read_again():
+        return all(n in (now, now + 1) for name, labels, _, now in ONE for n in scraped.all[-1].of(name, **labels))
+    st.wait_for("all values are read again", read_again, 80)
+    scraped.ends.set()
+    series = scraped.counters()
+    for name, labels, what, now in ONE:
+        found = [v for (n, have), v in series.items() if n == name and {(k, str(v)) for k, v in labels.items()} <= set(have)]
+        t.check(f"{name} was at its largest, and counts {what}", len(found) == 1 and found[0][0] == LARGEST and
+                found[0][-1] in (now, now + 1), found)
+    errors = scraped.all[-1].of("fcm_link_code_errors_total", link=1)[0], values("link1.code_errors")[0]
+    t.check("code errors of damaged frames: a few", all(0 < n < 10000 for n in errors), errors)
+    t.equal("frames that the floor got damaged: 3", st.status()["links"][1]["downlink_errors"], 3)
+    t.check("the number of PPS has begun again", st.ask("clock", "show")["pps"]["number"] < 1000)
+    t.equal("no counter of /metrics jumps", jumps(series), {})
+    wrong = {(code, of) for code, of in codes(st) if "floor3" not in of} - CAUSED  # its modules may have tripped
+    t.equal("nothing is wrong but what was done", wrong, set())
+    text = next(r["text"] for r in st.seen(cleared=True) if r["code"] == "hits-lost")
+    ledger = t.account(st, named=[(0, "link-down"), (0, "alignment"), (1, "crc"), (3, "link-down"), (3, "alignment")])
     t.check("the board's count as well", max(r["second"] for r in ledger["links"]) > 2**32 / 8000, ledger["links"][-1])
+    t.equal("each damaged frame has its name", lost(ledger, 1, "crc"), 5)
+    t.equal("each hit that was lost is told", int(re.search(r"(\d+) hits? lost", text)[1]),
+            int(re.search(r"hits \d+ \(lost (\d+)\)", st.emu.tail())[1]))
 
 
 if __name__ == "__main__":
