@@ -108,11 +108,10 @@ def tells_time(port):
 
 
 def emulator_and_gpsd(desk, page, text):
-    """a board, and gpsd, which gets the time from its receiver; the second line is typed when there is one"""
+    """a board, and gpsd, which gets the time from its receiver"""
     desk.st.stop()  # two boards are much for a small machine
-    port, tty = station.free_port(), desk.path("gps.tty")
-    board, gpsd = commands(desk.here(text).replace("2950", str(port)))
-    lines = f"{board}\nuntil [ -e {tty} ]; do sleep 0.1; done\n{gpsd}"
+    port, receiver = station.free_port(), station.free_port(socket.SOCK_DGRAM)
+    lines = desk.here(text).replace("2950", str(port)).replace("2951", str(receiver))
     with open(desk.path("emulator.log"), "w") as log, subprocess.Popen(
             ["bash", "-c", lines], cwd=desk.dir, env={**os.environ, **desk.env}, stdin=subprocess.DEVNULL, stdout=log,
             stderr=log, start_new_session=True) as p:
