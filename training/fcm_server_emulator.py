@@ -326,7 +326,9 @@ def stop(args):
 
 def status(args):
     if not runs(args.dir):
-        return fail(f"station {args.board} does not run; start it with: fcm-server-emulator start")
+        unit = f"/var/lib/fcm-emulator/{args.board}"
+        return fail(f"station {args.board} does not run in {args.dir}; start it with: fcm-server-emulator start{which(args)}" +
+                    (f"; that of systemd: fcm-server-emulator status --dir {unit}" if runs(unit) else ""))
     return subprocess.run([os.path.join(args.bin, "fcmctl"), "--dir", args.dir, "status"], check=False).returncode
 
 

@@ -7,7 +7,8 @@
 #define BACK_SHOWN_NS	 600000000000ull
 #define TICK_STUCK_NS	 1000000000ull
 #define LATE_SHOWN_NS	 60000000000ull
-#define DISK_LOW	 0.05
+#define DISK_LOW	 0.05		/* of a disk, */
+#define DISK_LOW_BYTES	 10e9		/* and of a large one this: weeks of the database */
 #define NOTIFY_SILENT_NS 60000000000ull /* it reports once a second */
 
 /* Its counts restarted while it was away: the rings, and what the floors sent meanwhile, are in no account. */
@@ -101,10 +102,12 @@ static void disk_reasons(struct judge *j)
 			"the disk of %s has not answered for %.1f s; other commands wait for it",
 			j->v->config.database, (double)(now - v->asked_ns) / 1e9);
 	}
-	if (v->known && v->free_bytes < DISK_LOW * v->size_bytes) {
-		reasons_add(j, true, "disk-low", object_thing("disk"), "free space",
-			    "less than %.0f %% of the disk of %s is free", DISK_LOW * 100,
-			    j->v->config.database);
+	if (v->known && v->free_bytes < DISK_LOW * v->size_bytes &&
+	    v->free_bytes < DISK_LOW_BYTES) {
+		reasons_add(j, true, "disk-low", object_thing("disk"),
+			    "find what takes it: fcmctl record list (recordings), sudo du -xhd 2 /",
+			    "less than %.0f %% and less than %.0f GB of the disk of %s are free",
+			    DISK_LOW * 100, DISK_LOW_BYTES / 1e9, j->v->config.database);
 	}
 }
 

@@ -56,6 +56,11 @@ def daemon_of(directory):
         return struct.unpack("3i", s.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
 
 
+def shown(path):
+    """As short as it can be typed from here."""
+    return min(os.path.relpath(path), os.path.abspath(path), key=len)
+
+
 def keep_earlier(directory):
     """Keep the previous run readable, without its data; remove the one before."""
     if not os.path.isdir(directory):
@@ -66,7 +71,7 @@ def keep_earlier(directory):
     keep_recordings(directory)
     os.rename(directory, before)
     if os.path.exists(os.path.join(before, "station.db")):
-        print(f"the previous run is kept: fcmctl --dir {os.path.relpath(before)} reads its database", flush=True)
+        print(f"the previous run is kept: fcmctl --dir {shown(before)} reads its database", flush=True)
 
 
 def keep_recordings(directory):
@@ -79,7 +84,7 @@ def keep_recordings(directory):
         paths = (os.path.join(kept, name + f"-{n}" * (n > 1)) for n in itertools.count(1))
         to = next(path for path in paths if not os.path.exists(path))
         os.rename(os.path.join(made, name), to)
-        print(f"the recording of an earlier run is kept: {os.path.relpath(to)}", flush=True)
+        print(f"the recording of an earlier run is kept: {shown(to)}", flush=True)
     shutil.rmtree(made, ignore_errors=True)
 
 

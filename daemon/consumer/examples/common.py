@@ -24,7 +24,8 @@ class Missing:
         self.missing += int(rows["frames"][~rows["edge"]].sum())
 
     def __str__(self):
-        return f"{self.missing} of {self.frames} frames are missing" if self.missing else "no frame is missing"
+        return (f"{self.missing} of {self.frames} frames are missing (lost, or, live, more than this program could take)"
+                if self.missing else "no frame is missing")
 
 
 def until_ctrl_c(blocks):
