@@ -211,6 +211,32 @@ sys.exit(not (ledger['balanced'] and codes <= {'alignment', 'link-down'}))" || r
 	station command list | grep 'om0.hv .*1399'
 }
 
+# The units need a systemd that runs: the root is booted for them, with this machine's kernel.
+units_start() {
+	local boot rc
+	systemd-nspawn --quiet -D "$root" --boot --register=no --keep-unit --console=pipe </dev/null >"$out-check/boot.log" 2>&1 &
+	boot=$!
+	for _ in $(seq 100); do
+		! machine $boot systemctl is-system-running --wait 2>/dev/null || break
+		sleep 0.3
+	done
+	machine $boot systemctl enable --now fcm-emulator@1.service &&
+		for _ in $(seq 30); do
+			machine $boot fcmctl --dir /var/lib/fcm-emulator/1 status | tee "$out-check/status"
+			! grep -q ^WELL "$out-check/status" || break
+			sleep 1
+		done && grep -q ^WELL "$out-check/status" && machine $boot systemctl disable --now fcm-emulator@1.service
+	rc=$?
+	[ $rc = 0 ] || machine $boot journalctl -u fcm-emulator@1 --no-pager
+	kill $boot
+	wait $boot
+	return $rc
+}
+
+machine() { # nspawn's pid, command...
+	nsenter -t "$(pgrep -P "$1")" -a "${@:2}"
+}
+
 autopkgtests() {
 	local rc
 	rm -rf "$out-check/tree" "$out-check/autopkgtest"
@@ -279,6 +305,7 @@ main() {
 	check "upgrade to $version under load, the daemon is replaced" upgrade_under_load
 	check "nothing is lost by it, the journal goes on" nothing_lost
 	check "DKMS has built the new module, and only that" module_is "$version"
+	check "the unit of a training station starts under systemd: WELL" units_start
 	check "versions of all packages that were tested with: ${out##*/}/tested-packages.txt" tested_against
 	check "autopkgtests" autopkgtests
 	sed 's/^/        /' "$out-check/autopkgtest/summary" 2>/dev/null

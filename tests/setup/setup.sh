@@ -25,7 +25,7 @@ vm="$run libcmocka-dev python3-numpy qemu-system-x86 busybox-static linux-header
 debug="$vm flex bison bc libelf-dev libssl-dev zstd"
 books="mandoc python3 python3-markdown-it"
 deb="$run $books dpkg-dev fakeroot debhelper dh-python dh-dkms libcmocka-dev sqlite3"
-check_deb="$deb lintian blhc devscripts autopkgtest mmdebstrap"
+check_deb="$deb lintian blhc devscripts autopkgtest mmdebstrap systemd-container"
 
 case "${1:-}" in
 run) want=$run ;;
