@@ -105,7 +105,7 @@ static void disk_reasons(struct judge *j)
 	if (v->known && v->free_bytes < DISK_LOW * v->size_bytes &&
 	    v->free_bytes < DISK_LOW_BYTES) {
 		reasons_add(j, true, "disk-low", object_thing("disk"),
-			    "find what takes it: fcmctl record list (recordings), sudo du -xhd 2 /",
+			    "free space on it; what recordings take: fcmctl record list",
 			    "less than %.0f %% and less than %.0f GB of the disk of %s are free",
 			    DISK_LOW * 100, DISK_LOW_BYTES / 1e9, j->v->config.database);
 	}
