@@ -47,7 +47,7 @@ stty -F /dev/ttyS1 raw -echo
 exec 3<>/dev/ttyS1
 echo "READY" >&3
 while read -r line <&3; do
-	out=$(base64 -d <<<"$line" | timeout -k 5 1500 bash 2>&1)
+	out=$(base64 -d <<<"$line" | timeout -k 5 3000 bash 2>&1)
 	code=$?
 	echo "DONE $code $(base64 -w0 <<<"$out")" >&3
 done
@@ -251,7 +251,7 @@ class Guest:
                 "-append", f"{APPEND} root=/dev/vda rw 8250.nr_uarts=8 systemd.show_status=1"]
         self.log = open(f"{d}/shell.log", "w", encoding="utf-8")
         with open(f"{d}/emu.log", "wb") as log:
-            self.child = subprocess.Popen(["timeout", "-k", "3", "5400", *emulator, "--", *qemu],
+            self.child = subprocess.Popen(["timeout", "-k", "3", "7200", *emulator, "--", *qemu],
                                           stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             self.receiver = Receiver(self.connected("gps"))
@@ -287,7 +287,7 @@ class Guest:
                 raise Failure(f"{what}: not so")
             time.sleep(0.2)
 
-    def run(self, command, timeout=1600):
+    def run(self, command, timeout=3100):
         """(exit status, output) of a command in the guest."""
         self.socket.settimeout(timeout)
         self.socket.sendall(base64.b64encode(command.encode()) + b"\n")
