@@ -17,6 +17,7 @@ root.ext4.
 """
 import argparse
 import base64
+import ctypes
 import functools
 import glob
 import hashlib
