@@ -144,7 +144,7 @@ PAGES = {
     "driver/perf/nanet3-perf.1": [shell],
     "driver/emu/nanet3-emu.1": ["a grammar", "as root, a setting of the machine: tests/setup/setup.sh has it",
                                 emulator_and_gpsd, "it waits for a reader: test_play.py plays so", "a guest: make check-vm"],
-    "slowctl/notify/fcm-notify.8": [notices],
+    "slowctl/notify/fcm-notify.8": [notices, "of an installed system"],
     "slowctl/page/fcm-page.8": [prometheus, "from another machine",
                                 "groups of an installed system; test_books.py reads the keys"],
     "training/fcm-server-emulator.1": ["of an installed system", "test_training.py starts, uses and stops one"],

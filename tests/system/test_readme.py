@@ -86,6 +86,7 @@ INLINE = {
     "systemctl enable --now fcm-server@0": INSTALLED,
     "systemctl reload fcm-server@0": INSTALLED,
     "systemctl restart fcm-server.target": INSTALLED,
+    "systemctl try-restart 'fcm-server@*'": INSTALLED,
     "pkg-config fcmdata": INSTALLED,
     "sudo modprobe nanet3": INSTALLED,
     "sudo apt install ./fcmctl_*.deb": INSTALLED,
