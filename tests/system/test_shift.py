@@ -95,8 +95,8 @@ def twelve_faults(t):
     slip = only(t, incidents, "phase-slip", "link3")
     t.check("with a slip of 3 bits", "3 bit" in slip["text"], slip)
     step = only(t, incidents, "phase-jump", "link1")
-    told = re.search(r"stepped \+(\d+) ps", step["text"])
-    t.check("a step, with its size", told and abs(int(told[1]) - 300) < 50, step["text"])  # ten samples of 20 ps rms know it
+    size = re.search(r"stepped \+(\d+) ps", step["text"])
+    t.check("a step, with its size", size and abs(int(size[1]) - 300) < 50, step["text"])  # ten samples of 20 ps rms know it
     gps = only(t, incidents, "clock-holdover", "clock")
     t.check("GPS was silent for about 70 s", gps["until"] and 40 < gps["until"] - gps["since"] < 90, gps)
     trips = [i for c, o, i in incidents if (c, o) == ("hv-trip", "tower1.floor2")]
