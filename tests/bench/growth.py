@@ -61,7 +61,8 @@ def judge_tables(before, after, hours):
         if rule is None:
             limit = UNKEPT_KB + UNKEPT_KB_HOUR * hours
             fine = grown / 1e3 <= limit
-            print(f"bench-memory disk, kept for ever: grown {grown / 1e3:.0f} kB, allowed {limit:.0f} kB: {verdict(fine)}")
+            print(f"bench-memory disk, kept for ever: grown {grown / 1e3:.0f} kB, allowed {limit:.0f} kB: "
+                  f"{verdict(fine)}")
         else:
             day, stated = grown / hours * 24 / 1e6, STATED.get(rule)
             fine = stated is None or grown / 1e3 <= stated * MORE * 1e3 / 24 * hours + ROUND_KB
@@ -105,6 +106,6 @@ def judge_rates(what, samples):
     apart = statistics.fmean(last) - statistics.fmean(first)
     good = abs(apart) <= SIGMAS * sigma
     print(f"bench-memory {what}: first third {statistics.fmean(first):.0f} Hz, last {statistics.fmean(last):.0f} Hz, "
-          f"{apart:+.0f} Hz apart, sigma {sigma:.0f} Hz (of the counts alone {counting:.0f}): {abs(apart) / sigma:.1f} sigma, "
-          f"allowed {SIGMAS}: {'ok' if good else 'DRIFTS'}", flush=True)
+          f"{apart:+.0f} Hz apart, sigma {sigma:.0f} Hz (of the counts alone {counting:.0f}): {abs(apart) / sigma:.1f} "
+          f"sigma, allowed {SIGMAS}: {'ok' if good else 'DRIFTS'}", flush=True)
     return good

@@ -19,7 +19,7 @@ import tempfile
 import time
 
 import growth
-from proc import QuietStation, descriptors, frames_between, gone_wrong, memory_kb
+from proc import QuietStation, cpu_s, descriptors, frames_between, gone_wrong, memory_kb
 
 SETTLE_S = 30
 STEP_KB = 256
@@ -62,8 +62,8 @@ def line_through(times, values):
 
 
 class Samples:
-    """Once a second: [(time, {what: value})], [(time, hits a second)], [(time, bytes of the database, of its WAL)]; what
-    the tables have after SETTLE_S."""
+    """Once a second: [(time, {what: value})], [(time, hits a second)], [(time, bytes of the database, of its WAL)];
+    what the tables have after SETTLE_S."""
 
     def __init__(self):
         self.rows, self.hits, self.sizes, self.tables = [], [], [], None
@@ -112,15 +112,17 @@ def main():
         with QuietStation(args.bin, directory, load=args.load) as st:
             st.start()
             st.wait_ready()
-            before = st.links()
+            before, begun, used = st.links(), time.monotonic(), cpu_s(st.daemon.pid)
             samples = sample(st, args.minutes * 60)
+            cores = (cpu_s(st.daemon.pid) - used) / (time.monotonic() - begun)
             after, tables = st.links(), growth.tables(st.database)
             code = st.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     rows = [r for r in samples.rows if r[0] >= SETTLE_S]
     print(f"# {len(rows)} samples, {frames_between(before, after)} frames; "
-          f"{'; '.join(gone_wrong(before, after)) or 'none lost'}; the daemon ended with {code}")
+          f"{'; '.join(gone_wrong(before, after)) or 'none lost'}; the daemon took {cores:.2f} of a core and ended "
+          f"with {code}")
     good = [judge(what, rows, *allowed) for what, allowed in LIMIT.items()]
     good += [growth.judge_disk(samples.sizes, samples.tables, tables), growth.judge_rates("hits", samples.hits)]
     return 0 if all(good) and code == 0 else 1

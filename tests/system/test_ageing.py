@@ -137,8 +137,8 @@ def jumps(series):
 
 
 def counters_wrap(t):
-    """each counter of board, floors and modules passes its largest value while data flow, most of them by what is done to
-    them: no frame is lost without a name, nothing else is wrong, commands are done, /metrics counts on"""
+    """each counter of board, floors and modules passes its largest value while data flow, most of them by what is done:
+    no frame is lost without a name, nothing else is wrong, commands are done, /metrics counts on"""
     wrap_s = 30
     st = t.station(load="quiet", emulator_args=["--wrap", str(wrap_s)], scenario=scenario(
         t, (0, "link 2 burst 3000000 2"), (1, "link 1 crc 5"), (2, "link 1 down-crc 3"), (5, "link 0 hv-trip 2"),
@@ -184,7 +184,8 @@ def counters_wrap(t):
     scraped.ends.set()
     series = scraped.counters()
     for name, labels, what, now in ONE:
-        found = [v for (n, have), v in series.items() if n == name and {(k, str(v)) for k, v in labels.items()} <= set(have)]
+        wanted = {(k, str(v)) for k, v in labels.items()}
+        found = [v for (n, have), v in series.items() if n == name and wanted <= set(have)]
         t.check(f"{name} was at its largest, and counts {what}", len(found) == 1 and found[0][0] == LARGEST and
                 found[0][-1] in (now, now + 1), found)
     errors = scraped.all[-1].of("fcm_link_code_errors_total", link=1)[0], values("link1.code_errors")[0]
