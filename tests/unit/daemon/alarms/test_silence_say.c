@@ -104,6 +104,8 @@ static void it_says_that_it_fired_when_and_what_to_do(void **state)
 	v = view_at(2, 100);
 	silence_say(&v, text, sizeof(text));
 	assert_non_null(strstr(text, "15:11:00 UTC (3 times by now); "));
+	param_put_raw(get("floor7.fcm.silenced"), -1, UTC_NS, 100 * S); /* the largest count */
+	assert_int_equal(view_at(2, 100).fired, UINT32_MAX);
 	read_as("floor7.fcm.silenced", 0);
 	v = view_at(2, 100);
 	assert_true(v.fired == 0 && v.fired_ns == 0);
