@@ -409,7 +409,7 @@ def no_news(t, st, page, browser):
     missed(t, st, browser, "a killed server", "anything")
     st.wait_for("ages grow", lambda: number(browser.shown('[data-link="0"] [data-field="age"]')) in range(3, 60), 10)
     t.check("ages grow without news", True)
-    t.check("this station has no unit", "make run" in browser.shown("#advice"), browser.shown("#advice"))
+    st.wait_for("this station has no unit", lambda: "make run" in (browser.shown("#advice") or ""), 10)
     for part in ("scope", "losses", "journal"):
         t.check(f"{part} is marked as old", "grayscale" in browser.style(f"#{part}", "filter"))
     browser.end(allowed=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
