@@ -51,7 +51,7 @@ static inline void overflow_grown(struct overflow_floor *f, unsigned module, uin
 }
 
 /* The increase since the last reading. A counter that has fallen has passed its largest value, if it can have got
- * there and the FCM has not booted; else it has begun again. At 0 it has: a boot may be known only later. */
+ * there and the FCM has not booted; else it restarted. At 0 it did: the boot may be reported later. */
 static inline uint64_t overflow_since(const struct overflow_floor *f, const struct overflow *o,
 				      uint64_t counter, uint64_t read_ns)
 {

@@ -36,7 +36,7 @@ static void back_reason(struct judge *j)
 		       text);
 }
 
-/* `ran_ns`: when the thread reported for the last time; 0: it has not begun. */
+/* `ran_ns`: when the thread reported for the last time; 0: never yet. */
 static void stuck_reason(struct judge *j, const char *code, const char *thread, uint64_t ran_ns)
 {
 	double since_s = judge_seconds_since(j, ran_ns);

@@ -15,7 +15,7 @@ KEPT = {"ledger_link": "ledger_seconds_days", "ledger_stream": "ledger_seconds_d
         "command": "journal_days", "transition": "journal_days", "event": "journal_days"}
 STATED = {"ledger_seconds_days": 150, "phase_days": 20}  # MB a day: fcm-server.conf(5), four links and two groups
 MORE = 1.2
-ROUND_KB = 20  # pages that a table and its indices may just have begun
+ROUND_KB = 20  # pages that a table and its indices may just have started
 UNKEPT_KB, UNKEPT_KB_HOUR = 128, 32  # the same of all tables; what happens on a busy host
 WAL_BYTES = 16 << 20  # journal_size_limit of daemon/store/file.c, and one commit
 COMMIT_BYTES = 4 << 20

@@ -112,9 +112,9 @@ def main():
         with QuietStation(args.bin, directory, load=args.load) as st:
             st.start()
             st.wait_ready()
-            before, begun, used = st.links(), time.monotonic(), cpu_s(st.daemon.pid)
+            before, started, used = st.links(), time.monotonic(), cpu_s(st.daemon.pid)
             samples = sample(st, args.minutes * 60)
-            cores = (cpu_s(st.daemon.pid) - used) / (time.monotonic() - begun)
+            cores = (cpu_s(st.daemon.pid) - used) / (time.monotonic() - started)
             after, tables = st.links(), growth.tables(st.database)
             code = st.stop()
     finally:

@@ -154,6 +154,11 @@ class Station:
         self.close()
 
     def start(self, consumers=True):
+        self.start_around(consumers)
+        self.start_daemon()
+
+    def start_around(self, consumers=True):
+        """All but the daemon."""
         self.start_emulator()
         if self.want_gpsd:
             self.start_gpsd()
@@ -161,7 +166,6 @@ class Station:
         if consumers:
             self.start_consumer("trigger-1", "trigger")
             self.start_consumer("acoustic-1", "acoustic")
-        self.start_daemon()
 
     def start_emulator(self):
         argv = [self.program("nanet3-emu"), "--socket", self.path("board.sock"), "--depth-ms", str(self.depth_ms)]

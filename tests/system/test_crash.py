@@ -165,11 +165,7 @@ def threads_frozen(t):
     """one thread that all data pass stops, the others live: the watchdog is not fed, status says which; it goes on"""
     limit_s = 5
     st = t.station(load="quiet", depth_ms=16000)
-    st.start_emulator()
-    st.start_gpsd()
-    st.write_config()
-    st.start_consumer("trigger-1", "trigger")
-    st.start_consumer("acoustic-1", "acoustic")
+    st.start_around()
     manager = Manager(st)
     try:
         manager.start(WATCHDOG_USEC=str(limit_s * 1000000))

@@ -169,11 +169,7 @@ def watchdog(t):
             t.check("no file system may be mounted here: skipped", True)
             return
         st.database = st.path("disk/station.db")
-        st.start_emulator()
-        st.start_gpsd()
-        st.write_config()
-        st.start_consumer("trigger-1", "trigger")
-        st.start_consumer("acoustic-1", "acoustic")
+        st.start_around()
         manager = Manager(st)
         stop = threading.Event()
         asked = []

@@ -52,14 +52,14 @@ static void test_a_wrap(void **state)
 	overflow_read(&f, 2, 40000000, 210 * S); /* the most that a module can lose in 10 s */
 	assert_int_equal(overflow_recent(&f.module[2], 261 * S), 100000000);
 	overflow_read(&f, 2, OVERFLOW_WRAP - 60000001, 300 * S);
-	overflow_read(&f, 2, 40000000, 310 * S); /* more: it has begun again */
+	overflow_read(&f, 2, 40000000, 310 * S); /* more: it restarted */
 	assert_int_equal(overflow_recent(&f.module[2], 361 * S), 40000000);
 	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 400 * S);
 	f.booted_ns = 405 * S;
 	overflow_read(&f, 3, 400, 410 * S);
 	assert_int_equal(overflow_recent(&f.module[3], 411 * S), 400);
 	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 420 * S);
-	overflow_read(&f, 3, 0, 430 * S); /* a boot that is not known yet */
+	overflow_read(&f, 3, 0, 430 * S); /* a boot that is reported later */
 	assert_int_equal(overflow_recent(&f.module[3], 481 * S), 0);
 	overflow_read(&f, 3, OVERFLOW_WRAP - 300, 500 * S);
 	overflow_read(&f, 3, 400, 510 * S); /* it booted before this */
