@@ -126,7 +126,7 @@ units() {
 		nanet3-selftest@0.service fcm-page@0.service fcm-notify@0.service fcm-emulator@0.service \
 		fcm-server.target || rc=1
 	exposed fcm-page@0.service 15 || rc=1
-	exposed fcm-server@0.service 19 || rc=1
+	exposed fcm-server@0.service 17 || rc=1
 	exposed fcm-emulator@0.service 16 || rc=1
 	exposed nanet3-selftest@0.service 7 || rc=1
 	exposed fcm-notify@0.service 62 || rc=1
