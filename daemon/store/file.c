@@ -8,9 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "slowctl/param/kind_key.h"
@@ -82,24 +84,58 @@ static int set_modes(struct store *s, struct sc_error *error)
 }
 
 /* A database grows for years; the start must not wait until all of it is read. Pages that are not checked in this time
- * are checked when they are used. */
-#define CHECK_LIMIT_NS 300000000ull
+ * are checked when they are used, and by whole.c. */
+#define CHECK_LIMIT_NS 300000000
 
-static int past(void *deadline)
+/* SQLite walks through all pages of the file in one step: only another thread can end it. */
+struct limit {
+	sqlite3 *db;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool is_over, was_late;
+};
+
+static void *interrupt_late(void *context)
 {
-	return now_mono_ns() > *(const uint64_t *)deadline;
+	struct limit *l = context;
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += CHECK_LIMIT_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&l->lock);
+	while (!l->is_over && r == 0) {
+		r = pthread_cond_clockwait(&l->ended, &l->lock, CLOCK_MONOTONIC, &until);
+	}
+	if (!l->is_over) {
+		l->was_late = true;
+		sqlite3_interrupt(l->db);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return NULL;
 }
 
 static int check(struct store *s, struct sc_error *error)
 {
-	uint64_t deadline = now_mono_ns() + CHECK_LIMIT_NS;
+	struct limit l = {
+		.db = s->db, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 	char answer[160];
+	pthread_t thread;
 	int r;
 
-	sqlite3_progress_handler(s->db, 10000, past, &deadline);
+	r = -pthread_create(&thread, NULL, interrupt_late, &l);
+	if (r < 0) {
+		return file_fail(s, r, error, "check");
+	}
 	r = one_text(s, "PRAGMA quick_check(1)", answer, sizeof(answer));
-	sqlite3_progress_handler(s->db, 0, NULL, NULL);
-	if (r < 0 && past(&deadline)) {
+	pthread_mutex_lock(&l.lock);
+	l.is_over = true;
+	pthread_cond_signal(&l.ended);
+	pthread_mutex_unlock(&l.lock);
+	pthread_join(thread, NULL);
+	if (r < 0 && l.was_late) {
 		return 0;
 	}
 	if (r == 0 && strcmp(answer, "ok") != 0) {
