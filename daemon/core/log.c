@@ -243,7 +243,8 @@ static int write_journal(int level, const char *object, const struct log_about *
 	char id[LOG_ID_SIZE];
 	int link = about->link;
 
-	add(&e, "SYSLOG_IDENTIFIER=fcm-server\nMESSAGE=%s: %s", object, text);
+	add(&e, "SYSLOG_IDENTIFIER=%s\nMESSAGE=%s: %s", program_invocation_short_name, object,
+	    text);
 	if (lost) {
 		add(&e, " (journald did not take %u entries before)", lost);
 	}
@@ -274,7 +275,7 @@ void log_write(struct log_site *site, int level, const struct log_about *about, 
 	va_list args;
 	int n;
 
-	if (level > atomic_load(&state.level) || !admit(site, about->link, &held)) {
+	if (level > atomic_load(&state.level) || (site && !admit(site, about->link, &held))) {
 		goto out;
 	}
 	va_start(args, format);

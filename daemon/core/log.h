@@ -13,7 +13,8 @@
  *
  * An entry says what happened, to which object and, where it helps, what to do. States are logged when
  * they change, never repeatedly. Each call site is held to LOG_BURST entries in LOG_WINDOW_S seconds,
- * per link where one is named; the next entry of the site says how many were held back.
+ * per link where one is named; the next entry of the site says how many were held back. Changes of incidents are never
+ * held back: there are few, and the first to be lost would be the last to come, "cleared".
  * `level` is one of syslog.h's: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG.
  */
 #pragma once
@@ -85,7 +86,7 @@ struct log_about {
 	unsigned incident;
 };
 
-/* Any thread, errno is kept. Use the macros. */
+/* Any thread, errno is kept. `site` NULL: without a limit. Use the macros. */
 void log_write(struct log_site *site, int level, const struct log_about *about, const char *format,
 	       ...) __attribute__((format(printf, 4, 5)));
 
@@ -101,13 +102,12 @@ void log_write(struct log_site *site, int level, const struct log_about *about, 
 /* A change of an incident. */
 #define log_incident(level, name, of_code, number, ...)                                            \
 	do {                                                                                       \
-		static struct log_site log_site_here;                                              \
 		const struct log_about log_about_here = {.object = name,                           \
 							 .message_id = LOG_ID_NONE,                \
 							 .link = LOG_NO_LINK,                      \
 							 .code = of_code,                          \
 							 .incident = number};                      \
-		log_write(&log_site_here, level, &log_about_here, __VA_ARGS__);                    \
+		log_write(NULL, level, &log_about_here, __VA_ARGS__);                              \
 	} while (0)
 
 /* A plain entry: object "clock", "store", "consumer trigger-1", ... */

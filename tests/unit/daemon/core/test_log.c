@@ -37,7 +37,7 @@ static void take_line(const char *bytes, size_t length)
 
 static int take_fields(const char *bytes, size_t length)
 {
-	static const char name[] = "SYSLOG_IDENTIFIER=fcm-server\n";
+	static const char name[] = "SYSLOG_IDENTIFIER=test_log\n";
 
 	assert_true(length > sizeof(name) - 1 && bytes[length - 1] == '\n');
 	assert_memory_equal(bytes, name, sizeof(name) - 1);
@@ -163,6 +163,11 @@ static void limit(void **state)
 	chatter(77);
 	chatter(LOG_NO_LINK);
 	assert_int_equal(lines_count, LOG_BURST + 5);
+	/* The last of many incidents that clear together is not missing. */
+	for (unsigned i = 1; i <= 3 * LOG_BURST; i++) {
+		log_incident(LOG_NOTICE, "link2", "link-dark", i, "incident %u cleared", i);
+	}
+	assert_int_equal(lines_count, 4 * LOG_BURST + 5);
 }
 
 static void to_journal(void **state)
@@ -236,9 +241,8 @@ static void journal_hangs(void **state)
 		log_info("store", "entry %d", i);
 	}
 	assert_true(receive(journald, text));
-	assert_string_equal(text,
-			    "SYSLOG_IDENTIFIER=fcm-server\nMESSAGE=store: entry 0\nPRIORITY=6\n"
-			    "FCM_BOARD=0\nFCM_OBJECT=store\n");
+	assert_string_equal(text, "SYSLOG_IDENTIFIER=test_log\nMESSAGE=store: entry 0\nPRIORITY=6\n"
+				  "FCM_BOARD=0\nFCM_OBJECT=store\n");
 	for (taken = 1; receive(journald, text); taken++) {
 		assert_null(strstr(text, "did not take"));
 	}
