@@ -17,6 +17,7 @@ import tarfile
 import threading
 import time
 
+import faults
 import harness
 import station
 import test_safe_disk
@@ -661,5 +662,66 @@ def frozen(t):
         t.check("nor does a bundle hold it", code == 1 and "timed out" in err, (code, err))
 
 
+def sky(t):
+    """the receiver has no fix, then is silent"""
+    st = t.station(load="quiet", scenario=faults.scenario(t, (0, "gps void"), (25, "gps silent")))
+    st.start()
+    st.wait_for("gpsd has heard it", lambda: st.status()["clock"]["gpsd"]["connected"], 30, 0.3)
+    st.wait_for("no fix", lambda: "warn" in states(doctor(st)[1], "receiver")["receiver"], 30, 0.3)
+    _, found = doctor(st)
+    turns(t, "no fix", found, "receiver", "warn", "no fix: it has to see the sky", "^gpspipe ")
+    st.wait_for("silence", lambda: "fail" in states(doctor(st)[1], "receiver")["receiver"], 60, 0.3)
+    _, found = doctor(st)
+    turns(t, "silence", found, "receiver", "fail", "the receiver is silent", "^gpspipe ")
+    turns(t, "silence", found, "clock", "warn", "^holdover by gpsd: ", "clock show$")
+
+
+CHRONYC = """#!/bin/sh
+echo "00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.0,1.0,0.0,$LEAP"
+"""
+
+
+def second_opinion(t):
+    """what chrony says of the system clock; it is silent"""
+    st = t.station("chrony")
+    st.write_config()
+    programs = st.path("programs")
+    os.mkdir(programs)
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{programs}:{path}"
+    try:
+        for what, text, says in (("not synchronised", CHRONYC, "; chrony: Not synchronised$"),
+                                 ("no chronyd", "#!/bin/sh\nexit 1\n", "; chronyd does not answer$")):
+            with open(os.path.join(programs, "chronyc"), "w") as f:
+                f.write(text.replace("$LEAP", "Not synchronised"))
+            os.chmod(os.path.join(programs, "chronyc"), 0o755)
+            found = doctor(st)[1]
+            synchronised = states(found, "system clock")["system clock"] == {"pass"}  # as this machine's kernel has it
+            turns(t, what, found, "system clock", "pass" if synchronised else "warn", says,
+                  "^$" if synchronised else "^chronyc sources -v$|^sudo systemctl start chrony$")
+    finally:
+        os.environ["PATH"] = path
+
+
+def full_disk(t):
+    """the disk of the database is nearly full, then mounted read only"""
+    m = Machine(t)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", m.st.dir], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        print("  no file system of ours may be mounted here: left out")
+        t.check("nothing to check", True)
+        return
+    try:
+        where = ("--database", m.st.database, "--root", m.root)
+        turns(t, "nearly full", doctor(m.st, *where)[1], "disk", "fail", "6[0-9] MiB and .* files free in ", ".")
+        subprocess.run(["mount", "-o", "remount,ro", m.st.dir], check=True)
+        found = doctor(m.st, *where)[1]
+        turns(t, "read only", found, "disk", "fail", "is mounted read only", "^sudo journalctl -k ")
+        turns(t, "read only", found, "sync", "fail", "cannot be written: Read-only file system", "^iostat ")
+    finally:
+        subprocess.run(["umount", "-l", m.st.dir], check=False)
+
+
 if __name__ == "__main__":
-    harness.main([running, half_pace, board, huge_pages, installed, stranger, units, frozen])
+    harness.main([running, half_pace, board, huge_pages, installed, stranger, units, frozen, sky, second_opinion,
+                  full_disk])

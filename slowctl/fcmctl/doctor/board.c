@@ -565,7 +565,9 @@ static void check_group(const struct doctor *d, const struct stat *st, const cha
 			   "next start",
 			   user, name);
 	} else if (daemon_in_group(d, st->st_gid, &runs_with) && !runs_with && uid != 0) {
-		doctor_say(lines, DOCTOR_WARN, NULL,
+		snprintf(fix, sizeof(fix), "sudo systemctl restart fcm-server@%u",
+			 d->ctl->station.board);
+		doctor_say(lines, DOCTOR_WARN, d->ctl->station.installed ? fix : NULL,
 			   "user %s is in group %s; the running daemon started without it", user,
 			   group);
 	} else {

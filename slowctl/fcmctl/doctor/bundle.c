@@ -139,12 +139,13 @@ static void tail_of(const struct doctor *d, char *text)
 static json_t *collect_journal(const void *context)
 {
 	const struct doctor *d = context;
-	char daemon[32], selftest[40], *text = part_memory();
-	const char *const argv[] = {"journalctl", "-u", daemon,	     "-u",	   selftest, "-n",
-				    "500",	  "-o", "short-iso", "--no-pager", NULL};
+	char ours[32], selftest[40], *text = part_memory();
+	const char *const argv[] = {"journalctl", "-u",		ours, "-u",   selftest,
+				    "-u",	  "gpsd",	"-n", "1000", "-o",
+				    "short-iso",  "--no-pager", NULL};
 	struct program_text out = {.text = text, .size = PART_MAX};
 
-	snprintf(daemon, sizeof(daemon), "fcm-server@%u", d->ctl->station.board);
+	snprintf(ours, sizeof(ours), "fcm-*@%u.service", d->ctl->station.board);
 	snprintf(selftest, sizeof(selftest), "nanet3-selftest@%u", d->ctl->station.board);
 	if (d->ctl->station.installed) {
 		bounded_program(argv, COLLECT_S - 0.5, &out, NULL);

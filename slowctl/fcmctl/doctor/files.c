@@ -298,7 +298,7 @@ static void check_database(const struct doctor *d, json_t *lines)
 
 	if (r == -ENOENT) {
 		if (d->info != NULL) {
-			doctor_say(lines, DOCTOR_FAIL, NULL,
+			doctor_say(lines, DOCTOR_FAIL, "fcmctl status",
 				   "%s was removed below the running daemon", path);
 		} else {
 			say_absent(d, path, lines);
@@ -316,8 +316,12 @@ static void check_database(const struct doctor *d, json_t *lines)
 	}
 	r = r < 0 ? r : query_open(path, &checked, &error);
 	if (r < 0) {
-		doctor_say(lines, DOCTOR_FAIL,
-			   r == -EUCLEAN ? recover(path, fix, sizeof(fix)) : NULL, "%s",
+		if (r == -EUCLEAN) {
+			recover(path, fix, sizeof(fix));
+		} else {
+			doctor_fix(fix, sizeof(fix), "ls -l", path);
+		}
+		doctor_say(lines, DOCTOR_FAIL, fix, "%s",
 			   error.message[0] != '\0' ? error.message : strerror(-r));
 		return;
 	}

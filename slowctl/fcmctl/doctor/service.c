@@ -35,7 +35,9 @@ static void check_daemon(const struct doctor *d, json_t *lines)
 	if (d->info != NULL) {
 		bool same = strcmp(version, FCM_VERSION) == 0;
 
-		doctor_say(lines, same ? DOCTOR_PASS : DOCTOR_WARN, NULL,
+		snprintf(fix, sizeof(fix), "sudo systemctl restart fcm-server@%u", station->board);
+		doctor_say(lines, same ? DOCTOR_PASS : DOCTOR_WARN,
+			   same || !station->installed ? NULL : fix,
 			   "fcm-server %s runs, pid %lld%s", version,
 			   value_integer(d->info, "pid", 0),
 			   same ? ""
