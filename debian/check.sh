@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # check.sh DIR: the packages in DIR, which are built first if the tree has changed since: lintian, hardening, a second
-# build elsewhere that makes the same files, and in a fresh Debian 12 root their life: a version before installed,
-# upgraded while a station runs, autopkgtests, removed, purged. Needs root, mmdebstrap and a Debian mirror. Ends with
-# "N passed, N failed"; QUICK=1 leaves out the two other builds. DIR/tested-packages.txt has the versions of all packages
-# that were there.
+# build elsewhere that makes the same files, a build and a station on Debian 13, and in a fresh Debian 12 root their
+# life: a version before installed, upgraded while a station runs, autopkgtests, removed, purged. Needs root, mmdebstrap
+# and a Debian mirror. Ends with "N passed, N failed"; QUICK=1 leaves out the other builds. DIR/tested-packages.txt has
+# the versions of all packages that were there.
 set -u
 out=$(realpath -m "${1:?usage: check.sh DIR}")
 cd "$(dirname "$0")/.." || exit 1
@@ -95,42 +95,56 @@ inside() {
 		DEBIAN_FRONTEND=noninteractive "$@"
 }
 
+enter() { # root
+	mount -t proc proc "$1/proc" && mount -t sysfs -o ro sys "$1/sys" && mount --bind /dev "$1/dev" &&
+		mount --bind /dev/pts "$1/dev/pts" && mount --bind /dev/shm "$1/dev/shm" &&
+		mount --bind "${out%/*}" "$1/debs"
+}
+
 # What was mounted is unmounted before anything is removed.
 leave() {
 	local m r
-	[ ! -e "$root/usr/bin/fcm-server-emulator" ] || inside fcm-server-emulator stop --all >/dev/null 2>&1
 	for r in "$root" "$out-check/build-root"; do
+		[ ! -e "$r/usr/bin/fcm-server-emulator" ] || root=$r inside fcm-server-emulator stop --all >/dev/null 2>&1
 		for m in debs dev/shm dev/pts dev proc sys; do
 			! mountpoint -q "$r/$m" || umount "$r/$m" || die "$r/$m stays mounted: umount it"
 		done
 	done
 }
 
-new_root() { # directory, packages
+new_root() { # release, directory, packages
+	local release=$1
+	shift
 	leave
 	rm -rf --one-file-system "$1"
-	mmdebstrap --quiet --mode=root --variant=minbase --include="$2" bookworm "$1" "deb $mirror/debian bookworm main" \
-		"deb $mirror/debian bookworm-updates main" "deb $mirror/debian-security bookworm-security main" || return 1
-	mount -t proc proc "$1/proc" && mount -t sysfs -o ro sys "$1/sys" && mount --bind /dev "$1/dev" &&
-		mount --bind /dev/pts "$1/dev/pts" && mount --bind /dev/shm "$1/dev/shm" &&
-		cp /etc/resolv.conf "$1/etc/resolv.conf" && chroot "$1" apt-get -q update
+	mmdebstrap --quiet --mode=root --variant=minbase --include="$2" "$release" "$1" "deb $mirror/debian $release main" \
+		"deb $mirror/debian $release-updates main" "deb $mirror/debian-security $release-security main" || return 1
+	mkdir -p "$1/debs" && cp /etc/resolv.conf "$1/etc/resolv.conf" && enter "$1" && chroot "$1" apt-get -q update
 }
 
 # The tarball with nothing but what debian/control asks for, unit tests too, as a user without rights.
-clean_build() {
+clean_build() { # release
 	local build=$out-check/build-root
-	new_root "$build" build-essential,ca-certificates || return 1
+	new_root "$1" "$build" build-essential,ca-certificates || return 1
 	mkdir "$build/src" && tar -C "$build/src" -xf "$out/$name.tar.xz" &&
 		DEBIAN_FRONTEND=noninteractive chroot "$build" apt-get -q build-dep -y --no-install-recommends "/src/$name" &&
 		chroot "$build" useradd builder && chroot "$build" chown -R builder /src &&
 		chroot "$build" runuser -u builder -- env -i PATH=/usr/bin:/bin LC_ALL=C.UTF-8 HOME=/nonexistent \
 			sh -c "cd '/src/$name' && dpkg-buildpackage -us -uc -b -j${JOBS:-2}" &&
-		ls "$build"/src/*.deb && leave
+		ls "$build"/src/*.deb
+}
+
+# Where they were built: the module for that release's kernel, and a training station.
+works_there() {
+	local root=$out-check/build-root
+	rm -f "$root"/src/*-dbgsym_*.deb
+	inside sh -c 'apt-get -q install -y --no-install-recommends linux-headers-amd64 /src/*.deb' && module_is "$version" &&
+		inside fcm-server-emulator start && becomes_well station || return 1
+	inside fcm-server-emulator stop
 }
 
 fresh_root() {
-	new_root "$root" systemd,udev,apt-utils,dpkg-dev,ca-certificates && mkdir -p "$root/debs" &&
-		mount --bind "${out%/*}" "$root/debs"
+	new_root bookworm "$root" systemd,udev,apt-utils,dpkg-dev,ca-certificates
 }
 
 # The packages of a directory below that of $out, without their debugging symbols.
@@ -177,6 +191,15 @@ of_status() {
 	station --json status | python3 -c "import json, sys; s = json.load(sys.stdin); print($1)"
 }
 
+becomes_well() { # fcmctl...
+	for _ in $(seq 30); do
+		"$@" status | tee "$out-check/status"
+		! grep -q ^WELL "$out-check/status" || return 0
+		sleep 1
+	done
+	return 1
+}
+
 station_starts() {
 	inside fcm-server-emulator start && station set floor1.om0.hv 1399 --reason "before the upgrade"
 }
@@ -214,6 +237,7 @@ sys.exit(not (ledger['balanced'] and codes <= {'alignment', 'link-down'}))" || r
 # The units need a systemd that runs: the root is booted for them, with this machine's kernel.
 units_start() {
 	local boot rc
+	leave
 	systemd-nspawn --quiet -D "$root" --boot --register=no --keep-unit --console=pipe </dev/null >"$out-check/boot.log" 2>&1 &
 	boot=$!
 	for _ in $(seq 100); do
@@ -221,16 +245,13 @@ units_start() {
 		sleep 0.3
 	done
 	machine $boot systemctl enable --now fcm-emulator@1.service &&
-		for _ in $(seq 30); do
-			machine $boot fcmctl --dir /var/lib/fcm-emulator/1 status | tee "$out-check/status"
-			! grep -q ^WELL "$out-check/status" || break
-			sleep 1
-		done && grep -q ^WELL "$out-check/status" && machine $boot systemctl disable --now fcm-emulator@1.service
+		becomes_well machine $boot fcmctl --dir /var/lib/fcm-emulator/1 &&
+		machine $boot systemctl disable --now fcm-emulator@1.service
 	rc=$?
 	[ $rc = 0 ] || machine $boot journalctl -u fcm-emulator@1 --no-pager
 	kill $boot
 	wait $boot
-	return $rc
+	enter "$root" && return $rc
 }
 
 machine() { # nspawn's pid, command...
@@ -294,7 +315,11 @@ main() {
 	check "no installation starts a unit" starts_nothing
 	check "the books are in the package" books_are_there
 	[ -n "${QUICK:-}" ] || check "a second build in another directory makes the same files" same_again
-	[ -n "${QUICK:-}" ] || check "built in a fresh Debian 12 root by its build dependencies, unit tests pass" clean_build
+	if [ -z "${QUICK:-}" ]; then
+		check "built in a fresh Debian 12 root by its build dependencies, unit tests pass" clean_build bookworm
+		check "built in a fresh Debian 13 root, unit tests pass" clean_build trixie
+		check "Debian 13: installed, DKMS has built the module, a training station is WELL" works_there
+	fi
 	check "a version before: $before" debian/before.sh "$out" "$before" "$out-check/before"
 	check "a fresh Debian 12 root" fresh_root
 	check "install $before" install_all "$out-check/before"
