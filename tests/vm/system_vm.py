@@ -483,6 +483,27 @@ class System:
         self.waits("board and daemon are back", "systemctl is-active fcm-server@0")
         self.links_up("all links are up")
 
+    def spare_pc(self):
+        """As fcm-server(8), A SPARE PC, with the same board: its floors know more commands than the backup."""
+        ids = "fcmctl --board 0 --json command list --limit 1000 | python3 -c " \
+              "'import json, sys; print(*sorted(c[\"id\"] for c in json.load(sys.stdin)[\"commands\"]))'"
+        change = "fcmctl --board 0 set floor1.om0.threshold"
+        self.does("a backup", "mkdir -m 700 /root/backup && fcmctl --board 0 backup /root/backup --with-keys")
+        self.does("a command that it does not have", f"{change} 0.5")
+        before = self.g.run(ids)[1].split()
+        self.does("the old PC ends, the spare one has nothing", "systemctl disable --now fcm-server@0 && "
+                  "rm -r /var/lib/fcm-server/0 /run/fcm-server/0 /etc/fcm-server/board-0.conf")
+        self.does("the backup would be put in place", "fcmctl --board 0 restore /root/backup --dry-run && "
+                  "! test -e /etc/fcm-server/board-0.conf")
+        self.does("and is", "fcmctl --board 0 restore /root/backup")
+        self.does("its configuration is right", "fcm-server --board 0 --check-config")
+        self.does("the daemon is enabled and started", "systemctl enable --now fcm-server@0")
+        self.links_up("four links are up on the spare PC")
+        self.does("it says that it began with a backup", "fcmctl --board 0 event list | grep database-restored")
+        self.does("the floor executes a command", f"{change} 0.6")
+        after = self.g.run(ids)[1].split()
+        self.check("no number is given twice", before and int(after[-1]) > int(before[-1]), (before, after))
+
     def reloaded(self):
         self.g.run("printf '[daemon]\\nlog_level = debug\\n[phase]\\ntolerance_ps = 90\\n' >>/etc/fcm-server/board-0.conf")
         self.does("systemctl reload", "systemctl reload fcm-server@0")
@@ -561,8 +582,8 @@ class System:
 
     def day(self):
         for step in (self.first_start, self.upgraded, self.doctor_green, self.consumer_outside, self.command, self.units,
-                     self.killed, self.frozen, self.board_away, self.reloaded, self.refused,
-                     self.planted, self.purged):
+                     self.killed, self.frozen, self.board_away, self.spare_pc, self.reloaded,
+                     self.refused, self.planted, self.purged):
             begin = time.monotonic()
             try:
                 step()
