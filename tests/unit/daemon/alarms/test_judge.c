@@ -82,6 +82,22 @@ static void a_cut_fibre_costs_its_frames_and_its_darkness(void **state)
 	assert_int_equal(rig_count(&rig, INCIDENT_CLEARED), 0);
 }
 
+/* A fact of the view is all that it needs: the model of a new incident (books/adding.md). */
+static void a_leap_table_that_cannot_be_read(void **state)
+{
+	rig.v.leaps_error = -ENOENT;
+	rig_run(&rig, 1);
+	i = rig_only(&rig, INCIDENT_ACTIVE);
+	assert_string_equal(rig_parts(&rig, i), "leap-table-missing clock");
+	assert_string_equal(word(), "ATTENTION");
+	assert_non_null(strstr(i->cause->text, "No such file"));
+	assert_non_null(strstr(i->cause->action, "tzdata"));
+	rig.v.leaps_error = 0;
+	rig_run(&rig, 10);
+	rig_only(&rig, INCIDENT_CLEARED);
+	assert_string_equal(word(), "WELL");
+}
+
 static void an_old_cause_explains_no_new_loss(void **state)
 {
 	/* Before the cause: losses that go on are another's. */
@@ -875,6 +891,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_station_that_is_well_has_none),
 		CASE(a_cut_fibre_costs_its_frames_and_its_darkness),
+		CASE(a_leap_table_that_cannot_be_read),
 		CASE(an_old_cause_explains_no_new_loss),
 		CASE(cleared_and_again_is_another_one),
 		CASE(links_that_go_dark_together_are_one_entry),
