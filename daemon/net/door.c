@@ -28,6 +28,7 @@
 #define NEWS_A_TURN  256u
 #define UNDRAINED_NS 1000000000ull
 #define GREETING     100u /* bytes, with a READY */
+#define ZMTP_BYTES   64u  /* a greeting alone */
 
 struct place {
 	uint64_t cookie; /* SO_COOKIE; 0: the place is free */
@@ -309,6 +310,12 @@ static bool taken(int fd, uint64_t *ret_bytes)
 	return true;
 }
 
+/* libzmq 4.3.4 ends such a connection itself; 4.3.5 (Debian 13) takes it for one of ZMTP 1.0, and waits for ever. */
+static bool is_no_zmtp(const struct place *p, uint64_t bytes, uint64_t now_ns)
+{
+	return bytes < ZMTP_BYTES && now_ns - p->whole_ns > BACK_S * 1000000000ull;
+}
+
 static void watch_one(struct door *d, int fd, struct place *p, uint64_t now_ns)
 {
 	uint64_t bytes;
@@ -328,7 +335,7 @@ static void watch_one(struct door *d, int fd, struct place *p, uint64_t now_ns)
 		d->status.unfinished++;
 	} else if (d->config.silent_ns && now_ns - p->whole_ns > d->config.silent_ns) {
 		d->status.silent++;
-	} else {
+	} else if (!is_no_zmtp(p, bytes, now_ns)) {
 		return;
 	}
 	door_cut(d, fd);

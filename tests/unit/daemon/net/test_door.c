@@ -289,7 +289,7 @@ static void test_number_of_another(void **state)
 	close(fd);
 }
 
-/* Who speaks something else is counted, by whom it is told; and the sums are right when all is over. */
+/* Who speaks something else is cut off and counted, by whom it is told; and the sums are right when all is over. */
 static void test_other_protocols(void **state)
 {
 	int fd;
