@@ -146,11 +146,11 @@ static void reports(void **state)
 			 &r));
 	assert_int_equal(r.utc_ns % 1000000000, 250000000);
 	/* Satellites come with SKY. */
-	assert_false(
-		take(g,
-		     "{\"class\":\"SKY\",\"satellites\":[{\"PRN\":1,\"el\":10,\"az\":20,\"ss\":30,"
-		     "\"used\":true},{\"PRN\":2,\"el\":10,\"az\":20,\"ss\":30,\"used\":false}]}",
-		     &r));
+	assert_false(take(g,
+			  "{\"class\":\"SKY\",\"nSat\":2,\"uSat\":1,\"satellites\":["
+			  "{\"PRN\":1,\"el\":10,\"az\":20,\"ss\":30,\"used\":true},{\"PRN\":2,"
+			  "\"el\":10,\"az\":20,\"ss\":30,\"used\":false}]}",
+			  &r));
 	assert_true(take(g, "{\"class\":\"TPV\",\"mode\":2}", &r));
 	assert_int_equal(r.satellites_used, 1);
 	gps_destroy(g);

@@ -28,13 +28,20 @@ static struct writer *paper_text(struct paper *p, bool colour)
 	return writer_create_text(p->file, colour);
 }
 
-static void paper_check(struct paper *p, struct writer *w, const char *expected)
+/* `or`: of another release of libsmartcols; NULL: as before. */
+static void paper_check_either(struct paper *p, struct writer *w, const char *expected,
+			       const char * or)
 {
 	assert_int_equal(writer_flush(w), 0);
 	writer_destroy(w);
 	fclose(p->file);
-	assert_string_equal(p->text, expected);
+	assert_string_equal(p->text, or &&strcmp(p->text, or) == 0 ? or : expected);
 	free(p->text);
+}
+
+static void paper_check(struct paper *p, struct writer *w, const char *expected)
+{
+	paper_check_either(p, w, expected, NULL);
 }
 
 static const char *const columns[] = {">n", "name", ">value"};
@@ -61,7 +68,8 @@ static void test_table(void **state)
 		    "nothing\n");
 }
 
-/* A long text is broken at blanks within its column; a longer word stays whole. */
+/* A long text is broken at blanks within its column; a longer word stays whole. Since libsmartcols 2.40 it makes the
+ * column as wide as itself. */
 static void test_table_too_wide(void **state)
 {
 	static const char *const names[] = {"code", ">n", "text"};
@@ -80,12 +88,17 @@ static void test_table_too_wide(void **state)
 	writer_cell(w, WRITER_PLAIN, "0");
 	writer_cell(w, WRITER_PLAIN, "short");
 	writer_table_end(w, "nothing");
-	paper_check(&p, w,
-		    "code        n  text\n"
-		    "crc         5  damaged frames from floor\n"
-		    "               3 of this string\n"
-		    "link-dark  12  abcdefghijklmnopqrstuvwxyzabcdefghijkl\n"
-		    "slow        0  short\n");
+	paper_check_either(&p, w,
+			   "code        n  text\n"
+			   "crc         5  damaged frames from floor\n"
+			   "               3 of this string\n"
+			   "link-dark  12  abcdefghijklmnopqrstuvwxyzabcdefghijkl\n"
+			   "slow        0  short\n",
+			   "code        n  text\n"
+			   "crc         5  damaged frames from floor 3 of this\n"
+			   "               string\n"
+			   "link-dark  12  abcdefghijklmnopqrstuvwxyzabcdefghijkl\n"
+			   "slow        0  short\n");
 }
 
 static void test_colour(void **state)
@@ -183,18 +196,27 @@ static void test_commands_are_whole(void **state)
 	writer_cell(w, WRITER_PLAIN, "1");
 	writer_cell(w, WRITER_PLAIN, "%s", text);
 	writer_table_end(w, "nothing");
-	paper_check(&p, w,
-		    "  -> read it back\n"
-		    "  (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
-		    "  then\n"
-		    "  /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
-		    "  it ramps\n"
-		    "n  what\n"
-		    "1  read it back\n"
-		    "   (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
-		    "   then\n"
-		    "   /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
-		    "   it ramps\n");
+	paper_check_either(&p, w,
+			   "  -> read it back\n"
+			   "  (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
+			   "  then\n"
+			   "  /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
+			   "  it ramps\n"
+			   "n  what\n"
+			   "1  read it back\n"
+			   "   (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
+			   "   then\n"
+			   "   /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
+			   "   it ramps\n",
+			   "  -> read it back\n"
+			   "  (fcmctl --dir /a/b get 'floor1.om 0.*'),\n"
+			   "  then\n"
+			   "  /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
+			   "  it ramps\n"
+			   "n  what\n"
+			   "1  read it back (fcmctl --dir /a/b get 'floor1.om 0.*'), then\n"
+			   "   /usr/bin/fcmctl set floor1.om0.hv 1450 --reason 'two words';\n"
+			   "   it ramps\n");
 }
 
 static void render_wide(struct writer *w, const json_t *result)
