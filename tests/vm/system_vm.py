@@ -439,8 +439,8 @@ class System:
         self.ended("a consumer outside the guest", consumer)
 
     def command(self):
-        self.does("a set is done", "fcmctl --board 0 set floor1.om0.threshold 0.4 || fcmctl --board 0 command list")
-        self.does("it is in the journal", "fcmctl --board 0 command list | grep -E 'om0.threshold .*0.4'")
+        self.waits("a set is done", "fcmctl --board 0 set floor1.om0.threshold 31")
+        self.does("it is in the journal", "fcmctl --board 0 command list | grep -E 'om0.threshold .*31 .*DONE'")
 
     def units(self):
         """As fcm-server(8), UNITS, says. The guest has two processors: one for the daemon."""
@@ -486,10 +486,10 @@ class System:
     def spare_pc(self):
         """As fcm-server(8), A SPARE PC, with the same board: its floors know more commands than the backup."""
         ids = "fcmctl --board 0 --json command list --limit 1000 | python3 -c " \
-              "'import json, sys; print(*sorted(c[\"id\"] for c in json.load(sys.stdin)[\"commands\"]))'"
+              "'import json, sys; print(*sorted(c[\"command\"] for c in json.load(sys.stdin)[\"commands\"]))'"
         change = "fcmctl --board 0 set floor1.om0.threshold"
         self.does("a backup", "mkdir -m 700 /root/backup && fcmctl --board 0 backup /root/backup --with-keys")
-        self.does("a command that it does not have", f"{change} 0.5")
+        self.waits("a command that it does not have", f"{change} 32")
         before = self.g.run(ids)[1].split()
         self.does("the old PC ends, the spare one has nothing", "systemctl disable --now fcm-server@0 && "
                   "rm -r /var/lib/fcm-server/0 /run/fcm-server/0 /etc/fcm-server/board-0.conf")
@@ -499,8 +499,8 @@ class System:
         self.does("its configuration is right", "fcm-server --board 0 --check-config")
         self.does("the daemon is enabled and started", "systemctl enable --now fcm-server@0")
         self.links_up("four links are up on the spare PC")
-        self.does("it says that it began with a backup", "fcmctl --board 0 event list | grep database-restored")
-        self.does("the floor executes a command", f"{change} 0.6")
+        self.does("it says that it began with a backup", "fcmctl --board 0 event list --limit 1000 | grep database-restored")
+        self.waits("the floor executes a command", f"{change} 33")
         after = self.g.run(ids)[1].split()
         self.check("no number is given twice", before and int(after[-1]) > int(before[-1]), (before, after))
 
