@@ -4,15 +4,14 @@
  */
 #include "daemon/core/now.h"
 #include "daemon/core/text.h"
+#include "daemon/core/thread.h"
 #include "daemon/store/private.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "slowctl/param/kind_key.h"
@@ -83,35 +82,30 @@ static int set_modes(struct store *s, struct sc_error *error)
 	return r < 0 ? file_fail(s, r, error, "cannot be made ready for writing") : 0;
 }
 
-/* A database grows for years; the start must not wait until all of it is read. Pages that are not checked in this time
- * are checked when they are used, and by whole.c. */
-#define CHECK_LIMIT_NS 300000000
+/* A database grows for years; the start must not wait until all of it is read. Pages of tables that are not checked in
+ * this time are checked when they are used, and by whole.c. */
+#define CHECK_LIMIT_NS 300000000ull
 
 /* SQLite walks through all pages of the file in one step: only another thread can end it. */
 struct limit {
 	sqlite3 *db;
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	bool is_over, was_late;
+	bool is_over;
 };
 
+/* More than once: before the first step an interrupt has no effect. */
 static void *interrupt_late(void *context)
 {
 	struct limit *l = context;
-	struct timespec until;
-	int r = 0;
+	uint64_t at_ns = now_mono_ns() + CHECK_LIMIT_NS;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += CHECK_LIMIT_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&l->lock);
-	while (!l->is_over && r == 0) {
-		r = pthread_cond_clockwait(&l->ended, &l->lock, CLOCK_MONOTONIC, &until);
-	}
-	if (!l->is_over) {
-		l->was_late = true;
-		sqlite3_interrupt(l->db);
+	while (!l->is_over) {
+		if (thread_wait_until(&l->ended, &l->lock, at_ns) == ETIMEDOUT && !l->is_over) {
+			sqlite3_interrupt(l->db);
+			at_ns += CHECK_LIMIT_NS;
+		}
 	}
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
@@ -123,9 +117,8 @@ static int check(struct store *s, struct sc_error *error)
 		.db = s->db, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 	char answer[160];
 	pthread_t thread;
-	int r;
+	int r = thread_start(&thread, "check", interrupt_late, &l);
 
-	r = -pthread_create(&thread, NULL, interrupt_late, &l);
 	if (r < 0) {
 		return file_fail(s, r, error, "check");
 	}
@@ -135,7 +128,7 @@ static int check(struct store *s, struct sc_error *error)
 	pthread_cond_signal(&l.ended);
 	pthread_mutex_unlock(&l.lock);
 	pthread_join(thread, NULL);
-	if (r < 0 && l.was_late) {
+	if (r < 0 && sqlite3_errcode(s->db) == SQLITE_INTERRUPT) {
 		return 0;
 	}
 	if (r == 0 && strcmp(answer, "ok") != 0) {
