@@ -29,6 +29,7 @@
 #define UNDRAINED_NS 1000000000ull
 #define GREETING     100u /* bytes, with a READY */
 #define ZMTP_BYTES   64u  /* a greeting alone */
+#define FOREIGN	     "it speaks another protocol"
 
 struct place {
 	uint64_t cookie; /* SO_COOKIE; 0: the place is free */
@@ -37,6 +38,7 @@ struct place {
 	uint64_t whole, whole_ns; /* bytes it had sent, and when, at its last whole message or so */
 	bool heard;		  /* whole messages since the last look */
 	bool known, cut;
+	bool foreign; /* cut: it does not speak ZeroMQ's protocol */
 };
 
 struct door {
@@ -201,7 +203,7 @@ static void on_ended(struct door *d, int fd)
 
 	d->status.ended++;
 	if (d->failed) {
-		door_refused(d, p ? p->address : "", "", d->failed);
+		door_refused(d, p ? p->address : "", "", p && p->foreign ? FOREIGN : d->failed);
 		d->failed = NULL;
 	}
 	if (d->config.ended) {
@@ -277,7 +279,7 @@ static void count_others(struct door *d)
 	other = old - d->status.admitted - d->answered;
 	d->status.refused += other;
 	d->answered += other;
-	d->status.last = (struct door_refusal){.why = "it speaks another protocol"};
+	d->status.last = (struct door_refusal){.why = FOREIGN};
 }
 
 /* --- what a connection costs --- */
@@ -310,10 +312,11 @@ static bool taken(int fd, uint64_t *ret_bytes)
 	return true;
 }
 
-/* libzmq 4.3.4 ends such a connection itself; 4.3.5 (Debian 13) takes it for one of ZMTP 1.0, and waits for ever. */
-static bool is_no_zmtp(const struct place *p, uint64_t bytes, uint64_t now_ns)
+/* libzmq 4.3.4 ends such a connection itself, in HANDSHAKE_MS; 4.3.5 (Debian 13) may take its first bytes for ZMTP 1.0,
+ * and waits for the rest for ever. It is cut before count_others() would count it. */
+static bool is_foreign(const struct place *p, uint64_t bytes, uint64_t now_ns)
 {
-	return bytes < ZMTP_BYTES && now_ns - p->whole_ns > BACK_S * 1000000000ull;
+	return bytes < ZMTP_BYTES && now_ns - p->whole_ns > 2 * HANDSHAKE_MS * 1000000ull;
 }
 
 static void watch_one(struct door *d, int fd, struct place *p, uint64_t now_ns)
@@ -335,7 +338,9 @@ static void watch_one(struct door *d, int fd, struct place *p, uint64_t now_ns)
 		d->status.unfinished++;
 	} else if (d->config.silent_ns && now_ns - p->whole_ns > d->config.silent_ns) {
 		d->status.silent++;
-	} else if (!is_no_zmtp(p, bytes, now_ns)) {
+	} else if (is_foreign(p, bytes, now_ns)) {
+		p->foreign = true;
+	} else {
 		return;
 	}
 	door_cut(d, fd);

@@ -6,8 +6,8 @@
  *
  * libzmq's monitor reports each accepted connection (with its descriptor), each failed handshake
  * (without one, but the end of that connection is reported next) and each successful one (without
- * one). A peer with another protocol only connects and disconnects: the number of such peers is the
- * difference of the sums after the time of a handshake.
+ * one). A peer with another protocol only connects and disconnects, or is cut off here when it has not sent a greeting in
+ * time: the number of such peers is the difference of the sums after the time of a handshake.
  *
  * The descriptors belong to libzmq, which may close them at any time: none is touched unless it is still the known
  * connection (SO_COOKIE). Belongs to the thread of the socket.

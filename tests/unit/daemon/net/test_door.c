@@ -29,6 +29,7 @@ static void *context, *router;
 static struct door *door;
 static uint16_t port;
 static unsigned ends;
+static bool endless_handshake;
 static struct door_status s;
 
 static void on_ended(void *arg, int fd)
@@ -65,6 +66,9 @@ static void begin_at(const char *where, unsigned most, unsigned here, uint64_t u
 	router = c.socket = zmq_socket(context, ZMQ_ROUTER);
 	assert_int_equal(zmq_setsockopt(router, ZMQ_LINGER, &zero, sizeof(zero)), 0);
 	assert_int_equal(door_open(&c, &door), 0);
+	if (endless_handshake) {
+		assert_int_equal(zmq_setsockopt(router, ZMQ_HANDSHAKE_IVL, &zero, sizeof(zero)), 0);
+	}
 	assert_int_equal(door_bind(door, where), 0);
 	if (status().closed == 0) {
 		assert_int_equal(zmq_getsockopt(router, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
@@ -309,6 +313,36 @@ static void test_other_protocols(void **state)
 	close(fd);
 }
 
+/* libzmq 4.3.5 has no limit for such a peer. One that speaks ZeroMQ's protocol and has nothing to say stays. */
+static void test_other_protocols_of_an_endless_handshake(void **state)
+{
+	int ours;
+
+	endless_handshake = true;
+	begin(MOST, MOST_HERE, 0, 0);
+	endless_handshake = false;
+	ours = zmtp_connect(port);
+	zmtp_shake_hands(ours);
+	SERVE_UNTIL(false, s.admitted == 1);
+	for (unsigned i = 0; i < 2; i++) {
+		int fd = zmtp_connect(port);
+
+		zmtp_send_all(fd, "GET / HTTP/1.0\r\n\r\n", i * 18);
+		SERVE_UNTIL(false, s.ended == i + 1);
+		close(fd);
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		door_second(door);
+		serve(false);
+	}
+	s = status();
+	assert_int_equal(s.refused, 2);
+	assert_int_equal(s.admitted, 1);
+	assert_string_equal(s.last.why, "it speaks another protocol");
+	assert_true(zmtp_is_open(ours));
+	close(ours);
+}
+
 /* Another program has the port: it is tried again each second, and had when that program has gone. */
 static void test_port_of_another(void **state)
 {
@@ -380,6 +414,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_silence, end),
 		cmocka_unit_test_teardown(test_number_of_another, end),
 		cmocka_unit_test_teardown(test_other_protocols, end),
+		cmocka_unit_test_teardown(test_other_protocols_of_an_endless_handshake, end),
 		cmocka_unit_test_teardown(test_port_of_another, end),
 		cmocka_unit_test_teardown(test_endpoints, end),
 		cmocka_unit_test(test_an_error_of_zeromqs_own_is_einval),
