@@ -14,7 +14,7 @@
  * An entry says what happened, to which object and, where it helps, what to do. States are logged when
  * they change, never repeatedly. Each call site is held to LOG_BURST entries in LOG_WINDOW_S seconds,
  * per link where one is named; the next entry of the site says how many were held back. Changes of incidents are never
- * held back: there are few, and the first to be lost would be the last to come, "cleared".
+ * held back: there are few, and a limit would drop the latest, which say "cleared".
  * `level` is one of syslog.h's: LOG_ERR, LOG_WARNING, LOG_NOTICE, LOG_INFO, LOG_DEBUG.
  */
 #pragma once

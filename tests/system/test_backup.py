@@ -530,7 +530,11 @@ def a_year(t):
             print(f"  {disk}: less than {ROOM >> 30} GiB free: left out")
             t.check("nothing to check", True)
             return
-        ask_of_a_year(t, disk)
+        try:
+            ask_of_a_year(t, disk)
+        finally:
+            for st in t.stations:
+                st.close()  # before its disk is gone
 
 
 def ask_of_a_year(t, disk):

@@ -664,13 +664,13 @@ def frozen(t):
 
 def sky(t):
     """the receiver has no fix, then is silent"""
-    st = t.station(load="quiet", scenario=faults.scenario(t, (0, "gps void"), (25, "gps silent")))
+    st = t.station(load="quiet", scenario=faults.scenario(t, (0, "gps void"), (60, "gps silent")))
     st.start()
     st.wait_for("gpsd has heard it", lambda: st.status()["clock"]["gpsd"]["connected"], 30, 0.3)
     st.wait_for("no fix", lambda: "warn" in states(doctor(st)[1], "receiver")["receiver"], 30, 0.3)
     _, found = doctor(st)
     turns(t, "no fix", found, "receiver", "warn", "no fix: it has to see the sky", "^gpspipe ")
-    st.wait_for("silence", lambda: "fail" in states(doctor(st)[1], "receiver")["receiver"], 60, 0.3)
+    st.wait_for("silence", lambda: "fail" in states(doctor(st)[1], "receiver")["receiver"], 120, 0.3)
     _, found = doctor(st)
     turns(t, "silence", found, "receiver", "fail", "the receiver is silent", "^gpspipe ")
     turns(t, "silence", found, "clock", "warn", "^holdover by gpsd: ", "clock show$")
