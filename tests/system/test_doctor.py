@@ -677,7 +677,7 @@ def sky(t):
 
 
 CHRONYC = """#!/bin/sh
-echo "00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.0,1.0,0.0,$LEAP"
+echo "00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.0,1.0,0.0,Not synchronised"
 """
 
 
@@ -693,7 +693,7 @@ def second_opinion(t):
         for what, text, says in (("not synchronised", CHRONYC, "; chrony: Not synchronised$"),
                                  ("no chronyd", "#!/bin/sh\nexit 1\n", "; chronyd does not answer$")):
             with open(os.path.join(programs, "chronyc"), "w") as f:
-                f.write(text.replace("$LEAP", "Not synchronised"))
+                f.write(text)
             os.chmod(os.path.join(programs, "chronyc"), 0o755)
             found = doctor(st)[1]
             synchronised = states(found, "system clock")["system clock"] == {"pass"}  # as this machine's kernel has it

@@ -293,7 +293,7 @@ static void test_number_of_another(void **state)
 	close(fd);
 }
 
-/* Who speaks something else is cut off and counted, by whom it is told; and the sums are right when all is over. */
+/* A peer of another protocol is cut off and counted once, whether libzmq reports it or not. */
 static void test_other_protocols(void **state)
 {
 	int fd;
